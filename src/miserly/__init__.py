@@ -1,0 +1,38 @@
+"""miserly: models that pay for a feature only when it is worth its price.
+
+Names are imported when first used, so that running a saved plan needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Costs": "miserly.costs",
+    "Ledger": "miserly.costs",
+    "Plan": "miserly.plan",
+    "load": "miserly.plan",
+    "MiserlyError": "miserly.errors",
+    "CostError": "miserly.errors",
+    "PlanError": "miserly.errors",
+    "PlanFormatError": "miserly.errors",
+    "GreedyMiserRegressor": "miserly.learners",
+    "GreedyMiserClassifier": "miserly.learners",
+    "GreedyMiserRanker": "miserly.learners",
+    "EarlyExit": "miserly.learners",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'miserly' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

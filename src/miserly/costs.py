@@ -1,0 +1,606 @@
+"""What features, groups of features and evaluations cost, and the record of what has been paid.
+
+`Costs` is immutable and says what things cost; `Ledger` is the mutable record of one account: which
+features are paid, which groups are open, what has been spent, and what still fits the budget. Every
+learner buys through a `Ledger`; every plan carries the `Costs` it was learned with.
+
+    cost of a set A = sum of the features' own costs in A + the set-up of every group touched by A
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import tomllib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.errors import CostError, did_you_mean
+
+__all__ = ["Costs", "Ledger", "fits"]
+
+Feature: TypeAlias = str | int
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+# A sum of prices is rounded; a budget that equals it on paper must still admit it.
+SLACK = 1e-12
+
+
+def fits(spent: float, price: float, budget: float) -> bool:
+    """Whether `price` can be paid on top of `spent` without passing `budget` (free things always can).
+
+    >>> fits(0.1, 0.2, 0.3), fits(0.1, 0.21, 0.3), fits(5.0, 0.0, 1.0)
+    (True, False, True)
+    """
+    return price == 0.0 or spent + price <= budget * (1.0 + SLACK)
+
+
+class Costs:
+    """What each feature costs, which features share a set-up, and what evaluating a term costs.
+
+    Parameters
+    ----------
+    features : mapping of name to cost, array of costs, or number
+        One non-negative, finite cost per feature. Zero is a free feature. A plain array gives features
+        without names, in column order.
+    groups : mapping, optional
+        ``{"blood": {"features": ["chol", "fbs"], "setup": 2.10}}``. The set-up is paid once, on top of
+        the features' own costs, when the first feature of the group is bought. A feature belongs to at
+        most one group.
+    evaluation : float, default=0
+        What evaluating one term (a tree, a kernel) costs, once its features are there.
+    unit : str, default=""
+        What the numbers are in: "CAD", "ms", "calls".
+
+    Examples
+    --------
+    >>> costs = Costs({"age": 1, "chol": 5.17, "fbs": 3.10},
+    ...               groups={"blood": {"features": ["chol", "fbs"], "setup": 2.10}}, unit="CAD")
+    >>> round(costs.of(["chol", "fbs"]), 2)
+    10.37
+    >>> costs.marginal("fbs", bought=["chol"])
+    3.1
+    """
+
+    __slots__ = ("_index", "evaluation", "feature", "group", "group_names", "names", "setup", "unit")
+
+    feature: Floats
+    group: Ints
+    setup: Floats
+    names: tuple[str, ...] | None
+    group_names: tuple[str, ...]
+    evaluation: float
+    unit: str
+    _index: dict[Hashable, int]
+
+    def __init__(
+        self,
+        features: Mapping[str, float] | ArrayLike,
+        *,
+        groups: Mapping[str, Mapping[str, Any]] | None = None,
+        evaluation: float = 0.0,
+        unit: str = "",
+    ) -> None:
+        names, own = _read_features(features)
+        index: dict[Hashable, int] = {name: i for i, name in enumerate(names or ())}
+        member = np.full(len(own), -1, dtype=np.int64)
+        setups: list[float] = []
+        for g, (label, spec) in enumerate((groups or {}).items()):
+            members, setup = _read_group(label, spec)
+            setups.append(setup)
+            for name in members:
+                i = _position(name, index, len(own), f"group {label!r}")
+                if member[i] == g:
+                    raise CostError(f"group {label!r} lists feature {name!r} twice")
+                if member[i] >= 0:
+                    other = list(groups or {})[member[i]]
+                    raise CostError(f"feature {name!r} is in two groups, {other!r} and {label!r}")
+                member[i] = g
+        self._fill(
+            own, member, np.array(setups), names, tuple(map(str, groups or ())), evaluation, unit, index
+        )
+
+    def _fill(
+        self,
+        own: Floats,
+        member: Ints,
+        setup: Floats,
+        names: tuple[str, ...] | None,
+        group_names: tuple[str, ...],
+        evaluation: float,
+        unit: str,
+        index: dict[Hashable, int],
+    ) -> None:
+        assign = object.__setattr__
+        assign(self, "feature", _frozen(own, np.float64))
+        assign(self, "group", _frozen(member, np.int64))
+        assign(self, "setup", _frozen(setup, np.float64))
+        assign(self, "names", names)
+        assign(self, "group_names", group_names)
+        assign(self, "evaluation", _price(evaluation, "evaluation"))
+        assign(self, "unit", str(unit))
+        assign(self, "_index", index)
+
+    # -- making ------------------------------------------------------------------------------------
+
+    @classmethod
+    def uniform(cls, columns: int | Sequence[str], cost: float = 1.0, **rest: Any) -> Costs:
+        """The same cost for every column: `Costs.uniform(13)` or `Costs.uniform(["age", "chol"])`."""
+        if isinstance(columns, int):
+            return cls(np.full(columns, float(cost)), **rest)
+        return cls(dict.fromkeys(columns, cost), **rest)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Costs:
+        """The inverse of `to_dict`; also the layout of JSON and TOML files."""
+        known = {"features", "groups", "evaluation", "unit"}
+        for key in record:
+            if key not in known:
+                raise CostError(f"unknown entry {key!r} in costs{did_you_mean(key, known)}")
+        if "features" not in record:
+            raise CostError("costs need an entry 'features'")
+        return cls(
+            record["features"],
+            groups=record.get("groups"),
+            evaluation=record.get("evaluation", 0.0),
+            unit=record.get("unit", ""),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts, fit for JSON."""
+        features: Any = [float(c) for c in self.feature]
+        if self.names is not None:
+            features = dict(zip(self.names, features, strict=True))
+        groups = {
+            name: {"features": [self.name(i) for i in self.members(g)], "setup": float(self.setup[g])}
+            for g, name in enumerate(self.group_names)
+        }
+        return {"features": features, "groups": groups, "evaluation": self.evaluation, "unit": self.unit}
+
+    @classmethod
+    def read(cls, path: str | Path) -> Costs:
+        """Read a `.csv`, `.json` or `.toml` file.
+
+        A CSV file has the columns ``feature,cost`` and, if there are groups, ``group,setup``; lines such
+        as ``# unit: CAD`` and ``# evaluation: 0.01`` may come first.
+        """
+        path = Path(path)
+        kind = path.suffix.lower()
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise CostError(f"{path}: not a text file in UTF-8 ({error})") from None
+        try:
+            if kind == ".csv":
+                return cls.from_dict(_parse_csv(text))
+            if kind == ".json":
+                return cls.from_dict(json.loads(text, object_pairs_hook=_no_duplicates))
+            if kind == ".toml":
+                return cls.from_dict(tomllib.loads(text))
+        except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+            raise CostError(f"{path}: {error}") from None
+        except CostError as error:
+            raise CostError(f"{path}: {error}") from None
+        raise CostError(f"{path}: costs are read from .csv, .json or .toml, not {kind or 'a bare name'!r}")
+
+    def write(self, path: str | Path) -> None:
+        """Write a `.csv`, `.json` or `.toml` file that `read` gives back unchanged."""
+        path = Path(path)
+        writers = {".csv": _format_csv, ".json": _format_json, ".toml": _format_toml}
+        if path.suffix.lower() not in writers:
+            raise CostError(f"{path}: costs are written to .csv, .json or .toml")
+        path.write_text(writers[path.suffix.lower()](self), encoding="utf-8")
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def name(self, i: int) -> Feature:
+        """The name of feature `i`, or `i` itself where features have no names."""
+        return self.names[i] if self.names is not None else int(i)
+
+    def members(self, group: int) -> Ints:
+        """The features of group number `group`."""
+        return np.flatnonzero(self.group == group)
+
+    def index(self, feature: Feature) -> int:
+        """The column of a feature given by name or number."""
+        return _position(feature, self._index, len(self), "costs")
+
+    def mask(self, features: ArrayLike | Iterable[Feature]) -> Bools:
+        """Any way of naming a set of features (names, numbers, a boolean mask) as a boolean mask."""
+        if isinstance(features, np.ndarray) and features.dtype == np.bool_:
+            if features.shape != self.feature.shape:
+                raise CostError(f"a mask of {features.shape} does not fit {len(self)} features")
+            return features.copy()
+        out = np.zeros(len(self), dtype=np.bool_)
+        listed = [features] if isinstance(features, str) else features
+        for feature in listed:  # type: ignore[union-attr]
+            out[self.index(feature)] = True  # type: ignore[arg-type]
+        return out
+
+    def of(self, features: ArrayLike | Iterable[Feature], evaluations: int = 0) -> float:
+        """The cost of a set of features bought together, plus that of `evaluations` terms."""
+        mask = self.mask(features)
+        touched = np.unique(self.group[mask])
+        parts = [*self.feature[mask], *self.setup[touched[touched >= 0]], evaluations * self.evaluation]
+        return math.fsum(parts)
+
+    def marginal(self, feature: Feature, bought: ArrayLike | Iterable[Feature] = ()) -> float:
+        """What `feature` costs once the features in `bought` are paid: nothing if it is among them."""
+        return float(self.marginals(self.mask(bought))[self.index(feature)])
+
+    def marginals(self, bought: Bools) -> Floats:
+        """The marginal cost of every feature given a mask of what is bought."""
+        opened = np.zeros(len(self.setup) + 1, dtype=np.bool_)
+        opened[self.group[bought]] = True
+        opened[-1] = True  # group -1: no group, nothing to set up
+        setup = np.append(self.setup, 0.0)
+        return np.where(bought, 0.0, self.feature + np.where(opened, 0.0, setup)[self.group])
+
+    @property
+    def total(self) -> float:
+        """The cost of all features and all set-ups."""
+        return self.of(np.ones(len(self), dtype=np.bool_))
+
+    # -- changing (a new object each time) -----------------------------------------------------------
+
+    def bind(self, columns: int | Sequence[str]) -> Costs:
+        """These costs in the order of the columns of a matrix or frame.
+
+        Columns given by number bind by position; columns given by name bind by name if the costs have
+        names, and lend their names to costs that have none.
+        """
+        if isinstance(columns, int):
+            if columns != len(self):
+                raise CostError(f"{len(self)} costs for {columns} columns")
+            return self
+        columns = [str(c) for c in columns]
+        _refuse_duplicates(columns, "column")
+        if self.names is None:
+            if len(columns) != len(self):
+                raise CostError(f"{len(self)} costs for {len(columns)} columns")
+            order = np.arange(len(self))
+        else:
+            order = self._order(columns)
+        new = object.__new__(Costs)
+        new._fill(
+            self.feature[order],
+            self.group[order],
+            self.setup,
+            tuple(columns),
+            self.group_names,
+            self.evaluation,
+            self.unit,
+            {name: i for i, name in enumerate(columns)},
+        )
+        return new
+
+    def _order(self, columns: Sequence[str]) -> Ints:
+        for column in columns:
+            if column not in self._index:
+                raise CostError(f"no cost for column {column!r}{did_you_mean(column, self._index)}")
+        for name in self.names or ():
+            if name not in set(columns):
+                raise CostError(f"a cost for {name!r}, which is no column{did_you_mean(name, columns)}")
+        return np.array([self._index[c] for c in columns], dtype=np.int64)
+
+    def scaled(self, factor: float) -> Costs:
+        """Every price times `factor`: another currency, another unit of time."""
+        factor = _price(factor, "factor")
+        new = object.__new__(Costs)
+        new._fill(
+            self.feature * factor,
+            self.group,
+            self.setup * factor,
+            self.names,
+            self.group_names,
+            self.evaluation * factor,
+            self.unit,
+            self._index,
+        )
+        return new
+
+    # -- being a value -------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("Costs cannot be changed; make new ones")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("Costs cannot be changed; make new ones")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Costs) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.feature.tobytes(), self.setup.tobytes(), self.evaluation, self.unit))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Costs:
+        return self
+
+    def __copy__(self) -> Costs:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Costs.from_dict, (self.to_dict(),)
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self)} features", f"total {self.total:g}{' ' + self.unit if self.unit else ''}"]
+        if self.group_names:
+            parts.append(f"groups {', '.join(self.group_names)}")
+        if self.evaluation:
+            parts.append(f"evaluation {self.evaluation:g}")
+        return f"Costs({'; '.join(parts)})"
+
+
+class Ledger:
+    """One account: what is paid, which groups are open, what is spent, what still fits.
+
+    Learners that buy features share a ledger with everything they grow, so that a feature paid for by
+    one tree is free for the next. `paid`, `opened` and `account` are plain arrays so that compiled code
+    can read and update them in place; `account` holds (spent, budget).
+
+    Examples
+    --------
+    >>> ledger = Ledger(Costs([1.0, 4.0, 2.0]), budget=5)
+    >>> ledger.buy(1), ledger.spent, ledger.affordable(2), ledger.affordable(0)
+    (4.0, 4.0, False, True)
+    """
+
+    def __init__(self, costs: Costs, budget: float | None = None) -> None:
+        self.costs = costs
+        self.paid: Bools = np.zeros(len(costs), dtype=np.bool_)
+        self.opened: Bools = np.zeros(len(costs.setup), dtype=np.bool_)
+        self.account: Floats = np.array([0.0, read_budget(budget)])
+
+    @property
+    def spent(self) -> float:
+        return float(self.account[0])
+
+    @property
+    def budget(self) -> float:
+        return float(self.account[1])
+
+    def price(self, feature: int) -> float:
+        """What buying `feature` would cost now."""
+        if self.paid[feature]:
+            return 0.0
+        group = self.costs.group[feature]
+        setup = 0.0 if group < 0 or self.opened[group] else self.costs.setup[group]
+        return float(self.costs.feature[feature] + setup)
+
+    def affordable(self, feature: int) -> bool:
+        return fits(self.spent, self.price(feature), self.budget)
+
+    def buy(self, feature: int) -> float:
+        """Pay for a feature; gives the price, or `CostError` if it does not fit the budget."""
+        price = self.price(feature)
+        if not fits(self.spent, price, self.budget):
+            raise CostError(
+                f"feature {self.costs.name(feature)!r} costs {price:g}, "
+                f"but only {self.budget - self.spent:g} of {self.budget:g} is left"
+            )
+        self.paid[feature] = True
+        if self.costs.group[feature] >= 0:
+            self.opened[self.costs.group[feature]] = True
+        self.account[0] += price
+        return price
+
+    def can_evaluate(self, terms: int = 1) -> bool:
+        """Whether evaluating `terms` more terms fits the budget."""
+        return fits(self.spent, terms * self.costs.evaluation, self.budget)
+
+    def evaluate(self, terms: int = 1) -> None:
+        """Pay for evaluating `terms` terms."""
+        if not self.can_evaluate(terms):
+            raise CostError(f"evaluating {terms} more terms does not fit the budget of {self.budget:g}")
+        self.account[0] += terms * self.costs.evaluation
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on later, as plain arrays."""
+        return {"paid": self.paid.copy(), "opened": self.opened.copy(), "account": self.account.copy()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back (or forward) to a saved `state`."""
+        for key in ("paid", "opened", "account"):
+            current = getattr(self, key)
+            saved = np.asarray(state[key])
+            if saved.shape != current.shape:
+                raise CostError(f"saved {key!r} has shape {saved.shape}, these costs need {current.shape}")
+            current[:] = saved
+
+    def copy(self) -> Ledger:
+        new = Ledger(self.costs, None)
+        new.restore(self.state())
+        return new
+
+
+def read_budget(budget: float | None) -> float:
+    """A budget as a number: None is no limit; negative and NaN are errors."""
+    if budget is None:
+        return math.inf
+    try:
+        value = float(budget)
+    except (TypeError, ValueError):
+        raise CostError(f"a budget is a number or None, not {budget!r}") from None
+    if not value >= 0.0:
+        raise CostError(f"a budget cannot be {value:g}: give 0 or more, or None for no limit")
+    return value
+
+
+# -- reading and checking ------------------------------------------------------------------------------
+
+
+def _frozen(values: ArrayLike, dtype: Any) -> Any:
+    array = np.array(values, dtype=dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _price(value: Any, what: str) -> float:
+    if isinstance(value, (bool, str)) or value is None:
+        raise CostError(f"the cost of {what} must be a number, not {value!r}")
+    try:
+        price = float(value)
+    except (TypeError, ValueError):
+        raise CostError(f"the cost of {what} must be a number, not {value!r}") from None
+    if math.isnan(price):
+        raise CostError(f"the cost of {what} is missing (NaN)")
+    if price < 0:
+        raise CostError(f"the cost of {what} is negative ({price:g})")
+    if math.isinf(price):
+        raise CostError(f"the cost of {what} is infinite; leave the feature out instead")
+    return price
+
+
+def _read_features(features: Any) -> tuple[tuple[str, ...] | None, Floats]:
+    if isinstance(features, Costs):
+        raise CostError("these are Costs already; use bind or scaled to change them")
+    if isinstance(features, Mapping):
+        names = [str(name) for name in features]
+        _refuse_duplicates(names, "feature")
+        return tuple(names), np.array([_price(c, f"feature {n!r}") for n, c in features.items()], dtype=float)
+    if hasattr(features, "items"):  # a pandas Series: its index may repeat a name
+        return _read_pairs(list(features.items()))
+    values = list(np.atleast_1d(np.asarray(features)))
+    if np.ndim(features) > 1:
+        raise CostError(f"costs are one number per feature, not an array of shape {np.shape(features)}")
+    return None, np.array([_price(c, f"feature {i}") for i, c in enumerate(values)], dtype=float)
+
+
+def _read_pairs(pairs: list[tuple[Any, Any]]) -> tuple[tuple[str, ...], Floats]:
+    _refuse_duplicates([str(name) for name, _ in pairs], "feature")
+    return tuple(str(name) for name, _ in pairs), np.array([_price(c, f"feature {n!r}") for n, c in pairs])
+
+
+def _read_group(label: object, spec: Any) -> tuple[list[Feature], float]:
+    if not isinstance(spec, Mapping) or not {"features", "setup"} >= set(spec) or "features" not in spec:
+        raise CostError(f"group {label!r} must be {{'features': [...], 'setup': cost}}, not {spec!r}")
+    members = spec["features"]
+    if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
+        raise CostError(f"group {label!r} must list its features, not {members!r}")
+    return list(members), _price(spec.get("setup", 0.0), f"setting up group {label!r}")
+
+
+def _position(feature: Any, index: Mapping[Hashable, int], n: int, where: str) -> int:
+    if isinstance(feature, str):
+        if feature in index:
+            return index[feature]
+        raise CostError(f"{where}: no feature {feature!r}{did_you_mean(feature, index)}")
+    try:
+        i = int(feature)
+    except (TypeError, ValueError):
+        raise CostError(f"{where}: {feature!r} is neither a name nor a column number") from None
+    if i != feature or isinstance(feature, (bool, np.bool_)) or not 0 <= i < n:
+        raise CostError(f"{where}: no feature number {feature!r} among {n}")
+    return i
+
+
+def _refuse_duplicates(names: Sequence[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise CostError(f"{what} {name!r} appears twice")
+        seen.add(name)
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _refuse_duplicates([key for key, _ in pairs], "entry")
+    return dict(pairs)
+
+
+# -- files -----------------------------------------------------------------------------------------------
+
+
+def _parse_csv(text: str) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    lines = text.splitlines()
+    first = 0
+    while first < len(lines) and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
+        note = re.fullmatch(r"#\s*(unit|evaluation)\s*:\s*(.*?)\s*", lines[first].strip())
+        if note:
+            record[note[1]] = note[2] if note[1] == "unit" else _number(note[2], first + 1, "evaluation")
+        first += 1
+    reader = csv.DictReader(lines[first:])
+    header = [name.strip() for name in reader.fieldnames or []]
+    if "feature" not in header or "cost" not in header:
+        raise CostError(f"line {first + 1}: the columns must be feature,cost[,group,setup], not {header}")
+    reader.fieldnames = header
+    features: dict[str, float] = {}
+    groups: dict[str, dict[str, Any]] = {}
+    for row in reader:
+        line = first + reader.line_num
+        name = (row["feature"] or "").strip()
+        if not name:
+            raise CostError(f"line {line}: a row without a feature")
+        if name in features:
+            raise CostError(f"line {line}: feature {name!r} appears twice")
+        features[name] = _number(row["cost"], line, f"feature {name!r}")
+        if (row.get("group") or "").strip():
+            _add_to_group(groups, row, name, line)
+    for label, spec in groups.items():
+        if spec["setup"] is None:
+            raise CostError(f"group {label!r} has no setup in any of its rows")
+    return {"features": features, "groups": groups, **record}
+
+
+def _add_to_group(groups: dict[str, dict[str, Any]], row: Mapping[str, Any], name: str, line: int) -> None:
+    label = row["group"].strip()
+    group = groups.setdefault(label, {"features": [], "setup": None})
+    group["features"].append(name)
+    if (row.get("setup") or "").strip():
+        setup = _number(row["setup"], line, f"setting up group {label!r}")
+        if group["setup"] not in (None, setup):
+            raise CostError(f"line {line}: group {label!r} has two set-ups, {group['setup']:g} and {setup:g}")
+        group["setup"] = setup
+
+
+def _number(text: str | None, line: int, what: str) -> float:
+    try:
+        return _price(float((text or "").strip()), what)
+    except CostError as error:
+        raise CostError(f"line {line}: {error}") from None
+    except ValueError:
+        raise CostError(f"line {line}: the cost of {what} must be a number, not {text!r}") from None
+
+
+def _format_csv(costs: Costs) -> str:
+    if costs.names is None:
+        raise CostError("a CSV file needs feature names; bind the costs to columns first")
+    lines = [f"# unit: {costs.unit}", f"# evaluation: {costs.evaluation!r}", "feature,cost,group,setup"]
+    for i, name in enumerate(costs.names):
+        g = int(costs.group[i])
+        group, setup = (costs.group_names[g], repr(float(costs.setup[g]))) if g >= 0 else ("", "")
+        lines.append(",".join([_quoted(name), repr(float(costs.feature[i])), _quoted(group), setup]))
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text
+
+
+def _format_json(costs: Costs) -> str:
+    return json.dumps(costs.to_dict(), indent=2) + "\n"
+
+
+def _format_toml(costs: Costs) -> str:
+    record = costs.to_dict()
+    lines = [f"unit = {json.dumps(costs.unit)}", f"evaluation = {costs.evaluation!r}"]
+    if isinstance(record["features"], list):
+        lines.append(f"features = {record['features']!r}")
+    else:
+        lines += ["", "[features]"]
+        lines += [f"{json.dumps(name)} = {cost!r}" for name, cost in record["features"].items()]
+    for name, group in record["groups"].items():
+        lines += ["", f"[groups.{json.dumps(name)}]", f"features = {json.dumps(group['features'])}"]
+        lines.append(f"setup = {group['setup']!r}")
+    return "\n".join(lines) + "\n"

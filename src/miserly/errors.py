@@ -1,0 +1,34 @@
+"""Every error miserly raises on purpose, so that callers can catch one family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["CostError", "MiserlyError", "PlanError", "PlanFormatError", "did_you_mean"]
+
+
+class MiserlyError(Exception):
+    """Base of everything miserly raises on purpose."""
+
+
+class CostError(MiserlyError, ValueError):
+    """Costs that are negative, missing, contradictory or do not fit the data."""
+
+
+class PlanError(MiserlyError, ValueError):
+    """A plan that is not well formed, or was asked for something it cannot do."""
+
+
+class PlanFormatError(PlanError):
+    """A file that is not a sound saved plan: truncated, altered, hostile, or from a later version."""
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """A sentence naming the known name nearest to `name`, or an empty string.
+
+    >>> did_you_mean("chl", ["age", "chol"])
+    "; did you mean 'chol'?"
+    """
+    near = get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""

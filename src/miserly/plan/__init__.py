@@ -1,0 +1,23 @@
+"""The program a fitted model is: terms, nodes, batch run, stepping, save and load."""
+
+from miserly.plan.format import load
+from miserly.plan.nodes import LEAVE, Capacity, Confidence, Node, Onward, Proximity, Rank, Threshold
+from miserly.plan.program import Plan
+from miserly.plan.terms import Kernel, Raw, Tree, category_words
+
+__all__ = [
+    "LEAVE",
+    "Capacity",
+    "Confidence",
+    "Kernel",
+    "Node",
+    "Onward",
+    "Plan",
+    "Proximity",
+    "Rank",
+    "Raw",
+    "Threshold",
+    "Tree",
+    "category_words",
+    "load",
+]

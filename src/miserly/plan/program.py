@@ -1,0 +1,318 @@
+"""The plan: a small program over one example that says what to acquire next, or answers.
+
+A plan is inputs with their costs, terms, nodes and a link. It is immutable; running it in batches is in
+`batch`, one example at a time in `trail`, saving in `format`, words and pictures in `describe` and `draw`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.costs import Costs
+from miserly.errors import PlanError
+from miserly.plan import links
+from miserly.plan.nodes import LEAVE, Confidence, Node, Threshold
+from miserly.plan.terms import Kernel, Term, Tree
+
+if TYPE_CHECKING:
+    from miserly.plan.batch import Run
+    from miserly.plan.draw import Drawing
+    from miserly.plan.tables import Tables
+    from miserly.plan.trail import QueryTrail, Trail
+
+__all__ = ["Plan"]
+
+
+class Plan:
+    """What a fitted model is: terms over costed features, nodes with gates, and a link.
+
+    Parameters
+    ----------
+    costs : Costs
+        One entry per input column; its names, if it has any, are the input names.
+    terms : sequence of Raw, Tree, Kernel
+    nodes : sequence of Node
+        Node 0 is the root. Children come after their parent, and each has one parent. May be empty: then
+        the plan answers its base, for nothing.
+    base : array of n_scores
+        The scores before any node: the answer of an example that could not afford even the root.
+    link : {"identity", "logistic", "softmax", "sign"}
+    n_outputs : int, optional
+        How many of the scores are answers (all of them by default); further channels only steer gates.
+    classes : array, optional
+        The labels that logistic, softmax and sign answer with.
+    categories : mapping of column number to sequence, optional
+        The values of categorical columns: position in the sequence is the code that trees use.
+    info : mapping, optional
+        Anything worth keeping that JSON can hold: which learner, which parameters.
+    """
+
+    def __init__(
+        self,
+        *,
+        costs: Costs,
+        terms: Sequence[Term],
+        nodes: Sequence[Node],
+        base: ArrayLike,
+        link: str = "identity",
+        n_outputs: int | None = None,
+        classes: ArrayLike | None = None,
+        categories: Mapping[int, Sequence[Any]] | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.costs = costs
+        self.terms = tuple(terms)
+        self.nodes = tuple(nodes)
+        self.base: NDArray[np.float64] = np.atleast_1d(np.array(base, dtype=np.float64))
+        self.link = link
+        self.n_outputs = len(self.base) if n_outputs is None else int(n_outputs)
+        self.classes: NDArray[Any] | None = None if classes is None else np.asarray(classes)
+        self.categories = {int(f): tuple(values) for f, values in (categories or {}).items()}
+        self.info = dict(info or {})
+        self._tables: Tables | None = None
+        self._check()
+
+    # -- what it is ----------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        return len(self.costs)
+
+    @property
+    def n_scores(self) -> int:
+        return len(self.base)
+
+    @property
+    def listwise(self) -> bool:
+        """Whether some gate compares a document with the others of its query."""
+        return any(node.gate.listwise for node in self.nodes)
+
+    @property
+    def features(self) -> NDArray[np.int64]:
+        """The columns that some example might need."""
+        used = {t for node in self.nodes for t in node.terms.tolist()}
+        mask = np.zeros(self.n_features, dtype=np.bool_)
+        for t in used:
+            mask[self.terms[t].features] = True
+        return np.flatnonzero(mask)
+
+    @property
+    def max_cost(self) -> float:
+        """What an example would pay that met every feature and term of the costliest way through."""
+        best, ways = 0.0, [(0, np.zeros(self.n_features, dtype=np.bool_), frozenset[int]())]
+        while self.nodes and ways:
+            k, paid, done = ways.pop()
+            node = self.nodes[k]
+            done = done | frozenset(node.terms.tolist())
+            for t in node.terms:
+                paid = paid | _mask(self.n_features, self.terms[t].features)
+            children = [child for child in (node.up, node.low) if child != LEAVE]
+            ways += [(child, paid, done) for child in children]
+            if not children:
+                best = max(best, self.costs.of(paid) + sum(self.terms[t].evaluation for t in done))
+        return best
+
+    @property
+    def parents(self) -> NDArray[np.int64]:
+        """The parent of each node; -1 for the root."""
+        parents = np.full(len(self.nodes), -1, dtype=np.int64)
+        for k, node in enumerate(self.nodes):
+            for child in (node.up, node.low):
+                if child != LEAVE:
+                    parents[child] = k
+        return parents
+
+    def prefix(self, n_nodes: int) -> Plan:
+        """The first `n_nodes` nodes alone; examples that would go past them leave instead."""
+        keep = [
+            Node(
+                node.terms,
+                node.channels,
+                node.weights,
+                node.bias,
+                node.inherits,
+                node.gate,
+                node.up if node.up < n_nodes else LEAVE,
+                node.low if node.low < n_nodes else LEAVE,
+            )
+            for node in self.nodes[:n_nodes]
+        ]
+        used = sorted({t for node in keep for t in node.terms.tolist()})
+        place = {t: i for i, t in enumerate(used)}
+        moved = [
+            Node(
+                np.array([place[t] for t in node.terms.tolist()], dtype=np.int64),
+                node.channels,
+                node.weights,
+                node.bias,
+                node.inherits,
+                node.gate,
+                node.up,
+                node.low,
+            )
+            for node in keep
+        ]
+        return self.replace(terms=[self.terms[t] for t in used], nodes=moved)
+
+    def replace(self, **changes: Any) -> Plan:
+        """A copy with some parts changed."""
+        parts: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in (
+                "costs",
+                "terms",
+                "nodes",
+                "base",
+                "link",
+                "n_outputs",
+                "classes",
+                "categories",
+                "info",
+            )
+        }
+        return Plan(**{**parts, **changes})
+
+    # -- running -------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        X: Any,
+        budget: float | None = None,
+        count: str = "path",
+        qid: ArrayLike | None = None,
+        compiled: bool | None = None,
+        n_threads: int | None = None,
+    ) -> Run:
+        """Run every row; see `miserly.plan.batch.run`."""
+        from miserly.plan.batch import run
+
+        return run(self, X, budget=budget, count=count, qid=qid, compiled=compiled, n_threads=n_threads)
+
+    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+        """Answers in the user's terms: numbers, or classes."""
+        return links.labels(self.link, _columns(self.run(X, budget=budget, qid=qid).scores), self.classes)
+
+    def predict_proba(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
+        """Class probabilities, for links that have them."""
+        return links.probabilities(self.link, _columns(self.run(X, budget=budget).scores))
+
+    def start(
+        self, known: Mapping[Any, Any] | None = None, budget: float | None = None, count: str = "path"
+    ) -> Trail:
+        """Begin one example; see `miserly.plan.trail.Trail`."""
+        from miserly.plan.trail import Trail
+
+        return Trail(self, known=known, budget=budget, count=count)
+
+    def start_query(self, n_documents: int, budget: float | None = None, count: str = "path") -> QueryTrail:
+        """Begin the documents of one query together, as list-wise gates need."""
+        from miserly.plan.trail import QueryTrail
+
+        return QueryTrail(self, n_documents, budget=budget, count=count)
+
+    @property
+    def tables(self) -> Tables:
+        """The plan in flat arrays, as compiled code and files want it."""
+        if self._tables is None:
+            from miserly.plan.tables import Tables
+
+            self._tables = Tables.of(self)
+        return self._tables
+
+    # -- keeping and showing ---------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to one file; `miserly.load` reads it back."""
+        from miserly.plan.format import save
+
+        save(self, path)
+
+    def describe(self) -> str:
+        """What the plan does, in words."""
+        from miserly.plan.describe import describe
+
+        return describe(self)
+
+    def draw(self) -> Drawing:
+        """A picture of the plan (SVG; shown by notebooks, saved with `.save("plan.svg")`)."""
+        from miserly.plan.draw import draw
+
+        return draw(self)
+
+    def __repr__(self) -> str:
+        unit = f" {self.costs.unit}" if self.costs.unit else ""
+        return (
+            f"Plan({len(self.nodes)} nodes, {len(self.terms)} terms, {len(self.features)} of "
+            f"{self.n_features} features, at most {self.max_cost:g}{unit})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_tables": None}
+
+    # -- checking --------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self.link not in links.LINKS:
+            raise PlanError(f"unknown link {self.link!r}: one of {', '.join(links.LINKS)}")
+        if self.base.ndim != 1 or not np.isfinite(self.base).all():
+            raise PlanError("the base must be a list of finite scores")
+        if not 1 <= self.n_outputs <= self.n_scores:
+            raise PlanError(f"{self.n_outputs} outputs of {self.n_scores} scores")
+        if self.link in ("logistic", "sign") and self.n_outputs != 1:
+            raise PlanError(f"link {self.link!r} answers from one score, not {self.n_outputs}")
+        n_labels = 2 if self.n_outputs == 1 else self.n_outputs
+        if self.classes is not None and self.classes.shape != (n_labels,):
+            raise PlanError(f"{self.n_outputs} outputs need {n_labels} classes, not {self.classes.shape}")
+        for f, values in self.categories.items():
+            if not 0 <= f < self.n_features or len(set(values)) != len(values):
+                raise PlanError(f"categories of column {f} are repeated or belong to no column")
+        for i, term in enumerate(self.terms):
+            self._check_term(i, term)
+        for k, node in enumerate(self.nodes):
+            self._check_node(k, node)
+        children = [c for node in self.nodes for c in (node.up, node.low) if c != LEAVE]
+        if self.nodes and sorted(children) != list(range(1, len(self.nodes))):
+            raise PlanError("every node but the root must be the child of exactly one node")
+
+    def _check_term(self, i: int, term: Term) -> None:
+        if isinstance(term, Kernel) and len(term.vector) != self.n_features:
+            raise PlanError(f"term {i}: a vector of {len(term.vector)} for {self.n_features} features")
+        if isinstance(term, Tree) or term.features.size:
+            features = term.features
+            if features.size and not (0 <= features.min() and features.max() < self.n_features):
+                raise PlanError(f"term {i} reads a feature that is not among {self.n_features}")
+        if not (np.isfinite(term.evaluation) and term.evaluation >= 0):
+            raise PlanError(f"term {i}: an evaluation cost of {term.evaluation}")
+        fill = getattr(term, "fill", None)
+        if fill is not None and not np.isfinite(fill).all():
+            raise PlanError(f"term {i}: values that stand in for missing ones must be finite")
+
+    def _check_node(self, k: int, node: Node) -> None:
+        if node.terms.size and not (0 <= node.terms.min() and node.terms.max() < len(self.terms)):
+            raise PlanError(f"node {k} uses a term that is not among {len(self.terms)}")
+        if node.terms.size and not (0 <= node.channels.min() and node.channels.max() < self.n_scores):
+            raise PlanError(f"node {k} adds to a score that is not among {self.n_scores}")
+        if node.bias.shape != (self.n_scores,):
+            raise PlanError(f"node {k} has a bias of {node.bias.shape} for {self.n_scores} scores")
+        for child in (node.up, node.low):
+            if child != LEAVE and not k < child < len(self.nodes):
+                raise PlanError(f"node {k} leads to node {child}: children come after their parent")
+        if isinstance(node.gate, Threshold) and node.gate.channel >= self.n_scores:
+            raise PlanError(f"node {k} has a gate on score {node.gate.channel} of {self.n_scores}")
+        if isinstance(node.gate, Confidence) and self.link not in ("logistic", "softmax"):
+            raise PlanError(f"node {k} has a confidence gate, but link {self.link!r} has no probabilities")
+
+
+def _mask(n: int, members: NDArray[np.int64]) -> NDArray[np.bool_]:
+    mask = np.zeros(n, dtype=np.bool_)
+    mask[members] = True
+    return mask
+
+
+def _columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return scores[:, None] if scores.ndim == 1 else scores
