@@ -1,0 +1,238 @@
+"""Saving a plan to one file and loading it again: data only, nothing is executed.
+
+The file is a `container` of a JSON header (costs, link, classes, categories, info) and the arrays that
+`packing` makes of terms and nodes. Whatever is wrong with a file becomes a `PlanFormatError`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import Costs
+from miserly.errors import MiserlyError, PlanError, PlanFormatError
+from miserly.plan.container import PREAMBLE, Arrays, pack, read_preamble, unpack
+from miserly.plan.packing import ARRAYS, check_sizes, node_arrays, read_nodes, read_terms, term_arrays
+from miserly.plan.program import Plan
+
+__all__ = ["dumps", "load", "loads", "save"]
+
+_HEADER = ("costs", "link", "n_outputs", "classes", "categories", "info")
+_CLASS_DTYPES = {
+    "bool": bool,
+    **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), int),
+    **dict.fromkeys(("float16", "float32", "float64"), float),
+    "str": str,
+}
+_MAX_LABEL_CELLS = 2**24  # an array of text has the width of its longest entry; 64 MiB is enough for labels
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def save(plan: Plan, path: str | os.PathLike[str] | IO[bytes]) -> None:
+    """Write a plan to a file (or an open binary file); the file appears whole or not at all."""
+    data = dumps(plan)
+    if hasattr(path, "write"):
+        path.write(data)
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise PlanError(f"{path} is a directory; give the name of a file in it")
+    # Not `tempfile`: its files are for their owner only, and the plan's should be as any new file here.
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(draft, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str] | IO[bytes] | bytes) -> Plan:
+    """Read a plan from a file, an open binary file, or bytes. Nothing in it is executed.
+
+    Raises `PlanFormatError` if it is not a sound plan, `FileNotFoundError` if there is no such file.
+    """
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        return loads(path)
+    if hasattr(path, "read"):
+        return loads(path.read())
+    try:
+        return loads(_read(path))
+    except PlanFormatError as error:
+        raise PlanFormatError(f"{os.fspath(path)}: {error}") from None
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+        raise PlanFormatError(f"this is {kind}, not a saved plan")
+    with open(path, "rb") as file:
+        start = file.read(PREAMBLE.size)
+        read_preamble(start)  # before the rest is read: it may be anything, of any size
+        return start + file.read()
+
+
+def dumps(plan: Plan) -> bytes:
+    """A plan as the bytes of its file."""
+    header = {
+        "costs": plan.costs.to_dict(),
+        "link": plan.link,
+        "n_outputs": plan.n_outputs,
+        "classes": _classes_record(plan.classes),
+        "categories": [[f, _category_record(f, plan.categories[f])] for f in sorted(plan.categories)],
+        "info": plan.info,
+    }
+    return pack(header, {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}, ARRAYS)
+
+
+def loads(data: bytes | bytearray | memoryview) -> Plan:
+    """The plan whose `dumps` are these bytes.
+
+    >>> plan = Plan(costs=Costs([1.0, 2.0]), terms=[], nodes=[], base=[0.5])
+    >>> loads(dumps(plan))
+    Plan(0 nodes, 0 terms, 0 of 2 features, at most 0)
+    """
+    if isinstance(data, str):
+        raise PlanFormatError("a saved plan is bytes, not text: open the file in binary mode")
+    header, arrays = unpack(bytes(data), ARRAYS)
+    if set(header) != set(_HEADER):
+        raise PlanFormatError(f"the header must hold {', '.join(_HEADER)} and arrays, and nothing else")
+    try:
+        return _build(header, arrays)
+    except PlanFormatError:
+        raise
+    except MiserlyError as error:
+        raise PlanFormatError(f"the plan in it is not sound: {str(error)[:500]}") from None
+
+
+def _build(header: Mapping[str, Any], arrays: Arrays) -> Plan:
+    costs = _read_costs(header["costs"])
+    sizes = check_sizes(arrays, len(costs))
+    if type(header["n_outputs"]) is not int or not 1 <= header["n_outputs"] <= sizes["scores"]:
+        raise PlanFormatError("'n_outputs' must be a whole number, at most the number of scores")
+    if not isinstance(header["link"], str) or not isinstance(header["info"], dict):
+        raise PlanFormatError("'link' must be text and 'info' an object")
+    return Plan(
+        costs=costs,
+        terms=read_terms(arrays),
+        nodes=read_nodes(arrays),
+        base=arrays["base"],
+        link=header["link"],
+        n_outputs=header["n_outputs"],
+        classes=_read_classes(header["classes"]),
+        categories=_read_categories(header["categories"]),
+        info=header["info"],
+    )
+
+
+# -- costs, classes, categories ----------------------------------------------------------------------------
+
+
+def _read_costs(record: Any) -> Costs:
+    """Costs from their record, whose types are checked first: `Costs` itself is made for honest mistakes."""
+    _keys(record, ("features", "groups", "evaluation", "unit"), "the costs")
+    features, groups = record["features"], record["groups"]
+    if not isinstance(features, (dict, list)) or not isinstance(groups, dict):
+        raise PlanFormatError("the costs need an object or a list of features, and an object of groups")
+    for cost in features.values() if isinstance(features, dict) else features:
+        _check_cost(cost)
+    _check_cost(record["evaluation"])
+    if not isinstance(record["unit"], str):
+        raise PlanFormatError("the unit of the costs must be text")
+    known = set(features) if isinstance(features, dict) else range(len(features))
+    kind = str if isinstance(features, dict) else int
+    for group in groups.values():
+        _keys(group, ("features", "setup"), "a group")
+        _check_cost(group["setup"])
+        members = group["features"]
+        if not isinstance(members, list) or any(type(m) is not kind or m not in known for m in members):
+            raise PlanFormatError("a group must list its features, which must be among those of the costs")
+    return Costs.from_dict(record)
+
+
+def _check_cost(cost: Any) -> None:
+    if type(cost) not in (int, float) or not 0 <= cost < 2**1023:
+        raise PlanFormatError("a cost in the file is not a number, or negative, or too large")
+
+
+def _keys(record: Any, keys: tuple[str, ...], what: str) -> None:
+    if not isinstance(record, dict) or set(record) != set(keys):
+        raise PlanFormatError(f"{what} must hold {', '.join(keys)}, and nothing else")
+
+
+def _classes_record(classes: NDArray[Any] | None) -> dict[str, Any] | None:
+    if classes is None:
+        return None
+    kind = "str" if classes.dtype.kind in "UT" else classes.dtype.name
+    if classes.dtype.kind == "O" and all(isinstance(label, str) for label in classes):
+        kind = "str"
+    if kind not in _CLASS_DTYPES:
+        raise PlanError(
+            f"classes of dtype {classes.dtype} cannot be saved: they must be text, numbers or true and false"
+        )
+    values = [str(label) for label in classes] if kind == "str" else classes.tolist()
+    _check_label_width(values, PlanError)
+    return {"dtype": kind, "values": values}
+
+
+def _read_classes(record: Any) -> NDArray[Any] | None:
+    if record is None:
+        return None
+    _keys(record, ("dtype", "values"), "the classes")
+    dtype, values = record["dtype"], record["values"]
+    kind = _CLASS_DTYPES.get(dtype) if isinstance(dtype, str) else None
+    if kind is None or not isinstance(values, list) or any(type(value) is not kind for value in values):
+        raise PlanFormatError(f"the classes must be a list of values of one of {', '.join(_CLASS_DTYPES)}")
+    _check_label_width(values, PlanFormatError)
+    try:
+        with np.errstate(all="ignore"):
+            classes = np.array(values, dtype=dtype)
+    except OverflowError:
+        classes = np.array([])
+    if classes.tolist() != values:
+        raise PlanFormatError(f"the classes do not fit dtype {dtype!r}")
+    return classes
+
+
+def _check_label_width(values: list[Any], error: type[PlanError]) -> None:
+    width = max((len(value) for value in values if isinstance(value, str)), default=0)
+    if width * len(values) > _MAX_LABEL_CELLS:
+        raise error(f"{len(values)} class labels of up to {width} characters are too much text")
+
+
+def _category_record(column: int, values: tuple[Any, ...]) -> list[Any]:
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    for value in plain:
+        if value is not None and not isinstance(value, (str, bool, int, float)):
+            raise PlanError(
+                f"column {column} has the category {value!r}, which cannot be saved: "
+                "categories are text, numbers, true, false or None"
+            )
+    return plain
+
+
+def _read_categories(pairs: Any) -> dict[int, list[Any]]:
+    categories: dict[int, list[Any]] = {}
+    for pair in pairs if isinstance(pairs, list) else [None]:
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) is not int:
+            raise PlanFormatError("the categories must be a list of [column, values]")
+        column, values = pair
+        if not isinstance(values, list) or any(isinstance(value, (list, dict)) for value in values):
+            raise PlanFormatError("the categories of a column must be a list of plain values")
+        if column in categories:
+            raise PlanFormatError(f"the categories of column {column} are given twice")
+        categories[column] = values
+    return categories
