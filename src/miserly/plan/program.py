@@ -104,18 +104,9 @@ class Plan:
     @property
     def max_cost(self) -> float:
         """What an example would pay that met every feature and term of the costliest way through."""
-        best, ways = 0.0, [(0, np.zeros(self.n_features, dtype=np.bool_), frozenset[int]())]
-        while self.nodes and ways:
-            k, paid, done = ways.pop()
-            node = self.nodes[k]
-            done = done | frozenset(node.terms.tolist())
-            for t in node.terms:
-                paid = paid | _mask(self.n_features, self.terms[t].features)
-            children = [child for child in (node.up, node.low) if child != LEAVE]
-            ways += [(child, paid, done) for child in children]
-            if not children:
-                best = max(best, self.costs.of(paid) + sum(self.terms[t].evaluation for t in done))
-        return best
+        from miserly.plan.purchases import costliest
+
+        return costliest(self)
 
     @property
     def parents(self) -> NDArray[np.int64]:
@@ -284,7 +275,7 @@ class Plan:
             raise PlanError(f"term {i}: a vector of {len(term.vector)} for {self.n_features} features")
         if isinstance(term, Tree) or term.features.size:
             features = term.features
-            if features.size and not (0 <= features.min() and features.max() < self.n_features):
+            if features.size and not (features.min() >= 0 and features.max() < self.n_features):
                 raise PlanError(f"term {i} reads a feature that is not among {self.n_features}")
         if not (np.isfinite(term.evaluation) and term.evaluation >= 0):
             raise PlanError(f"term {i}: an evaluation cost of {term.evaluation}")
@@ -293,9 +284,9 @@ class Plan:
             raise PlanError(f"term {i}: values that stand in for missing ones must be finite")
 
     def _check_node(self, k: int, node: Node) -> None:
-        if node.terms.size and not (0 <= node.terms.min() and node.terms.max() < len(self.terms)):
+        if node.terms.size and not (node.terms.min() >= 0 and node.terms.max() < len(self.terms)):
             raise PlanError(f"node {k} uses a term that is not among {len(self.terms)}")
-        if node.terms.size and not (0 <= node.channels.min() and node.channels.max() < self.n_scores):
+        if node.terms.size and not (node.channels.min() >= 0 and node.channels.max() < self.n_scores):
             raise PlanError(f"node {k} adds to a score that is not among {self.n_scores}")
         if node.bias.shape != (self.n_scores,):
             raise PlanError(f"node {k} has a bias of {node.bias.shape} for {self.n_scores} scores")
@@ -306,12 +297,6 @@ class Plan:
             raise PlanError(f"node {k} has a gate on score {node.gate.channel} of {self.n_scores}")
         if isinstance(node.gate, Confidence) and self.link not in ("logistic", "softmax"):
             raise PlanError(f"node {k} has a confidence gate, but link {self.link!r} has no probabilities")
-
-
-def _mask(n: int, members: NDArray[np.int64]) -> NDArray[np.bool_]:
-    mask = np.zeros(n, dtype=np.bool_)
-    mask[members] = True
-    return mask
 
 
 def _columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,171 @@
+"""What each node of a plan buys that nobody before it on the way has bought, and the plan's stretches.
+
+Costs here are those of an example that meets everything a term may need (counting whole trees), which is
+what can be said of a plan before it runs. Words and pictures of plans are made from these.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.plan.nodes import LEAVE
+from miserly.plan.terms import Term, Tree
+
+if TYPE_CHECKING:
+    from miserly.plan.program import Plan
+
+__all__ = ["Item", "Purchase", "Stretch", "costliest", "purchases", "stretches"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One feature bought: its own cost, and the set-up of its group if it is the first to open it."""
+
+    feature: int
+    own: float
+    setup: float
+    group: int  # -1 where nothing had to be set up
+
+    @property
+    def price(self) -> float:
+        return self.own + self.setup
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What one node adds to the bill: features in the order they are first read, evaluations of terms."""
+
+    items: tuple[Item, ...]
+    n_terms: int
+    evaluation: float
+    total: float  # of everything on the way from the root up to and with this node
+
+    @property
+    def price(self) -> float:
+        return math.fsum([item.price for item in self.items]) + self.evaluation
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Nodes that follow each other without a fork; `up` and `low` are the stretches after it, if any."""
+
+    nodes: tuple[int, ...]
+    up: int | None
+    low: int | None
+
+
+class _Account:
+    """What is paid on the way to the node being looked at; purchases can be taken back."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.paid = np.zeros(plan.n_features, dtype=np.bool_)
+        self.opened = np.zeros(len(plan.costs.setup), dtype=np.bool_)
+        self.evaluated: set[int] = set()
+
+    def buy(self, k: int, spent: float) -> tuple[Purchase, list[int]]:
+        """What node `k` buys on top of what was `spent`, and the terms that are new with it."""
+        terms = [t for t in dict.fromkeys(self.plan.nodes[k].terms.tolist()) if t not in self.evaluated]
+        self.evaluated.update(terms)
+        items = [self._item(feature) for t in terms for feature in self._unpaid(self.plan.terms[t])]
+        evaluation = math.fsum(self.plan.terms[t].evaluation for t in terms)
+        price = math.fsum([item.price for item in items]) + evaluation
+        return Purchase(tuple(items), len(terms), evaluation, spent + price), terms
+
+    def take_back(self, purchase: Purchase, terms: list[int]) -> None:
+        self.evaluated.difference_update(terms)
+        self.paid[[item.feature for item in purchase.items]] = False
+        self.opened[[item.group for item in purchase.items if item.group >= 0]] = False
+
+    def _unpaid(self, term: Term) -> list[int]:
+        if self.paid[term.features].all():
+            return []
+        new = term.features[~self.paid[term.features]]
+        self.paid[new] = True
+        if isinstance(term, Tree):  # from the root down, rather than by column
+            wanted = set(new.tolist())
+            return [feature for feature in dict.fromkeys(term.feature.tolist()) if feature in wanted]
+        return new.tolist()
+
+    def _item(self, feature: int) -> Item:
+        costs = self.plan.costs
+        group = int(costs.group[feature])
+        if group >= 0 and not self.opened[group]:
+            self.opened[group] = True
+            return Item(feature, float(costs.feature[feature]), float(costs.setup[group]), group)
+        return Item(feature, float(costs.feature[feature]), 0.0, -1)
+
+
+def purchases(plan: Plan) -> list[Purchase]:
+    """What each node buys, given what was bought on the way to it.
+
+    One walk through the plan, down and back up again, so that the work grows with the size of the plan and
+    not with the lengths of its ways.
+    """
+    found: dict[int, Purchase] = {}
+    account = _Account(plan)
+    ahead: list[tuple[int, float]] = [(0, 0.0)] if plan.nodes else []
+    way: list[tuple[int, list[int]]] = []
+    parents = plan.parents
+    while ahead:
+        k, spent = ahead.pop()
+        while way and way[-1][0] != parents[k]:
+            done, terms = way.pop()
+            account.take_back(found[done], terms)
+        found[k], new = account.buy(k, spent)
+        way.append((k, new))
+        children = [c for c in (plan.nodes[k].low, plan.nodes[k].up) if c != LEAVE]
+        ahead += [(child, found[k].total) for child in children]
+    return [found[k] for k in range(len(plan.nodes))]
+
+
+def costliest(plan: Plan) -> float:
+    """The most that any example can pay, counting whole trees."""
+    if not plan.nodes:
+        return 0.0
+    parents = plan.parents
+    k = int(np.argmax([purchase.total for purchase in purchases(plan)]))
+    terms: set[int] = set()
+    while k >= 0:
+        terms.update(plan.nodes[k].terms.tolist())
+        k = int(parents[k])
+    return plan.costs.of(_features(plan, terms)) + math.fsum(plan.terms[t].evaluation for t in terms)
+
+
+def _features(plan: Plan, terms: set[int]) -> NDArray[np.bool_]:
+    mask = np.zeros(plan.n_features, dtype=np.bool_)
+    for t in terms:
+        mask[plan.terms[t].features] = True
+    return mask
+
+
+def stretches(plan: Plan) -> list[Stretch]:
+    """The plan as a binary tree of stretches; a chain is one. The first begins at the root.
+
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node
+    >>> fork = [Node([], [], [], [0.0], up=1, low=2), Node([], [], [], [0.0]), Node([], [], [], [0.0])]
+    >>> [stretch.nodes for stretch in stretches(Plan(costs=Costs([]), terms=[], nodes=fork, base=[0.0]))]
+    [(0,), (1,), (2,)]
+    """
+    starts = [0] if plan.nodes else []
+    found: list[Stretch] = []
+    for start in starts:
+        nodes = [start]
+        children = _children(plan, start)
+        while len(children) == 1:
+            nodes.append(children[0])
+            children = _children(plan, children[0])
+        ends = (len(starts), len(starts) + 1) if children else (None, None)
+        starts += children
+        found.append(Stretch(tuple(nodes), *ends))
+    return found
+
+
+def _children(plan: Plan, k: int) -> list[int]:
+    return [child for child in (plan.nodes[k].up, plan.nodes[k].low) if child != LEAVE]
