@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from miserly.errors import PlanError
 
-__all__ = ["LINKS", "exp", "labels", "probabilities"]
+__all__ = ["LINKS", "confidence", "exp", "labels", "probabilities"]
 
 LINKS = ("identity", "logistic", "softmax", "sign")
 
@@ -47,7 +47,7 @@ def exp(x: Any) -> Any:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    return p * 2.0**k
+    return np.ldexp(p, np.int64(k))
 
 
 def probabilities(link: str, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -59,6 +59,18 @@ def probabilities(link: str, scores: NDArray[np.float64]) -> NDArray[np.float64]
         weight = exp(scores - scores.max(axis=1, keepdims=True))
         return weight / weight.sum(axis=1, keepdims=True)
     raise PlanError(f"a plan with link {link!r} has no class probabilities")
+
+
+def confidence(link: str, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of the most probable class, summed in the order compiled code uses."""
+    if link == "logistic":
+        positive = 1.0 / (1.0 + exp(-scores[:, 0]))
+        return np.maximum(positive, 1.0 - positive)
+    top = scores.max(axis=1)
+    total = np.zeros(len(scores))
+    for output in range(scores.shape[1]):
+        total += exp(scores[:, output] - top)
+    return 1.0 / total
 
 
 def labels(link: str, scores: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[Any]:

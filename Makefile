@@ -1,0 +1,52 @@
+# Every target sets up what it needs; nothing else has to be run first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+DATA   := ../shared/data
+
+# Real data sets, where they are: tests and benchmarks that need them skip, visibly, when they are not.
+ifneq ($(wildcard $(DATA)/*.npz),)
+export MISERLY_DATA ?= $(abspath $(DATA))
+endif
+export NUMBA_NUM_THREADS ?= 2
+export OMP_NUM_THREADS ?= 2
+
+.PHONY: demo test lint format bench docs clean
+
+demo: $(VENV)/installed
+	$(BIN)/miserly demo --out out/demo
+
+test: lint
+	$(BIN)/pytest -n 2 --dist loadfile
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[report]"
+	touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@ $(VENV)/installed
+
+$(VENV)/installed-bench: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	touch $@ $(VENV)/installed

@@ -1,0 +1,297 @@
+"""Running a plan over many rows: the result, the choice of engine, and the engine in plain NumPy.
+
+The rules of the run, which `kernels`, `trail` and this module share:
+
+- A node's scores count only once the node is finished; whoever is stopped in it answers with the scores of
+  the last node finished (the plan's base if there is none).
+- A term met for the first time pays its evaluation, then its features: ``count="path"`` pays each feature
+  when a split (or the raw value) asks for it; ``count="tree"`` pays all that the term might need, at once.
+- With a budget, the first thing that does not fit stops the example. What was bought until then stays paid.
+  Whatever the budget, examples buy the same things in the same order, so cost never falls as it rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.costs import read_budget
+from miserly.errors import PlanError, did_you_mean
+from miserly.plan.reference import run_reference
+from miserly.plan.tables import ONWARD, TREE
+
+if TYPE_CHECKING:
+    from miserly.plan.program import Plan
+
+__all__ = ["Run", "matrix_of", "run"]
+
+PARALLEL_ROWS = 2048  # fewer rows than this are not worth waking other threads for
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What running a plan over some rows gave.
+
+    Attributes
+    ----------
+    scores : array of (n,) or (n, n_outputs)
+        The answers before the link.
+    cost : array of (n,)
+        What each row paid: features, set-ups and evaluations.
+    acquired : bool array of (n, n_features)
+        What each row bought.
+    exit : int array of (n,)
+        The node each row answered from; -1 is the plan's base.
+    stopped : bool array of (n,)
+        Whether the budget stopped the row.
+    """
+
+    plan: Plan = field(repr=False)
+    scores: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    acquired: NDArray[np.bool_]
+    exit: NDArray[np.int64]
+    stopped: NDArray[np.bool_]
+    pending: NDArray[np.int64] = field(repr=False)
+    begun: NDArray[np.int64] = field(repr=False)
+
+    @cached_property
+    def evaluated(self) -> NDArray[np.bool_]:
+        """Which terms each row paid the evaluation of, (n, n_terms), finished or not."""
+        tables, parents = self.plan.tables, self.plan.parents
+        finished = np.zeros((len(self.plan.nodes) + 1, len(self.plan.terms)), dtype=np.bool_)
+        for k, node in enumerate(self.plan.nodes):
+            finished[k] = finished[parents[k]]  # the last row, all False, is the parent of the root
+            finished[k, node.terms] = True
+        out = finished[self.exit]
+        for i in np.flatnonzero(self.stopped & (self.begun > 0)):
+            first = tables.node_pointer[self.pending[i]]
+            out[i, tables.entry_term[first : first + self.begun[i]]] = True
+        return out
+
+
+def run(
+    plan: Plan,
+    X: Any,
+    *,
+    budget: float | None = None,
+    count: str = "path",
+    qid: ArrayLike | None = None,
+    compiled: bool | None = None,
+    n_threads: int | None = None,
+    account: bool = True,
+) -> Run:
+    """Run a plan over the rows of a matrix or frame.
+
+    Parameters
+    ----------
+    X : array or frame
+        Frames are read by column name; columns that the plan never needs may be missing.
+    budget : float, optional
+        No row pays more than this.
+    count : {"path", "tree"}
+    qid : array, optional
+        The query of each row, for list-wise gates. Without it every row is a query of its own.
+    compiled : bool, optional
+        Use compiled kernels (the default where numba is installed) or plain NumPy. Same results.
+    n_threads : int, optional
+        Threads for large batches (all by default).
+    account : bool, default=True
+        False skips the bookkeeping: `cost` and `acquired` stay zero. Only without a budget.
+    """
+    limit = read_budget(budget)
+    if count not in ("path", "tree"):
+        raise PlanError(f"count is 'path' or 'tree', not {count!r}")
+    matrix = matrix_of(plan, X)
+    n = len(matrix)
+    state = State.fresh(plan, n)
+    order, start = _bundles(plan, n, qid)
+    account = account or np.isfinite(limit)
+    engine = _engine(compiled)
+    whole = count == "tree"
+    if engine is None:
+        run_reference(plan, matrix, order, start, limit, account, whole, state)
+    elif not account and _is_plain_chain(plan):
+        _run_chain(engine, plan, matrix, state, n_threads)
+    else:
+        _run_compiled(engine, plan, matrix, order, start, limit, account, whole, state, n_threads)
+    return state.result(plan, limit)
+
+
+@dataclass
+class State:
+    """Where every row is, while it runs."""
+
+    scores: NDArray[np.float64]
+    acquired: NDArray[np.bool_]
+    opened: NDArray[np.bool_]
+    spent: NDArray[np.float64]
+    at: NDArray[np.int64]
+    trail: NDArray[np.int64]  # columns: exit, pending node, terms begun in it
+
+    @classmethod
+    def fresh(cls, plan: Plan, n: int) -> State:
+        return cls(
+            scores=np.tile(plan.base, (n, 1)),
+            acquired=np.zeros((n, plan.n_features), dtype=np.bool_),
+            opened=np.zeros((n, len(plan.costs.setup)), dtype=np.bool_),
+            spent=np.zeros(n),
+            at=np.full(n, 0 if plan.nodes else -1, dtype=np.int64),
+            trail=np.tile(np.array([-1, -1, 0], dtype=np.int64), (n, 1)),
+        )
+
+    def result(self, plan: Plan, limit: float) -> Run:
+        outputs = self.scores[:, : plan.n_outputs]
+        return Run(
+            plan=plan,
+            scores=outputs[:, 0].copy() if plan.n_outputs == 1 else outputs,
+            cost=np.minimum(self.spent, limit),
+            acquired=self.acquired,
+            exit=self.trail[:, 0].copy(),
+            stopped=self.trail[:, 1] >= 0,
+            pending=self.trail[:, 1].copy(),
+            begun=self.trail[:, 2].copy(),
+        )
+
+
+def _engine(compiled: bool | None) -> Any:
+    """The compiled kernels, or None for plain NumPy."""
+    if compiled is False:
+        return None
+    try:
+        from miserly.plan import kernels
+    except ImportError:
+        if compiled:
+            raise PlanError("compiled=True needs numba, which is not installed") from None
+        return None
+    return kernels
+
+
+def _bundles(plan: Plan, n: int, qid: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows in an order that keeps together what a list-wise gate compares, and where each bundle starts."""
+    if qid is None or not plan.listwise:
+        if qid is not None:
+            _check_qid(qid, n)
+        return np.arange(n), np.arange(n + 1)
+    _, code = np.unique(_check_qid(qid, n), return_inverse=True)
+    order = np.argsort(code, kind="stable")
+    return order, np.concatenate([[0], np.cumsum(np.bincount(code, minlength=0))]).astype(np.int64)
+
+
+def _check_qid(qid: ArrayLike, n: int) -> NDArray[Any]:
+    queries = np.asarray(qid)
+    if queries.shape != (n,):
+        raise PlanError(f"qid must name the query of each of {n} rows; its shape is {queries.shape}")
+    return queries
+
+
+def _is_plain_chain(plan: Plan) -> bool:
+    """Whether every row adds the same numeric trees in the same order, so that there is nothing to decide."""
+    tables = plan.tables
+    n = len(plan.nodes)
+    return bool(
+        (tables.node_gate == ONWARD).all()
+        and tables.node_inherits.all()
+        and (tables.node_up == [*range(1, n), -1][:n]).all()
+        and (tables.term_kind == TREE).all()
+        and tables.term_plain.all()
+    )
+
+
+def _run_chain(engine: Any, plan: Plan, matrix: Any, state: State, n_threads: int | None) -> None:
+    with _threads(n_threads, len(matrix)) as many:
+        call = engine.score_chain_parallel if many > 1 else engine.score_chain
+        call(plan.tables, matrix, 4 * many, state.scores)
+    state.trail[:, 0] = len(plan.nodes) - 1
+
+
+def _run_compiled(
+    engine: Any,
+    plan: Plan,
+    matrix: Any,
+    order: NDArray[np.int64],
+    start: NDArray[np.int64],
+    limit: float,
+    account: bool,
+    whole: bool,
+    state: State,
+    n_threads: int | None,
+) -> None:
+    with _threads(n_threads, len(matrix)) as many:
+        call = engine.run_bundles_parallel if many > 1 else engine.run_bundles
+        call(
+            plan.tables, matrix, order, start, 8 * many, limit, account, whole,
+            state.scores, state.acquired, state.opened, state.spent, state.at, state.trail,
+        )  # fmt: skip
+
+
+@contextmanager
+def _threads(n_threads: int | None, n_rows: int) -> Iterator[int]:
+    """How many threads to use, set for the time being."""
+    import numba
+
+    before, available = numba.get_num_threads(), numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    many = min(n_threads or before, available) if n_rows >= PARALLEL_ROWS else 1
+    try:
+        if many > 1:
+            numba.set_num_threads(many)
+        yield max(1, many)
+    finally:
+        numba.set_num_threads(before)
+
+
+# -- rows from arrays and frames ---------------------------------------------------------------------------
+
+
+def matrix_of(plan: Plan, X: Any) -> NDArray[Any]:
+    """Rows as a C-ordered float32 or float64 matrix with one column per input of the plan."""
+    if hasattr(X, "columns") and not isinstance(X, np.ndarray):
+        return _matrix_of_frame(plan, X)
+    if hasattr(X, "toarray"):
+        raise PlanError("a plan runs on dense rows; call .toarray() on the sparse matrix first")
+    matrix = np.asarray(X)
+    if matrix.ndim != 2 or matrix.shape[1] != plan.n_features:
+        raise PlanError(f"rows must have {plan.n_features} columns; the array has shape {matrix.shape}")
+    if matrix.dtype not in (np.float32, np.float64):
+        try:
+            matrix = matrix.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise PlanError(f"rows must be numbers: {error}") from None
+    return np.ascontiguousarray(matrix)
+
+
+def _matrix_of_frame(plan: Plan, frame: Any) -> NDArray[np.float64]:
+    if plan.costs.names is None:
+        return matrix_of(plan, frame.to_numpy())
+    present = [str(c) for c in frame.columns]
+    matrix = np.full((len(frame), plan.n_features), np.nan)
+    needed = set(plan.features.tolist())
+    for f, name in enumerate(plan.costs.names):
+        if name in present:
+            matrix[:, f] = column_codes(plan, f, frame[name])
+        elif f in needed:
+            raise PlanError(f"the frame has no column {name!r}{did_you_mean(name, present)}")
+    return matrix
+
+
+def column_codes(plan: Plan, f: int, values: Any) -> NDArray[np.float64]:
+    """One column as numbers: category codes where the plan has categories for it."""
+    if f in plan.categories:
+        codes = {value: float(code) for code, value in enumerate(plan.categories[f])}
+        return np.array([codes.get(_plain(v), np.nan) for v in values], dtype=np.float64)
+    try:
+        array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise PlanError(f"column {plan.costs.name(f)!r} must hold numbers") from None
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if value.__hash__ is not None else None

@@ -1,0 +1,238 @@
+"""The plan in flat arrays: what compiled code runs on.
+
+Trees of all terms are laid end to end, renumbered so that a right child follows its left sibling and a leaf
+leads to itself; a walk of as many steps as the tree is deep then needs no test for leaves. Each entry of a
+node knows whether its term is *fresh*, that is, met for the first time on the way from the root: the way to
+a node is unique, so this is known beforehand, and nobody has to remember per example what was evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.plan.nodes import Capacity, Confidence, Proximity, Rank, Threshold
+from miserly.plan.terms import KERNELS, Kernel, Raw, Term, Tree
+
+if TYPE_CHECKING:
+    from miserly.plan.program import Plan
+
+__all__ = ["CAPACITY", "CONFIDENCE", "ONWARD", "PROXIMITY", "RANK", "THRESHOLD", "Tables"]
+
+RAW, TREE, KERNEL = 0, 1, 2
+ONWARD, THRESHOLD, CONFIDENCE, PROXIMITY, RANK, CAPACITY = range(6)
+_GATE_CODES = {
+    "onward": ONWARD,
+    "threshold": THRESHOLD,
+    "confidence": CONFIDENCE,
+    "proximity": PROXIMITY,
+    "rank": RANK,
+    "capacity": CAPACITY,
+}
+
+
+class Tables(NamedTuple):
+    """Flat arrays; the first letters say whose: tree, kernel, term, entry (of a node), node."""
+
+    tree_feature: NDArray[np.int32]  # -1 at leaves
+    tree_look: NDArray[np.int32]  # the same, 0 at leaves: always a column that exists
+    tree_threshold: NDArray[np.float64]
+    tree_left: NDArray[np.int32]  # the right child is the next one
+    tree_missing: NDArray[np.bool_]
+    tree_value: NDArray[np.float64]
+    tree_category: NDArray[np.int32]
+    tree_words: NDArray[np.uint32]
+
+    kernel_kind: NDArray[np.int8]
+    kernel_vector: NDArray[np.float64]
+    kernel_fill: NDArray[np.float64]
+    kernel_gamma: NDArray[np.float64]
+    kernel_coef0: NDArray[np.float64]
+    kernel_degree: NDArray[np.int64]
+
+    term_kind: NDArray[np.int8]
+    term_start: NDArray[np.int64]  # root of the tree, row of the kernel, or feature
+    term_depth: NDArray[np.int64]
+    term_plain: NDArray[np.bool_]  # a tree without categorical splits
+    term_fill: NDArray[np.float64]
+    term_evaluation: NDArray[np.float64]
+    term_pointer: NDArray[np.int64]  # features of term t: term_features[pointer[t]:pointer[t + 1]]
+    term_features: NDArray[np.int64]
+
+    entry_term: NDArray[np.int64]
+    entry_channel: NDArray[np.int64]
+    entry_weight: NDArray[np.float64]
+    entry_fresh: NDArray[np.bool_]
+
+    node_pointer: NDArray[np.int64]
+    node_bias: NDArray[np.float64]
+    node_inherits: NDArray[np.bool_]
+    node_gate: NDArray[np.int8]
+    node_number: NDArray[np.float64]  # threshold, level, slack or share
+    node_count: NDArray[np.int64]  # channel or k
+    node_up: NDArray[np.int64]
+    node_low: NDArray[np.int64]
+    node_parent: NDArray[np.int64]
+
+    base: NDArray[np.float64]
+    n_outputs: int
+    logistic: bool
+    price: NDArray[np.float64]
+    group: NDArray[np.int64]
+    setup: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Tables:
+        trees, starts = _lay_out([t for t in plan.terms if isinstance(t, Tree)])
+        return cls(
+            **trees,
+            **_kernels([t for t in plan.terms if isinstance(t, Kernel)], plan.n_features),
+            **_terms(plan.terms, starts),
+            **_entries(plan),
+            **_nodes(plan),
+            base=plan.base,
+            n_outputs=plan.n_outputs,
+            logistic=plan.link == "logistic",
+            price=np.array(plan.costs.feature),
+            group=np.array(plan.costs.group),
+            setup=np.array(plan.costs.setup),
+        )
+
+
+def _lay_out(trees: list[Tree]) -> tuple[dict[str, Any], list[int]]:
+    """All trees end to end, siblings adjacent, and where each one starts."""
+    n = sum(len(tree.feature) for tree in trees)
+    feature = np.full(n, -1, np.int32)
+    threshold = np.full(n, np.inf)
+    left = np.arange(n, dtype=np.int32)
+    missing = np.ones(n, np.bool_)
+    value = np.zeros(n)
+    category = np.full(n, -1, np.int32)
+    words: list[NDArray[np.uint32]] = []
+    starts: list[int] = []
+    start = first_word = 0
+    for tree in trees:
+        place = start + _siblings_adjacent(tree)
+        inner = tree.feature >= 0
+        at = place[inner]
+        feature[at] = tree.feature[inner]
+        threshold[at] = tree.threshold[inner]
+        left[at] = place[tree.left[inner]]
+        missing[at] = tree.missing_left[inner]
+        value[place[~inner]] = tree.value[~inner]
+        rows = np.asarray(tree.category)[inner]
+        category[at] = np.where(rows >= 0, rows + first_word, -1)
+        words.append(np.asarray(tree.words))
+        starts.append(start)
+        start += len(place)
+        first_word += len(np.asarray(tree.words))
+    return {
+        "tree_feature": feature,
+        "tree_look": np.maximum(feature, 0).astype(np.int32),
+        "tree_threshold": threshold,
+        "tree_left": left,
+        "tree_missing": missing,
+        "tree_value": value,
+        "tree_category": category,
+        "tree_words": np.concatenate([*words, np.zeros((1, 8), np.uint32)]),
+    }, starts
+
+
+def _siblings_adjacent(tree: Tree) -> NDArray[np.int64]:
+    """The new place of each node: parents before children, the right child right after the left one."""
+    place = np.zeros(len(tree.feature), dtype=np.int64)
+    following = 1
+    for i in np.flatnonzero(tree.feature >= 0):
+        place[tree.left[i]], place[tree.right[i]] = following, following + 1
+        following += 2
+    return place
+
+
+def _kernels(kernels: list[Kernel], n_features: int) -> dict[str, Any]:
+    return {
+        "kernel_kind": np.array([KERNELS.index(k.kernel) for k in kernels], dtype=np.int8),
+        "kernel_vector": np.array([k.vector for k in kernels], dtype=float).reshape(-1, n_features),
+        "kernel_fill": np.array([k.fill for k in kernels], dtype=float).reshape(-1, n_features),
+        "kernel_gamma": np.array([k.gamma for k in kernels], dtype=float),
+        "kernel_coef0": np.array([k.coef0 for k in kernels], dtype=float),
+        "kernel_degree": np.array([k.degree for k in kernels], dtype=np.int64),
+    }
+
+
+def _terms(terms: tuple[Term, ...], tree_starts: list[int]) -> dict[str, Any]:
+    kinds = {"raw": RAW, "tree": TREE, "kernel": KERNEL}
+    next_tree, next_kernel = iter(tree_starts), iter(range(len(terms)))
+    start = [
+        term.feature if isinstance(term, Raw) else next(next_tree if isinstance(term, Tree) else next_kernel)
+        for term in terms
+    ]
+    features = [term.features for term in terms]
+    return {
+        "term_kind": np.array([kinds[t.kind] for t in terms], dtype=np.int8),
+        "term_start": np.array(start, dtype=np.int64),
+        "term_depth": np.array([t.depth if isinstance(t, Tree) else 0 for t in terms], dtype=np.int64),
+        "term_plain": np.array(
+            [isinstance(t, Tree) and bool((np.asarray(t.category) < 0).all()) for t in terms], dtype=np.bool_
+        ),
+        "term_fill": np.array([t.fill if isinstance(t, Raw) else 0.0 for t in terms], dtype=float),
+        "term_evaluation": np.array([t.evaluation for t in terms], dtype=float),
+        "term_pointer": np.cumsum([0, *(len(f) for f in features)], dtype=np.int64),
+        "term_features": np.concatenate([np.zeros(0, np.int64), *features]),
+    }
+
+
+def _entries(plan: Plan) -> dict[str, Any]:
+    """Which terms each node adds, and which of them no ancestor has evaluated yet."""
+    fresh: list[bool] = []
+    met: list[set[int]] = []  # by each node: the terms evaluated on the way to it and in it
+    for node, parent in zip(plan.nodes, plan.parents, strict=True):
+        way = met[parent] if parent >= 0 else set()
+        here = way.copy() if parent >= 0 and _branches(plan, int(parent)) else way  # a chain shares one set
+        for t in node.terms.tolist():
+            fresh.append(t not in here)
+            here.add(t)
+        met.append(here)
+    return {
+        "entry_term": _joined([node.terms for node in plan.nodes], np.int64),
+        "entry_channel": _joined([node.channels for node in plan.nodes], np.int64),
+        "entry_weight": _joined([node.weights for node in plan.nodes], np.float64),
+        "entry_fresh": np.array(fresh, dtype=np.bool_),
+    }
+
+
+def _branches(plan: Plan, k: int) -> bool:
+    return plan.nodes[k].up >= 0 and plan.nodes[k].low >= 0
+
+
+def _joined(parts: list[Any], dtype: Any) -> Any:
+    return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype)
+
+
+def _nodes(plan: Plan) -> dict[str, Any]:
+    number, count = np.zeros(len(plan.nodes)), np.zeros(len(plan.nodes), dtype=np.int64)
+    for k, node in enumerate(plan.nodes):
+        match node.gate:
+            case Threshold(value=value, channel=channel):
+                number[k], count[k] = value, channel
+            case Confidence(level=level):
+                number[k] = level
+            case Proximity(slack=slack, k=rank):
+                number[k], count[k] = slack, rank
+            case Rank(k=rank):
+                count[k] = rank
+            case Capacity(share=share):
+                number[k] = share
+    bias = np.array([node.bias for node in plan.nodes], dtype=float).reshape(-1, plan.n_scores)
+    return {
+        "node_pointer": np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64),
+        "node_bias": bias,
+        "node_inherits": np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
+        "node_gate": np.array([_GATE_CODES[node.gate.kind] for node in plan.nodes], dtype=np.int8),
+        "node_number": number,
+        "node_count": count,
+        "node_up": np.array([node.up for node in plan.nodes], dtype=np.int64),
+        "node_low": np.array([node.low for node in plan.nodes], dtype=np.int64),
+        "node_parent": plan.parents,
+    }
