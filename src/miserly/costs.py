@@ -9,11 +9,7 @@ learner buys through a `Ledger`; every plan carries the `Costs` it was learned w
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-import re
-import tomllib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -21,9 +17,11 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly._checks import read_budget, read_price, refuse_duplicates
+from miserly._cost_files import FORMATTERS, PARSERS
 from miserly.errors import CostError, did_you_mean
 
-__all__ = ["Costs", "Ledger", "fits"]
+__all__ = ["Costs", "Ledger", "fits", "read_budget"]
 
 Feature: TypeAlias = str | int
 Floats: TypeAlias = NDArray[np.float64]
@@ -91,22 +89,8 @@ class Costs:
     ) -> None:
         names, own = _read_features(features)
         index: dict[Hashable, int] = {name: i for i, name in enumerate(names or ())}
-        member = np.full(len(own), -1, dtype=np.int64)
-        setups: list[float] = []
-        for g, (label, spec) in enumerate((groups or {}).items()):
-            members, setup = _read_group(label, spec)
-            setups.append(setup)
-            for name in members:
-                i = _position(name, index, len(own), f"group {label!r}")
-                if member[i] == g:
-                    raise CostError(f"group {label!r} lists feature {name!r} twice")
-                if member[i] >= 0:
-                    other = list(groups or {})[member[i]]
-                    raise CostError(f"feature {name!r} is in two groups, {other!r} and {label!r}")
-                member[i] = g
-        self._fill(
-            own, member, np.array(setups), names, tuple(map(str, groups or ())), evaluation, unit, index
-        )
+        labels, member, setup = _read_groups({} if groups is None else groups, index, len(own))
+        self._fill(own, member, setup, names, labels, evaluation, unit, index)
 
     def _fill(
         self,
@@ -119,14 +103,17 @@ class Costs:
         unit: str,
         index: dict[Hashable, int],
     ) -> None:
+        if not isinstance(unit, str) or unit.splitlines() not in ([], [unit]):
+            raise CostError(f"the unit must be one line of text, not {unit!r}")
+        _check_sum(own, setup)
         assign = object.__setattr__
         assign(self, "feature", _frozen(own, np.float64))
         assign(self, "group", _frozen(member, np.int64))
         assign(self, "setup", _frozen(setup, np.float64))
         assign(self, "names", names)
         assign(self, "group_names", group_names)
-        assign(self, "evaluation", _price(evaluation, "evaluation"))
-        assign(self, "unit", str(unit))
+        assign(self, "evaluation", read_price(evaluation, "evaluation"))
+        assign(self, "unit", unit.strip())
         assign(self, "_index", index)
 
     # -- making ------------------------------------------------------------------------------------
@@ -134,14 +121,17 @@ class Costs:
     @classmethod
     def uniform(cls, columns: int | Sequence[str], cost: float = 1.0, **rest: Any) -> Costs:
         """The same cost for every column: `Costs.uniform(13)` or `Costs.uniform(["age", "chol"])`."""
-        if isinstance(columns, int):
-            return cls(np.full(columns, float(cost)), **rest)
+        if isinstance(columns, (int, np.integer)):
+            return cls([cost] * int(columns), **rest)
+        refuse_duplicates([str(name) for name in columns], "column")
         return cls(dict.fromkeys(columns, cost), **rest)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Costs:
         """The inverse of `to_dict`; also the layout of JSON and TOML files."""
         known = {"features", "groups", "evaluation", "unit"}
+        if not isinstance(record, Mapping):
+            raise CostError(f"costs are a table with the entry 'features', not {record!r}")
         for key in record:
             if key not in known:
                 raise CostError(f"unknown entry {key!r} in costs{did_you_mean(key, known)}")
@@ -173,31 +163,25 @@ class Costs:
         as ``# unit: CAD`` and ``# evaluation: 0.01`` may come first.
         """
         path = Path(path)
-        kind = path.suffix.lower()
+        parse = PARSERS.get(path.suffix.lower())
+        if parse is None:
+            raise CostError(f"{path}: costs are read from .csv, .json or .toml")
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                text = file.read()
+            return cls.from_dict(parse(text))
         except UnicodeDecodeError as error:
             raise CostError(f"{path}: not a text file in UTF-8 ({error})") from None
-        try:
-            if kind == ".csv":
-                return cls.from_dict(_parse_csv(text))
-            if kind == ".json":
-                return cls.from_dict(json.loads(text, object_pairs_hook=_no_duplicates))
-            if kind == ".toml":
-                return cls.from_dict(tomllib.loads(text))
-        except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-            raise CostError(f"{path}: {error}") from None
         except CostError as error:
             raise CostError(f"{path}: {error}") from None
-        raise CostError(f"{path}: costs are read from .csv, .json or .toml, not {kind or 'a bare name'!r}")
 
     def write(self, path: str | Path) -> None:
         """Write a `.csv`, `.json` or `.toml` file that `read` gives back unchanged."""
         path = Path(path)
-        writers = {".csv": _format_csv, ".json": _format_json, ".toml": _format_toml}
-        if path.suffix.lower() not in writers:
+        formatter = FORMATTERS.get(path.suffix.lower())
+        if formatter is None:
             raise CostError(f"{path}: costs are written to .csv, .json or .toml")
-        path.write_text(writers[path.suffix.lower()](self), encoding="utf-8")
+        path.write_text(formatter(self.to_dict()), encoding="utf-8", newline="")
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -223,7 +207,7 @@ class Costs:
                 raise CostError(f"a mask of {features.shape} does not fit {len(self)} features")
             return features.copy()
         out = np.zeros(len(self), dtype=np.bool_)
-        listed = [features] if isinstance(features, str) else features
+        listed = [features] if isinstance(features, (str, int, np.integer)) else features
         for feature in listed:  # type: ignore[union-attr]
             out[self.index(feature)] = True  # type: ignore[arg-type]
         return out
@@ -260,12 +244,12 @@ class Costs:
         Columns given by number bind by position; columns given by name bind by name if the costs have
         names, and lend their names to costs that have none.
         """
-        if isinstance(columns, int):
+        if isinstance(columns, (int, np.integer)):
             if columns != len(self):
                 raise CostError(f"{len(self)} costs for {columns} columns")
             return self
         columns = [str(c) for c in columns]
-        _refuse_duplicates(columns, "column")
+        refuse_duplicates(columns, "column")
         if self.names is None:
             if len(columns) != len(self):
                 raise CostError(f"{len(self)} costs for {len(columns)} columns")
@@ -289,19 +273,22 @@ class Costs:
         for column in columns:
             if column not in self._index:
                 raise CostError(f"no cost for column {column!r}{did_you_mean(column, self._index)}")
+        present = set(columns)
         for name in self.names or ():
-            if name not in set(columns):
+            if name not in present:
                 raise CostError(f"a cost for {name!r}, which is no column{did_you_mean(name, columns)}")
         return np.array([self._index[c] for c in columns], dtype=np.int64)
 
     def scaled(self, factor: float) -> Costs:
         """Every price times `factor`: another currency, another unit of time."""
-        factor = _price(factor, "factor")
+        factor = read_price(factor, "factor")
         new = object.__new__(Costs)
+        with np.errstate(over="ignore"):  # _fill refuses what has become infinite
+            feature, setup = self.feature * factor, self.setup * factor
         new._fill(
-            self.feature * factor,
+            feature,
             self.group,
-            self.setup * factor,
+            setup,
             self.names,
             self.group_names,
             self.evaluation * factor,
@@ -319,10 +306,16 @@ class Costs:
         raise AttributeError("Costs cannot be changed; make new ones")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Costs) and self.to_dict() == other.to_dict()
+        return isinstance(other, Costs) and self._value() == other._value()
 
     def __hash__(self) -> int:
-        return hash((self.names, self.feature.tobytes(), self.setup.tobytes(), self.evaluation, self.unit))
+        return hash(self._value())
+
+    def _value(self) -> tuple[Hashable, ...]:
+        """What makes two costs the same: the order of the features counts, that of the groups does not."""
+        setups = enumerate(zip(self.group_names, self.setup, strict=True))
+        groups = {(name, setup, *self.members(g)) for g, (name, setup) in setups}
+        return (self.names, self.feature.tobytes(), frozenset(groups), self.evaluation, self.unit)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Costs:
         return self
@@ -411,30 +404,18 @@ class Ledger:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back (or forward) to a saved `state`."""
-        for key in ("paid", "opened", "account"):
-            current = getattr(self, key)
-            saved = np.asarray(state[key])
-            if saved.shape != current.shape:
-                raise CostError(f"saved {key!r} has shape {saved.shape}, these costs need {current.shape}")
-            current[:] = saved
+        current = {"paid": self.paid, "opened": self.opened, "account": self.account}
+        for key, array in current.items():
+            if key not in state or np.shape(state[key]) != array.shape:
+                found = np.shape(state[key]) if key in state else "is missing"
+                raise CostError(f"saved {key!r} {found}, but these costs need shape {array.shape}")
+        for key, array in current.items():  # only once all of it is known to fit
+            array[:] = state[key]
 
     def copy(self) -> Ledger:
         new = Ledger(self.costs, None)
         new.restore(self.state())
         return new
-
-
-def read_budget(budget: float | None) -> float:
-    """A budget as a number: None is no limit; negative and NaN are errors."""
-    if budget is None:
-        return math.inf
-    try:
-        value = float(budget)
-    except (TypeError, ValueError):
-        raise CostError(f"a budget is a number or None, not {budget!r}") from None
-    if not value >= 0.0:
-        raise CostError(f"a budget cannot be {value:g}: give 0 or more, or None for no limit")
-    return value
 
 
 # -- reading and checking ------------------------------------------------------------------------------
@@ -446,40 +427,68 @@ def _frozen(values: ArrayLike, dtype: Any) -> Any:
     return array
 
 
-def _price(value: Any, what: str) -> float:
-    if isinstance(value, (bool, str)) or value is None:
-        raise CostError(f"the cost of {what} must be a number, not {value!r}")
+def _check_sum(feature: Floats, setup: Floats) -> None:
     try:
-        price = float(value)
-    except (TypeError, ValueError):
-        raise CostError(f"the cost of {what} must be a number, not {value!r}") from None
-    if math.isnan(price):
-        raise CostError(f"the cost of {what} is missing (NaN)")
-    if price < 0:
-        raise CostError(f"the cost of {what} is negative ({price:g})")
-    if math.isinf(price):
-        raise CostError(f"the cost of {what} is infinite; leave the feature out instead")
-    return price
+        total = math.fsum([*feature, *setup])
+    except OverflowError:
+        total = math.inf
+    if math.isinf(total):
+        raise CostError("the costs add up to more than a number can hold; use a larger unit")
 
 
 def _read_features(features: Any) -> tuple[tuple[str, ...] | None, Floats]:
+    names: tuple[str, ...] | None = None
     if isinstance(features, Costs):
         raise CostError("these are Costs already; use bind or scaled to change them")
-    if isinstance(features, Mapping):
-        names = [str(name) for name in features]
-        _refuse_duplicates(names, "feature")
-        return tuple(names), np.array([_price(c, f"feature {n!r}") for n, c in features.items()], dtype=float)
-    if hasattr(features, "items"):  # a pandas Series: its index may repeat a name
-        return _read_pairs(list(features.items()))
-    values = list(np.atleast_1d(np.asarray(features)))
-    if np.ndim(features) > 1:
+    if isinstance(features, (str, bytes, Path)):
+        raise CostError(f"{features!r} is no list of costs; Costs.read reads a file")
+    if hasattr(features, "items"):  # a mapping, or a pandas Series, whose index may repeat a name
+        pairs = list(features.items())
+        names, values = _read_names([name for name, _ in pairs]), [cost for _, cost in pairs]
+    elif isinstance(features, (list, tuple)):  # not through an array, which would turn True into 1
+        values = list(features)
+    elif np.ndim(features) > 1:
         raise CostError(f"costs are one number per feature, not an array of shape {np.shape(features)}")
-    return None, np.array([_price(c, f"feature {i}") for i, c in enumerate(values)], dtype=float)
+    else:
+        values = list(np.atleast_1d(np.asarray(features)))
+    shown = names if names is not None else range(len(values))
+    prices = [read_price(cost, f"feature {name!r}") for name, cost in zip(shown, values, strict=True)]
+    return names, np.array(prices, dtype=np.float64)
 
 
-def _read_pairs(pairs: list[tuple[Any, Any]]) -> tuple[tuple[str, ...], Floats]:
-    _refuse_duplicates([str(name) for name, _ in pairs], "feature")
-    return tuple(str(name) for name, _ in pairs), np.array([_price(c, f"feature {n!r}") for n, c in pairs])
+def _read_names(keys: list[Any]) -> tuple[str, ...] | None:
+    """The names of features; None where they are only numbered 0, 1, ..., as in a Series without an index."""
+    if keys and keys == list(range(len(keys))):
+        return None
+    for key in keys:
+        if not isinstance(key, str):
+            raise CostError(
+                f"feature names are text, not {key!r}; columns without names take a list of costs"
+            )
+    refuse_duplicates(keys, "feature")
+    return tuple(str(key) for key in keys)
+
+
+def _read_groups(
+    groups: Any, index: Mapping[Hashable, int], n_features: int
+) -> tuple[tuple[str, ...], Ints, Floats]:
+    """The names of the groups, the group of each feature (-1 for none), and the set-up cost of each group."""
+    if not isinstance(groups, Mapping):
+        raise CostError(f"groups are given as {{name: {{'features': [...], 'setup': cost}}}}, not {groups!r}")
+    labels = [str(label) for label in groups]
+    refuse_duplicates(labels, "group")
+    member = np.full(n_features, -1, dtype=np.int64)
+    setup = np.zeros(len(labels))
+    for g, (label, spec) in enumerate(zip(labels, groups.values(), strict=True)):
+        members, setup[g] = _read_group(label, spec)
+        for name in members:
+            i = _position(name, index, n_features, f"group {label!r}")
+            if member[i] == g:
+                raise CostError(f"group {label!r} lists feature {name!r} twice")
+            if member[i] >= 0:
+                raise CostError(f"feature {name!r} is in two groups, {labels[member[i]]!r} and {label!r}")
+            member[i] = g
+    return tuple(labels), member, setup
 
 
 def _read_group(label: object, spec: Any) -> tuple[list[Feature], float]:
@@ -488,7 +497,10 @@ def _read_group(label: object, spec: Any) -> tuple[list[Feature], float]:
     members = spec["features"]
     if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
         raise CostError(f"group {label!r} must list its features, not {members!r}")
-    return list(members), _price(spec.get("setup", 0.0), f"setting up group {label!r}")
+    members = list(members)
+    if not members:
+        raise CostError(f"group {label!r} has no features")
+    return members, read_price(spec.get("setup", 0.0), f"setting up group {label!r}")
 
 
 def _position(feature: Any, index: Mapping[Hashable, int], n: int, where: str) -> int:
@@ -498,109 +510,8 @@ def _position(feature: Any, index: Mapping[Hashable, int], n: int, where: str) -
         raise CostError(f"{where}: no feature {feature!r}{did_you_mean(feature, index)}")
     try:
         i = int(feature)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CostError(f"{where}: {feature!r} is neither a name nor a column number") from None
     if i != feature or isinstance(feature, (bool, np.bool_)) or not 0 <= i < n:
         raise CostError(f"{where}: no feature number {feature!r} among {n}")
     return i
-
-
-def _refuse_duplicates(names: Sequence[str], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise CostError(f"{what} {name!r} appears twice")
-        seen.add(name)
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    _refuse_duplicates([key for key, _ in pairs], "entry")
-    return dict(pairs)
-
-
-# -- files -----------------------------------------------------------------------------------------------
-
-
-def _parse_csv(text: str) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    lines = text.splitlines()
-    first = 0
-    while first < len(lines) and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
-        note = re.fullmatch(r"#\s*(unit|evaluation)\s*:\s*(.*?)\s*", lines[first].strip())
-        if note:
-            record[note[1]] = note[2] if note[1] == "unit" else _number(note[2], first + 1, "evaluation")
-        first += 1
-    reader = csv.DictReader(lines[first:])
-    header = [name.strip() for name in reader.fieldnames or []]
-    if "feature" not in header or "cost" not in header:
-        raise CostError(f"line {first + 1}: the columns must be feature,cost[,group,setup], not {header}")
-    reader.fieldnames = header
-    features: dict[str, float] = {}
-    groups: dict[str, dict[str, Any]] = {}
-    for row in reader:
-        line = first + reader.line_num
-        name = (row["feature"] or "").strip()
-        if not name:
-            raise CostError(f"line {line}: a row without a feature")
-        if name in features:
-            raise CostError(f"line {line}: feature {name!r} appears twice")
-        features[name] = _number(row["cost"], line, f"feature {name!r}")
-        if (row.get("group") or "").strip():
-            _add_to_group(groups, row, name, line)
-    for label, spec in groups.items():
-        if spec["setup"] is None:
-            raise CostError(f"group {label!r} has no setup in any of its rows")
-    return {"features": features, "groups": groups, **record}
-
-
-def _add_to_group(groups: dict[str, dict[str, Any]], row: Mapping[str, Any], name: str, line: int) -> None:
-    label = row["group"].strip()
-    group = groups.setdefault(label, {"features": [], "setup": None})
-    group["features"].append(name)
-    if (row.get("setup") or "").strip():
-        setup = _number(row["setup"], line, f"setting up group {label!r}")
-        if group["setup"] not in (None, setup):
-            raise CostError(f"line {line}: group {label!r} has two set-ups, {group['setup']:g} and {setup:g}")
-        group["setup"] = setup
-
-
-def _number(text: str | None, line: int, what: str) -> float:
-    try:
-        return _price(float((text or "").strip()), what)
-    except CostError as error:
-        raise CostError(f"line {line}: {error}") from None
-    except ValueError:
-        raise CostError(f"line {line}: the cost of {what} must be a number, not {text!r}") from None
-
-
-def _format_csv(costs: Costs) -> str:
-    if costs.names is None:
-        raise CostError("a CSV file needs feature names; bind the costs to columns first")
-    lines = [f"# unit: {costs.unit}", f"# evaluation: {costs.evaluation!r}", "feature,cost,group,setup"]
-    for i, name in enumerate(costs.names):
-        g = int(costs.group[i])
-        group, setup = (costs.group_names[g], repr(float(costs.setup[g]))) if g >= 0 else ("", "")
-        lines.append(",".join([_quoted(name), repr(float(costs.feature[i])), _quoted(group), setup]))
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text
-
-
-def _format_json(costs: Costs) -> str:
-    return json.dumps(costs.to_dict(), indent=2) + "\n"
-
-
-def _format_toml(costs: Costs) -> str:
-    record = costs.to_dict()
-    lines = [f"unit = {json.dumps(costs.unit)}", f"evaluation = {costs.evaluation!r}"]
-    if isinstance(record["features"], list):
-        lines.append(f"features = {record['features']!r}")
-    else:
-        lines += ["", "[features]"]
-        lines += [f"{json.dumps(name)} = {cost!r}" for name, cost in record["features"].items()]
-    for name, group in record["groups"].items():
-        lines += ["", f"[groups.{json.dumps(name)}]", f"features = {json.dumps(group['features'])}"]
-        lines.append(f"setup = {group['setup']!r}")
-    return "\n".join(lines) + "\n"
