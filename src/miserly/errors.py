@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["CostError", "MiserlyError", "PlanError", "PlanFormatError", "did_you_mean"]
+__all__ = ["CostError", "DataError", "MiserlyError", "PlanError", "PlanFormatError", "did_you_mean"]
 
 
 class MiserlyError(Exception):
@@ -14,6 +14,10 @@ class MiserlyError(Exception):
 
 class CostError(MiserlyError, ValueError):
     """Costs that are negative, missing, contradictory or do not fit the data."""
+
+
+class DataError(MiserlyError, ValueError):
+    """Rows, labels, weights or queries that a learner cannot use as they are."""
 
 
 class PlanError(MiserlyError, ValueError):

@@ -16,12 +16,12 @@ __all__ = ["pair_gradients", "pair_loss"]
 
 
 @njit(cache=True)
-def _discount(place, k):
+def _discount(place, k):  # type: ignore[no-untyped-def]
     return 1.0 / np.log2(2.0 + place) if place < k else 0.0
 
 
 @njit(cache=True)
-def _best_dcg(gains, k):
+def _best_dcg(gains, k):  # type: ignore[no-untyped-def]
     best = np.sort(gains)[::-1]
     total = 0.0
     for place in range(min(k, best.shape[0])):
@@ -30,7 +30,7 @@ def _best_dcg(gains, k):
 
 
 @njit(cache=True)
-def _blocks(ordered, k):
+def _blocks(ordered, k):  # type: ignore[no-untyped-def]
     """Of each place: the mean discount of its block, the mean difference inside it, where it ends."""
     n = ordered.shape[0]
     mean, inside, end = np.empty(n), np.empty(n), np.empty(n, np.int64)
@@ -54,7 +54,7 @@ def _blocks(ordered, k):
 
 
 @njit(cache=True)
-def _prepare(y, score, rows, k):
+def _prepare(y, score, rows, k):  # type: ignore[no-untyped-def]
     """The rows of one query in order of score, their gains over the best DCG (0 if there is none), blocks."""
     order = rows[np.argsort(-score[rows], kind="mergesort")]
     gain = 2.0 ** y[order] - 1.0
@@ -68,13 +68,13 @@ def _prepare(y, score, rows, k):
 
 
 @njit(cache=True)
-def _change(a, b, gain, mean, inside, end):
+def _change(a, b, gain, mean, inside, end):  # type: ignore[no-untyped-def]
     """The mean change of NDCG if the documents at places a < b were swapped."""
     return abs(gain[a] - gain[b]) * (inside[a] if b < end[a] else mean[a] - mean[b])
 
 
 @njit(cache=True)
-def pair_gradients(y, score, order, start, k, query_weight, gradient, hessian):
+def pair_gradients(y, score, order, start, k, query_weight, gradient, hessian):  # type: ignore[no-untyped-def]
     """Add the derivatives of every query's pairs to `gradient` and `hessian`."""
     for q in range(start.shape[0] - 1):
         rows, gain, mean, inside, end = _prepare(y, score, order[start[q] : start[q + 1]], k)
@@ -94,7 +94,7 @@ def pair_gradients(y, score, order, start, k, query_weight, gradient, hessian):
 
 
 @njit(cache=True)
-def pair_loss(y, score, order, start, k):
+def pair_loss(y, score, order, start, k):  # type: ignore[no-untyped-def]
     """The loss of each query."""
     losses = np.zeros(start.shape[0] - 1)
     for q in range(start.shape[0] - 1):

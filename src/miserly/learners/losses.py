@@ -115,10 +115,10 @@ class Multinomial(Loss):
 
     def initial(self, y: Floats, weight: Weight) -> Floats:
         share = np.bincount(y.astype(np.int64), weights=weight, minlength=self.n_scores)
-        return np.log(share / share.sum())
+        return np.asarray(np.log(share / share.sum()))
 
     def _each(self, y: Floats, score: Floats) -> Floats:
-        return logsumexp(score, axis=1) - score[np.arange(len(y)), y.astype(np.int64)]
+        return np.asarray(logsumexp(score, axis=1) - score[np.arange(len(y)), y.astype(np.int64)])
 
     def _derivatives(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
         share = np.exp(score - score.max(axis=1, keepdims=True))
