@@ -66,9 +66,7 @@ def pack(header: Mapping[str, Any], arrays: Arrays, schema: Schema) -> bytes:
 def unpack(data: bytes, schema: Schema) -> tuple[dict[str, Any], Arrays]:
     """The header (without its array directory) and the arrays, as read-only views into `data`."""
     length, header_length = read_preamble(data[: PREAMBLE.size])
-    if len(data) != length:
-        what = "truncated" if len(data) < length else "followed by bytes that are not its own"
-        raise PlanFormatError(f"the file is {what}: {len(data)} bytes where {length} were written")
+    check_length(len(data), length)
     if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise PlanFormatError("the file was altered after it was written: its checksum is wrong")
     start, stop = PREAMBLE.size + header_length, length - _DIGEST
@@ -98,6 +96,12 @@ def read_preamble(data: bytes) -> tuple[int, int]:
     if length < PREAMBLE.size + _DIGEST:
         raise PlanFormatError(f"a file of {length} bytes is too short for a plan")
     return length, header_length
+
+
+def check_length(found: int, written: int) -> None:
+    if found != written:
+        what = "truncated" if found < written else "followed by bytes that are not its own"
+        raise PlanFormatError(f"the file is {what}: {found} bytes where {written} were written")
 
 
 # -- arrays ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs
 from miserly.errors import MiserlyError, PlanError, PlanFormatError
-from miserly.plan.container import PREAMBLE, Arrays, pack, read_preamble, unpack
+from miserly.plan.container import PREAMBLE, Arrays, check_length, pack, read_preamble, unpack
 from miserly.plan.packing import ARRAYS, check_sizes, node_arrays, read_nodes, read_terms, term_arrays
 from miserly.plan.program import Plan
 
@@ -31,6 +31,7 @@ _CLASS_DTYPES = {
     **dict.fromkeys(("float16", "float32", "float64"), float),
     "str": str,
 }
+_MAX_COST = 1e100  # sums of costs up to here are finite
 _MAX_LABEL_CELLS = 2**24  # an array of text has the width of its longest entry; 64 MiB is enough for labels
 
 
@@ -81,12 +82,16 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         raise PlanFormatError(f"this is {kind}, not a saved plan")
     with open(path, "rb") as file:
         start = file.read(PREAMBLE.size)
-        read_preamble(start)  # before the rest is read: it may be anything, of any size
+        length, _ = read_preamble(start)  # before the rest is read: it may be anything, of any size
+        check_length(os.fstat(file.fileno()).st_size, length)
         return start + file.read()
 
 
 def dumps(plan: Plan) -> bytes:
     """A plan as the bytes of its file."""
+    prices = [*plan.costs.feature, *plan.costs.setup, *(term.evaluation for term in plan.terms)]
+    if max(prices, default=0.0) > _MAX_COST:
+        raise PlanError(f"this plan cannot be saved: it has a cost of more than {_MAX_COST:g}")
     header = {
         "costs": plan.costs.to_dict(),
         "link": plan.link,
@@ -121,6 +126,8 @@ def loads(data: bytes | bytearray | memoryview) -> Plan:
 def _build(header: Mapping[str, Any], arrays: Arrays) -> Plan:
     costs = _read_costs(header["costs"])
     sizes = check_sizes(arrays, len(costs))
+    for evaluation in arrays["term_evaluation"].tolist():
+        _check_cost(evaluation)
     if type(header["n_outputs"]) is not int or not 1 <= header["n_outputs"] <= sizes["scores"]:
         raise PlanFormatError("'n_outputs' must be a whole number, at most the number of scores")
     if not isinstance(header["link"], str) or not isinstance(header["info"], dict):
@@ -164,8 +171,8 @@ def _read_costs(record: Any) -> Costs:
 
 
 def _check_cost(cost: Any) -> None:
-    if type(cost) not in (int, float) or not 0 <= cost < 2**1023:
-        raise PlanFormatError("a cost in the file is not a number, or negative, or too large")
+    if type(cost) not in (int, float) or not 0 <= cost <= _MAX_COST:
+        raise PlanFormatError(f"a cost in the file is not a number from 0 to {_MAX_COST:g}")
 
 
 def _keys(record: Any, keys: tuple[str, ...], what: str) -> None:
