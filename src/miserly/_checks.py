@@ -63,7 +63,7 @@ def _number(value: Any) -> float | None:
 
     Truth values and text are refused: `float` would read True as 1 and "5" as 5.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         return None
     try:
         return float(value)

@@ -227,8 +227,7 @@ class Costs:
         """The marginal cost of every feature given a mask of what is bought."""
         opened = np.zeros(len(self.setup) + 1, dtype=np.bool_)
         opened[self.group[bought]] = True
-        opened[-1] = True  # group -1: no group, nothing to set up
-        setup = np.append(self.setup, 0.0)
+        setup = np.append(self.setup, 0.0)  # the last one is that of group -1: no group, nothing to set up
         return np.where(bought, 0.0, self.feature + np.where(opened, 0.0, setup)[self.group])
 
     @property
