@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["CostError", "DataError", "MiserlyError", "PlanError", "PlanFormatError", "did_you_mean"]
+__all__ = [
+    "CostError",
+    "DataError",
+    "MetricError",
+    "MiserlyError",
+    "PlanError",
+    "PlanFormatError",
+    "did_you_mean",
+]
 
 
 class MiserlyError(Exception):
@@ -18,6 +26,10 @@ class CostError(MiserlyError, ValueError):
 
 class DataError(MiserlyError, ValueError):
     """Rows, labels, weights or queries that a learner cannot use as they are."""
+
+
+class MetricError(MiserlyError, ValueError):
+    """A metric that does not exist, or that is not defined for what it was given."""
 
 
 class PlanError(MiserlyError, ValueError):
