@@ -1,0 +1,6 @@
+"""Cost-aware regression trees: binning, histograms, the grower."""
+
+from miserly.grow.binning import Binned, Bins
+from miserly.grow.grower import Grower, Grown, GrowOptions
+
+__all__ = ["Binned", "Bins", "GrowOptions", "Grower", "Grown"]

@@ -1,0 +1,250 @@
+"""Bins: columns of numbers as columns of bytes, so that trees can be grown from histograms.
+
+Bin `b` of a numeric column holds the values ``edges[b - 1] < x <= edges[b]``; the last edge is infinite.
+Columns with few distinct values get a bin for each, with edges half-way between neighbours; others get
+bins of about equal weight, and values that make up a whole bin by themselves get one of their own. A
+category column's code is its bin. One more bin, number ``n_bins``, is reserved for missing values.
+
+Edges are float64 and are the thresholds of the trees, so a row falls on the same side of a split in
+training (by its bin) and in prediction (by its value).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.errors import DataError
+from miserly.grow.threads import threads
+
+__all__ = ["MAX_BINS", "Binned", "Bins"]
+
+MAX_BINS = 255  # a byte, less the code of missing values
+_COLUMNS = 16  # columns sorted at a time: one cache line of float32, so that each line is read once
+_ROWS = 512  # rows binned at a time: what two threads read stays in their caches for the next column
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Where the bins of each column begin and end.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [4.0], [np.nan]])
+    >>> bins = Bins.fit(X)
+    >>> bins.edges[0, :3].tolist(), bins.transform(X).codes.tolist()
+    ([1.5, 3.0, inf], [[0, 1, 2, 3]])
+    """
+
+    edges: NDArray[np.float64]  # (d, 256), infinite from the last bin on
+    n_bins: NDArray[np.int64]  # (d,), without the bin for missing values
+    categorical: NDArray[np.bool_]  # (d,)
+
+    @classmethod
+    def fit(
+        cls,
+        X: ArrayLike,
+        max_bins: int = MAX_BINS,
+        categorical: ArrayLike | None = None,
+        sample: int = 200_000,
+        random_state: int | None = 0,
+    ) -> Bins:
+        """Choose the bins from at most `sample` rows of `X`, (n, d), where NaN is missing.
+
+        `categorical` marks the columns that hold category codes, whole numbers from 0 to 254.
+        """
+        values = _matrix(X)
+        if not 2 <= max_bins <= MAX_BINS:
+            raise DataError(f"max_bins must be from 2 to {MAX_BINS}, not {max_bins}")
+        n, d = values.shape
+        marked = _mask(categorical, d)
+        rows: Any = slice(None)
+        if n > sample:
+            rows = np.sort(np.random.default_rng(random_state).choice(n, sample, replace=False))
+        edges = np.full((d, MAX_BINS + 1), np.inf)
+        n_bins = np.full(d, MAX_BINS, dtype=np.int64)
+        for first in range(0, d, _COLUMNS):
+            columns = np.sort(values[rows, first : first + _COLUMNS].T, axis=1)
+            for f, column in enumerate(columns, start=first):
+                if not marked[f]:
+                    cuts = _cuts(_finite(column, f), max_bins)
+                    edges[f, : len(cuts)] = cuts
+                    n_bins[f] = len(cuts) + 1
+        return cls(edges, n_bins, marked)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.n_bins)
+
+    def transform(self, X: ArrayLike, n_threads: int | None = None) -> Binned:
+        """The bin of every value; infinite values and codes that are no category are errors."""
+        values = _matrix(X)
+        n, d = values.shape
+        if d != self.n_features:
+            raise DataError(f"these bins are for {self.n_features} columns, not {d}")
+        codes = np.empty((d, n), dtype=np.uint8)
+        chunks = -(-n // _ROWS)
+        missing = np.zeros((chunks, d), dtype=np.bool_)
+        wrong = np.zeros((chunks, d), dtype=np.bool_)
+        with threads(n_threads):
+            _encode(values, self.edges, self.n_bins, self.categorical, codes, missing, wrong)
+        if wrong.any():
+            self._complain(values, wrong)
+        return Binned(codes, missing.any(axis=0), self)
+
+    def _complain(self, values: NDArray[Any], wrong: NDArray[np.bool_]) -> None:
+        chunk, f = (int(i) for i in np.argwhere(wrong)[0])
+        column = values[chunk * _ROWS : (chunk + 1) * _ROWS, f]
+        if not self.categorical[f]:
+            row = chunk * _ROWS + int(np.flatnonzero(np.isinf(column))[0])
+            raise DataError(f"column {f} is infinite in row {row}: give a number, or NaN where it is missing")
+        good = np.isnan(column) | ((column >= 0) & (column < MAX_BINS) & (column == np.floor(column)))
+        i = int(np.flatnonzero(~good)[0])
+        raise DataError(
+            f"column {f} is categorical, but row {chunk * _ROWS + i} holds {column[i]:g}: codes are whole "
+            f"numbers from 0 to {MAX_BINS - 1}, or NaN where missing"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """A matrix as bytes, feature by feature: ``codes[f, i]`` is the bin of row `i` in column `f`."""
+
+    codes: NDArray[np.uint8]  # (d, n)
+    has_missing: NDArray[np.bool_]  # (d,)
+    bins: Bins
+
+    @property
+    def n_rows(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        return self.codes.shape[0]
+
+
+def _matrix(X: ArrayLike) -> NDArray[Any]:
+    """`X` as it is if it is a float matrix, in any memory order; other numbers become float64."""
+    values = np.asarray(X)
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64)
+    if values.ndim != 2 or values.shape[0] == 0 or values.shape[1] == 0:
+        raise DataError(f"data must be a matrix with rows and columns, not of shape {values.shape}")
+    return values
+
+
+def _mask(categorical: ArrayLike | None, d: int) -> NDArray[np.bool_]:
+    if categorical is None:
+        return np.zeros(d, dtype=np.bool_)
+    mask = np.array(categorical)
+    if mask.dtype != np.bool_ or mask.shape != (d,):
+        raise DataError(f"categorical must be one boolean for each of {d} columns, not {categorical!r}")
+    return mask
+
+
+def _finite(column: NDArray[Any], f: int) -> NDArray[Any]:
+    """The values of a sorted column that are there (NaN is sorted to the end)."""
+    values = column[: len(column) - int(np.isnan(column).sum())]
+    if len(values) and (np.isinf(values[0]) or np.isinf(values[-1])):
+        raise DataError(f"column {f} holds infinite values: give numbers, or NaN where they are missing")
+    return values
+
+
+def _cuts(values: NDArray[Any], max_bins: int) -> NDArray[np.float64]:
+    """The edges between the bins of one sorted column: one fewer than bins."""
+    if len(values) == 0:
+        return np.empty(0)
+    new = np.flatnonzero(values[1:] != values[:-1])
+    ends = values[new] if len(new) < max_bins else _ends_by_weight(values, max_bins)
+    following = values[np.searchsorted(values, ends, side="right")]
+    return _between(ends.astype(np.float64), following.astype(np.float64))
+
+
+def _ends_by_weight(values: NDArray[Any], max_bins: int) -> NDArray[Any]:
+    """The last value of every bin but the last, for a sorted column of many distinct values.
+
+    Values that fill a bin alone (they sit on two quantiles) get their own, and the rest is divided anew into
+    what is left. Such a value also cuts in two the bin around it, so it uses two; there are fewer than
+    ``max_bins / 2`` of them, so at least one bin is left for the rest and there are never more than
+    ``max_bins`` in all.
+    """
+    quantiles = _quantiles(values, max_bins)
+    heavy = np.unique(quantiles[1:][quantiles[1:] == quantiles[:-1]])
+    rest = _without(values, heavy)
+    ends = np.concatenate([heavy, _predecessors(values, heavy)])
+    if len(rest):
+        quantiles = _quantiles(rest, max_bins - 2 * len(heavy))
+        ends = np.concatenate([ends, quantiles])
+    ends = np.unique(ends)
+    return ends[ends < values[-1]]
+
+
+def _quantiles(values: NDArray[Any], parts: int) -> NDArray[Any]:
+    """The last value of each of `parts` equal parts of a sorted column, except the last part."""
+    return values[-(-np.arange(1, parts) * len(values) // parts) - 1]
+
+
+def _without(values: NDArray[Any], heavy: NDArray[Any]) -> NDArray[Any]:
+    keep = np.ones(len(values), dtype=np.bool_)
+    for value in heavy:
+        keep[np.searchsorted(values, value) : np.searchsorted(values, value, side="right")] = False
+    return values[keep]
+
+
+def _predecessors(values: NDArray[Any], heavy: NDArray[Any]) -> NDArray[Any]:
+    """The value just below each heavy one, where there is one."""
+    first = np.searchsorted(values, heavy)
+    return values[first[first > 0] - 1]
+
+
+def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A number m half-way between neighbours, with ``low <= m < high`` also where rounding interferes."""
+    middle = low / 2 + high / 2
+    return np.where((low <= middle) & (middle < high), middle, low)
+
+
+@njit(parallel=True, cache=True)
+def _encode(values, edges, n_bins, categorical, codes, missing, wrong):
+    n, d = values.shape
+    for chunk in prange(missing.shape[0]):
+        first = chunk * _ROWS
+        last = min(n, first + _ROWS)
+        for f in range(d):
+            if categorical[f]:
+                _encode_codes(values, f, first, last, codes, missing[chunk], wrong[chunk])
+            else:
+                _encode_numbers(
+                    values, f, first, last, edges[f], n_bins[f], codes, missing[chunk], wrong[chunk]
+                )
+
+
+@njit(cache=True)
+def _encode_numbers(values, f, first, last, edges, n_bins, codes, missing, wrong):
+    """The number of edges below each value, by eight halvings of 256 and no branches."""
+    for i in range(first, last):
+        x = np.float64(values[i, f])
+        low = 0
+        for half in (128, 64, 32, 16, 8, 4, 2, 1):
+            low += half * (edges[low + half - 1] < x)
+        if x != x:
+            low = n_bins
+            missing[f] = True
+        wrong[f] |= abs(x) == np.inf
+        codes[f, i] = low
+
+
+@njit(cache=True)
+def _encode_codes(values, f, first, last, codes, missing, wrong):
+    for i in range(first, last):
+        x = values[i, f]
+        if x != x:
+            missing[f] = True
+            codes[f, i] = MAX_BINS
+        elif 0 <= x < MAX_BINS and x == np.floor(x):
+            codes[f, i] = np.uint8(x)
+        else:
+            wrong[f] = True

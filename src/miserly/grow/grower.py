@@ -1,0 +1,304 @@
+"""The grower: cost-aware regression trees on binned data (ALGORITHMS, Greedy Miser).
+
+A tree minimises
+
+    1/2 sum w (target - h)^2 + tradeoff * sum(w) * (price of the features it buys)
+
+greedily, best split first. A split is made only if it gains more than the price of its feature is worth; a
+feature costs what the ledger says at that moment: nothing once it is paid, so it is free for the rest of the tree; its group's
+set-up only for the first of the group; and nothing is bought that does not fit the budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.costs import Costs, Ledger
+from miserly.errors import CostError, DataError
+from miserly.grow.binning import Binned
+from miserly.grow.growth import Leaves, Limits, Nodes, Problem, Scratch, grow
+from miserly.grow.histogram import table_of
+from miserly.grow.packing import Packed, pack_newton, pack_squared
+from miserly.grow.purse import Purse
+from miserly.grow.rows import write_leaves
+from miserly.grow.splitting import Rule
+from miserly.grow.threads import threads
+from miserly.plan.terms import Tree
+
+__all__ = ["GrowOptions", "Grower", "Grown"]
+
+MAX_DEPTH = 16
+POOL_BYTES = 1 << 28  # for histograms that are kept so that a sibling need not be filled
+
+
+@dataclass(frozen=True)
+class GrowOptions:
+    """What bounds every tree.
+
+    Parameters
+    ----------
+    max_depth : int, default=4
+        The most splits on the way from the root to a leaf, 0 to 16.
+    max_leaves : int, optional
+        The most leaves; no limit but the depth's by default.
+    min_samples_leaf : int, default=20
+        The least number of rows (of any weight above zero) in a leaf.
+    min_hessian : float, default=1e-3
+        The least sum of hessians in a leaf; for `fit_tree`, of weights as multiples of their mean.
+    l2 : float, default=0
+        Added to the hessian of every leaf: shrinks the values of leaves with few rows.
+    """
+
+    max_depth: int = 4
+    max_leaves: int | None = None
+    min_samples_leaf: int = 20
+    min_hessian: float = 1e-3
+    l2: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_depth <= MAX_DEPTH:
+            raise DataError(f"max_depth must be from 0 to {MAX_DEPTH}, not {self.max_depth}")
+        if self.max_leaves is not None and self.max_leaves < 1:
+            raise DataError(f"max_leaves must be at least 1, not {self.max_leaves}")
+        if self.min_samples_leaf < 1:
+            raise DataError(f"min_samples_leaf must be at least 1, not {self.min_samples_leaf}")
+        for name in ("min_hessian", "l2"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise DataError(f"{name} must be a number of at least 0, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """One tree, and where the training rows fell."""
+
+    tree: Tree
+    leaf: NDArray[np.int32]  # (n,): ``tree.value[leaf]`` is the tree's output on the training rows
+    bought: tuple[int, ...]  # features newly paid, in order
+    gain: float  # how much the tree lowers its objective, prices included
+
+
+class Grower:
+    """Grows trees on one binned data set; memory is kept from tree to tree.
+
+    The grower itself remembers nothing between trees: what is paid, open and spent is all in the ledger, so saving and
+    restoring `Ledger.state` is saving and restoring everything. One grower must not be used by two threads at a time.
+
+    Examples
+    --------
+    A costly copy of a cheap feature is not bought, and the next tree uses what is paid for nothing:
+
+    >>> from miserly.costs import Costs, Ledger
+    >>> from miserly.grow import Bins, Grower, GrowOptions
+    >>> x = np.arange(8.0)
+    >>> X, target = np.column_stack([x, x]), np.where(x < 4, -1.0, 1.0)
+    >>> costs = Costs([5.0, 1.0])
+    >>> ledger = Ledger(costs)
+    >>> grower = Grower(Bins.fit(X).transform(X), costs, GrowOptions(max_depth=1, min_samples_leaf=1))
+    >>> grown = grower.fit_tree(target, ledger=ledger, tradeoff=0.1)
+    >>> grown.bought, float(grown.tree.threshold[0]), grown.tree.value[grown.leaf].tolist() == target.tolist()
+    ((1,), 3.5, True)
+    >>> round(grown.gain, 12), ledger.spent          # 1/2 * 8 less 0.1 * 8 * 1
+    (3.2, 1.0)
+    """
+
+    def __init__(
+        self,
+        binned: Binned,
+        costs: Costs,
+        options: GrowOptions | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        if len(costs) != binned.n_features:
+            raise CostError(f"{len(costs)} costs for {binned.n_features} columns")
+        self.binned = binned
+        self.costs = costs
+        self.options = options or GrowOptions()
+        self.n_threads = n_threads
+        self._table = table_of(binned)
+        self._prices = (costs.feature.copy(), costs.group.copy(), costs.setup.copy())
+        self._splittable = binned.bins.n_bins + binned.has_missing > 1
+        self._memory: dict[int, tuple[Scratch, Leaves, Nodes]] = {}
+
+    def fit_tree(
+        self,
+        target: ArrayLike,
+        weight: ArrayLike | None = None,
+        *,
+        ledger: Ledger,
+        tradeoff: float = 0.0,
+        features: ArrayLike | None = None,
+        max_new_features: int | None = None,
+    ) -> Grown:
+        """The tree for ``1/2 sum w (target - h)^2 + tradeoff * sum(w) * (price of newly bought features)``.
+
+        `features` is a mask of the columns that may be split on; at most `max_new_features` are bought.
+        """
+        with threads(self.n_threads):
+            packed = pack_squared(target, weight, self.binned.n_rows)
+            return self._grow(packed, ledger, tradeoff, features, max_new_features)
+
+    def fit_newton(
+        self,
+        gradient: ArrayLike,
+        hessian: ArrayLike,
+        *,
+        ledger: Ledger,
+        tradeoff: float = 0.0,
+        total_weight: float,
+        features: ArrayLike | None = None,
+        max_new_features: int | None = None,
+    ) -> Grown:
+        """The tree for ``sum g h + 1/2 sum hessian h^2 + l2/2 sum h^2 + tradeoff * total_weight * (price of new features)``."""
+        with threads(self.n_threads):
+            packed = pack_newton(gradient, hessian, total_weight, self.binned.n_rows)
+            return self._grow(packed, ledger, tradeoff, features, max_new_features)
+
+    # -- one tree ------------------------------------------------------------------------------------
+
+    def _grow(
+        self,
+        packed: Packed,
+        ledger: Ledger,
+        tradeoff: float,
+        features: ArrayLike | None,
+        max_new_features: int | None,
+    ) -> Grown:
+        if not 0 <= tradeoff < np.inf:
+            raise DataError(f"tradeoff must be a number of at least 0, not {tradeoff!r}")
+        max_new = self.binned.n_features if max_new_features is None else int(max_new_features)
+        if max_new < 0:
+            raise DataError(f"max_new_features must be at least 0, not {max_new_features}")
+        scratch, leaves, nodes = self._room(packed.width)
+        allowed = self._allowed(features)
+        scratch.active[: len(allowed)] = allowed
+        n_slots = len(scratch.histograms) - 2
+        scratch.slots[:n_slots] = np.arange(n_slots)
+        problem = self._problem(packed, ledger, tradeoff, max_new)
+        tally = grow(problem, scratch, leaves, nodes, len(allowed), n_slots)
+        leaf = np.empty(self.binned.n_rows, dtype=np.int32)
+        k = tally.n_leaves
+        write_leaves(scratch.rows, leaves.first[:k], leaves.last[:k], leaves.node[:k], leaf)
+        bought = tuple(int(f) for f in nodes.bought[: tally.n_bought])
+        tree = self._tree(nodes, tally.n_nodes, packed)
+        return Grown(tree, leaf, bought, _real_gain(tally.gain, packed))
+
+    def _allowed(self, features: ArrayLike | None) -> NDArray[np.int64]:
+        if features is None:
+            return np.flatnonzero(self._splittable)
+        mask = np.asarray(features)
+        if mask.dtype != np.bool_ or mask.shape != self._splittable.shape:
+            raise DataError(f"features must be one boolean for each of {self.binned.n_features} columns")
+        return np.flatnonzero(self._splittable & mask)
+
+    def _problem(self, packed: Packed, ledger: Ledger, tradeoff: float, max_new: int) -> Problem:
+        options = self.options
+        if ledger.costs is not self.costs and not _same_prices(ledger.costs, self.costs):
+            raise CostError("the ledger's costs are not those of the grower")
+        purse = Purse(ledger.paid, ledger.opened, ledger.account, *self._prices)
+        rule = Rule(
+            packed.width,
+            packed.count_bits,
+            _ldexp(options.l2 / packed.hessian_scale, packed.hessian_shift),
+            _ldexp(options.min_hessian / packed.hessian_scale, packed.hessian_shift),
+            options.min_samples_leaf,
+        )
+        exponent = 2 * packed.push_shift - packed.hessian_shift
+        penalty = _ldexp(tradeoff * packed.total_weight * packed.hessian_scale, exponent)
+        limits = Limits(options.max_depth, self._max_leaves(), max_new, penalty)
+        return Problem(self._table, packed.words, rule, purse, limits)
+
+    def _tree(self, nodes: Nodes, n_nodes: int, packed: Packed) -> Tree:
+        """The grown nodes with real thresholds and values."""
+        feature = nodes.feature[:n_nodes].copy()
+        inner = np.flatnonzero(feature >= 0)
+        f = feature[inner]
+        bins = self.binned.bins
+        threshold = np.zeros(n_nodes)
+        threshold[inner] = bins.edges[f, nodes.cut[inner]]
+        missing_left = np.zeros(n_nodes, dtype=np.bool_)
+        missing_left[inner] = nodes.goes_left[inner, bins.n_bins[f]]
+        left, right = np.zeros((2, n_nodes), dtype=np.int32)
+        left[inner], right[inner] = nodes.left[inner], nodes.right[inner]
+        value = np.where(feature < 0, nodes.value[:n_nodes] / packed.hessian_scale, 0.0)
+        value = _ldexp(value, packed.hessian_shift - packed.push_shift)
+        category = np.full(n_nodes, -1, dtype=np.int32)
+        by_category = inner[bins.categorical[f]]
+        category[by_category] = np.arange(len(by_category))
+        threshold[by_category] = 0.0
+        words = _bit_sets(nodes.goes_left[by_category])
+        return Tree(feature, threshold, left, right, missing_left, value, category, words)
+
+    # -- memory --------------------------------------------------------------------------------------
+
+    def _max_leaves(self) -> int:
+        options = self.options
+        most = min(1 << options.max_depth, max(1, self.binned.n_rows // options.min_samples_leaf))
+        return most if options.max_leaves is None else min(most, options.max_leaves)
+
+    def _room(self, width: int) -> tuple[Scratch, Leaves, Nodes]:
+        """Memory for a tree of rows of `width` words, made when first needed."""
+        if width not in self._memory:
+            n_leaves = self._max_leaves()
+            self._memory[width] = (self._scratch(width), self._leaves(n_leaves), self._nodes(n_leaves))
+        return self._memory[width]
+
+    def _scratch(self, width: int) -> Scratch:
+        n, d = self.binned.n_rows, self.binned.n_features
+        size = int(self._table.start[-1]) * width
+        open_leaves = min(self._max_leaves(), 1 << max(0, self.options.max_depth - 1))
+        slots = min(open_leaves, POOL_BYTES // (8 * size))
+        return Scratch(
+            rows=np.empty(n, dtype=np.uint32),
+            spare=np.empty(n, dtype=np.uint32),
+            words=np.empty(n * width, dtype=np.int64),
+            active=np.empty(d, dtype=np.int64),
+            slots=np.empty(slots, dtype=np.int64),
+            histograms=np.empty((slots + 2, size), dtype=np.int64),
+        )
+
+    def _leaves(self, n: int) -> Leaves:
+        d = self.binned.n_features
+        columns = {name: np.empty(n, dtype=np.int64) for name in Leaves._fields}
+        columns["open"] = np.empty(n, dtype=np.bool_)
+        columns["net"] = np.empty(n, dtype=np.float64)
+        columns["gain"] = np.empty((n, d), dtype=np.float64)
+        columns["cut"] = np.empty((n, d), dtype=np.int16)
+        columns["missing_left"] = np.empty((n, d), dtype=np.bool_)
+        return Leaves(**columns)
+
+    def _nodes(self, n_leaves: int) -> Nodes:
+        n = 2 * n_leaves - 1
+        return Nodes(
+            feature=np.empty(n, dtype=np.int32),
+            cut=np.empty(n, dtype=np.int64),
+            left=np.empty(n, dtype=np.int32),
+            right=np.empty(n, dtype=np.int32),
+            value=np.empty(n, dtype=np.float64),
+            goes_left=np.empty((n, 256), dtype=np.bool_),
+            bought=np.empty(self.binned.n_features, dtype=np.int64),
+        )
+
+
+def _ldexp(value: ArrayLike, exponent: int) -> NDArray[np.float64]:
+    """``value * 2 ** exponent``, which may rightly be infinite or zero."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(value, exponent)
+
+
+def _real_gain(gain: float, packed: Packed) -> float:
+    exponent = packed.hessian_shift - 2 * packed.push_shift
+    return float(_ldexp(gain / packed.hessian_scale * packed.gain_scale, exponent))
+
+
+def _same_prices(one: Costs, other: Costs) -> bool:
+    return all(np.array_equal(getattr(one, k), getattr(other, k)) for k in ("feature", "group", "setup"))
+
+
+def _bit_sets(goes_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """One bit per category code, code 255 never set, as rows of `Tree.words`."""
+    bits = goes_left.copy()
+    bits[:, 255] = False  # the bin of missing values
+    return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)
