@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sample_plans import SAMPLES, chain, empty, heart, random_tree, stump, three_classes, two_steps
+from .sample_plans import SAMPLES, chain, empty, heart, random_tree, stump, three_classes, two_steps
 
 import miserly
 from miserly.costs import Costs

@@ -7,6 +7,7 @@ what can be said of a plan before it runs. Words and pictures of plans are made 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from miserly.plan.terms import Term, Tree
 if TYPE_CHECKING:
     from miserly.plan.program import Plan
 
-__all__ = ["Item", "Purchase", "Stretch", "costliest", "purchases", "stretches"]
+__all__ = ["Item", "Purchase", "Row", "Stretch", "bill", "costliest", "purchases", "stretches"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,15 @@ class Purchase:
     @property
     def price(self) -> float:
         return math.fsum([item.price for item in self.items]) + self.evaluation
+
+
+@dataclass(frozen=True)
+class Row:
+    """Nodes `first` to `last` of a stretch on one line of a bill: one that buys, or a run that does not."""
+
+    first: int
+    last: int
+    purchase: Purchase
 
 
 @dataclass(frozen=True)
@@ -165,6 +175,21 @@ def stretches(plan: Plan) -> list[Stretch]:
         starts += children
         found.append(Stretch(tuple(nodes), *ends))
     return found
+
+
+def bill(nodes: Sequence[int], bought: Sequence[Purchase]) -> list[Row]:
+    """The purchases of nodes that follow each other; neighbours that buy no feature share a row."""
+    rows: list[Row] = []
+    for k in nodes:
+        new = bought[k]
+        if rows and not new.items and not rows[-1].purchase.items:
+            before = rows.pop()
+            n_terms = before.purchase.n_terms + new.n_terms
+            evaluation = before.purchase.evaluation + new.evaluation
+            rows.append(Row(before.first, k, Purchase((), n_terms, evaluation, new.total)))
+        else:
+            rows.append(Row(k, k, new))
+    return rows
 
 
 def _children(plan: Plan, k: int) -> list[int]:
