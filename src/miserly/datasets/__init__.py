@@ -1,0 +1,24 @@
+"""Data with prices: the papers' synthetic sets, a bundled medical table, and readers for public ones."""
+
+from miserly.datasets.dataset import Dataset
+from miserly.datasets.files import load, names
+from miserly.datasets.heart import load_heart
+from miserly.datasets.ranking import make_ranking
+from miserly.datasets.svmlight import read_svmlight, write_svmlight
+from miserly.datasets.synthetic import make_quadrants, make_ring, make_xor_afr
+from miserly.datasets.tiers import TIERS, tiered_costs
+
+__all__ = [
+    "TIERS",
+    "Dataset",
+    "load",
+    "load_heart",
+    "make_quadrants",
+    "make_ranking",
+    "make_ring",
+    "make_xor_afr",
+    "names",
+    "read_svmlight",
+    "tiered_costs",
+    "write_svmlight",
+]
