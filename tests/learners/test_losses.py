@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miserly.learners._queries import Queries
 from miserly.learners.losses import LambdaRank, Logistic, Multinomial, Squared, SquaredHinge
+from miserly.metrics import Queries
 
 RNG = np.random.default_rng(0)
 WEIGHT = RNG.uniform(0.2, 3.0, 40)
@@ -142,7 +142,7 @@ def pairs_one_by_one(y, score, k):
 def test_lambdarank_equals_its_pair_formula_also_with_ties(grades, scores, k):
     y = np.array(grades, dtype=float)
     score = np.array(scores[: len(y)], dtype=float)
-    loss = LambdaRank(Queries.of(np.zeros(len(y))), k=k)
+    loss = LambdaRank(Queries(np.zeros(len(y))), k=k)
     gradient, hessian = loss.gradient_hessian(y, score[:, None], None)
     expected = pairs_one_by_one(y, score, k)
     np.testing.assert_allclose(gradient[:, 0], expected[0], atol=1e-12)
@@ -152,7 +152,7 @@ def test_lambdarank_equals_its_pair_formula_also_with_ties(grades, scores, k):
 
 def test_lambdarank_gradient_is_the_derivative_while_the_order_stays():
     qid = RNG.integers(0, 6, 40)
-    loss = LambdaRank(Queries.of(qid), k=3)
+    loss = LambdaRank(Queries(qid), k=3)
     y, score = RNG.integers(0, 4, 40).astype(float), RNG.normal(size=(40, 1))
     for weight in (None, WEIGHT):
         gradient, hessian = loss.gradient_hessian(y, score, weight)
@@ -166,7 +166,7 @@ def test_lambdarank_gradient_is_the_derivative_while_the_order_stays():
 def test_lambdarank_query_weight_is_the_mean_of_its_documents():
     qid = np.array([0, 0, 1, 1])
     y, score = np.array([1.0, 0.0, 1.0, 0.0]), np.zeros((4, 1))
-    loss = LambdaRank(Queries.of(qid))
+    loss = LambdaRank(Queries(qid))
     plain, _ = loss.gradient_hessian(y, score, None)
     weighted, _ = loss.gradient_hessian(y, score, np.array([1.0, 3.0, 1.0, 0.0]))
     np.testing.assert_allclose(weighted[:, 0], plain[:, 0] * [2.0, 2.0, 0.5, 0.5])
@@ -175,7 +175,7 @@ def test_lambdarank_query_weight_is_the_mean_of_its_documents():
 @pytest.mark.parametrize("grades", [[2.0], [0.0, 0.0, 0.0], [1.0, 1.0]])
 def test_lambdarank_query_with_nothing_to_order_has_no_gradient(grades):
     y = np.array(grades)
-    loss = LambdaRank(Queries.of(np.zeros(len(y))))
+    loss = LambdaRank(Queries(np.zeros(len(y))))
     gradient, hessian = loss.gradient_hessian(y, np.zeros((len(y), 1)), None)
     assert not gradient.any() and not hessian.any()
     assert loss.loss(y, np.zeros((len(y), 1)), None) == 0.0
@@ -184,7 +184,7 @@ def test_lambdarank_query_with_nothing_to_order_has_no_gradient(grades):
 def test_following_lambdarank_gradients_raises_ndcg():
     qid = np.repeat(np.arange(8), 10)
     y, score = RNG.integers(0, 4, 80).astype(float), RNG.normal(size=(80, 1))
-    loss = LambdaRank(Queries.of(qid), k=5)
+    loss = LambdaRank(Queries(qid), k=5)
 
     def mean_ndcg():
         values = []
@@ -204,7 +204,6 @@ def test_rows_of_a_query_need_not_be_neighbours():
     qid = np.array([5, 3, 5, 3, 5])
     y, score = np.array([2.0, 0.0, 1.0, 1.0, 0.0]), RNG.normal(size=(5, 1))
     order = np.array([1, 3, 0, 2, 4])
-    apart, _ = LambdaRank(Queries.of(qid)).gradient_hessian(y, score, None)
-    together, _ = LambdaRank(Queries.of(qid[order])).gradient_hessian(y[order], score[order], None)
+    apart, _ = LambdaRank(Queries(qid)).gradient_hessian(y, score, None)
+    together, _ = LambdaRank(Queries(qid[order])).gradient_hessian(y[order], score[order], None)
     np.testing.assert_allclose(apart[order], together, rtol=1e-14)
-    assert Queries.of(qid).number.tolist() == [1, 0, 1, 0, 1]

@@ -1,0 +1,32 @@
+"""Learners: scikit-learn estimators that each end by building a plan."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from miserly.learners.early_exit import EarlyExit
+from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+
+__all__ = ["EarlyExit", "GreedyMiserClassifier", "GreedyMiserRanker", "GreedyMiserRegressor", "all_learners"]
+
+
+def all_learners() -> list[type[Any]]:
+    """Every public learner, found by looking: classes with a plan in the ``__all__`` of a public module.
+
+    >>> [learner.__name__ for learner in all_learners() if "Miser" in learner.__name__]
+    ['GreedyMiserClassifier', 'GreedyMiserRanker', 'GreedyMiserRegressor']
+    """
+    from miserly.learners._base import PlanPredictor
+
+    found: dict[str, type[Any]] = {}
+    for module_info in iter_modules(__path__):
+        if module_info.name.startswith("_"):
+            continue
+        module = import_module(f"{__name__}.{module_info.name}")
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if isinstance(thing, type) and issubclass(thing, PlanPredictor) and not name.startswith("_"):
+                found[name] = thing
+    return [found[name] for name in sorted(found)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
 from miserly.learners._lambdarank import pair_gradients, pair_loss
-from miserly.learners._queries import Queries
+from miserly.metrics import Queries
 
 __all__ = ["LambdaRank", "Logistic", "Loss", "Multinomial", "Squared", "SquaredHinge"]
 
@@ -164,12 +164,14 @@ class LambdaRank(Loss):
     def __init__(self, queries: Queries, k: int = 10) -> None:
         self.queries = queries
         self.k = k
+        self._order = np.argsort(queries.code, kind="stable")  # rows of query q: order[start[q]:start[q + 1]]
+        self._start = np.concatenate([[0], np.cumsum(queries.sizes)])
 
     def initial(self, y: Floats, weight: Weight) -> Floats:
         return np.zeros(1)
 
     def loss(self, y: Floats, score: Floats, weight: Weight) -> float:
-        per_query = pair_loss(y, score[:, 0], self.queries.order, self.queries.start, self.k)
+        per_query = pair_loss(y, score[:, 0], self._order, self._start, self.k)
         return float(np.average(per_query, weights=self._query_weight(weight)))
 
     def gradient_hessian(self, y: Floats, score: Floats, weight: Weight) -> tuple[Floats, Floats]:
@@ -180,8 +182,8 @@ class LambdaRank(Loss):
         pair_gradients(
             y,
             score[:, 0],
-            self.queries.order,
-            self.queries.start,
+            self._order,
+            self._start,
             self.k,
             query_weight,
             gradient[:, 0],
@@ -194,4 +196,4 @@ class LambdaRank(Loss):
         return float(len(self.queries)) if query_weight is None else float(query_weight.sum())
 
     def _query_weight(self, weight: Weight) -> Weight:
-        return None if weight is None else self.queries.means(weight)
+        return None if weight is None else np.bincount(self.queries.code, weight) / self.queries.sizes
