@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from miserly.plan import links
-from miserly.plan.nodes import LEAVE, Gate, Node, Onward
+from miserly.plan.exits import exits, when
 from miserly.plan.purchases import Item, Purchase, Row, Stretch, bill, purchases, stretches
 from miserly.plan.rules import workings
 from miserly.plan.wording import Wording, listing, number, plural
@@ -15,13 +15,12 @@ from miserly.plan.wording import Wording, listing, number, plural
 if TYPE_CHECKING:
     from miserly.plan.program import Plan
 
-__all__ = ["describe", "is_exit", "leaving"]
+__all__ = ["describe"]
 
 # Enough for a person to read; what is left out is counted.
 _MOST_ROWS = 120  # rows of a chain's bill
 _PAUSE = 5  # steps without a purchase that are worth a line
 _MOST_AT_ONCE = 12  # features that one step buys, each on its own line
-_MOST_EXITS = 8  # places to leave, each on its own line
 _MOST_LINES = 24  # of steps written out
 _MOST_STRETCHES = 63  # of a tree of classifiers
 _MOST_BRANCH_ROWS = 8  # rows of the bill of one branch
@@ -124,9 +123,9 @@ def _base_answer(plan: Plan, words: Wording) -> str:
 def _chain(plan: Plan, words: Wording) -> list[str]:
     nodes = range(len(plan.nodes))
     sections = [["What it may buy, in this order:", *_bill(plan, words, purchases(plan))]]
-    exits = _exits(plan, nodes, words, _steps)
-    if exits:
-        sections.append(["Where an example may leave early:", *(f"  {line}" for line in exits)])
+    places = exits(plan, nodes, words, "step")
+    if places:
+        sections.append(["Where an example may leave early:", *(f"  {line}" for line in places)])
     sections.append(_first_steps(plan, words))
     return ["\n".join(lines) for lines in sections]
 
@@ -213,39 +212,7 @@ def _first_steps(plan: Plan, words: Wording) -> list[str]:
     return ["How the steps work:", *lines]
 
 
-# -- leaving early -------------------------------------------------------------------------------------------
-
-
-def is_exit(node: Node) -> bool:
-    """Whether examples may leave at this node although it has a child."""
-    passes = isinstance(node.gate, Onward) and node.up != LEAVE
-    return (node.up == LEAVE) != (node.low == LEAVE) and not passes
-
-
-def leaving(node: Node, words: Wording) -> str:
-    """When an example leaves at an exit: "if the score is at most 0"."""
-    return _when(words.low(node.gate) if node.low == LEAVE else words.up(node.gate))
-
-
-def _exits(plan: Plan, nodes: Sequence[int], words: Wording, name: Callable[[int, int], str]) -> list[str]:
-    """Where a stretch lets go; of many exits, those of one kind are told together."""
-    exits = [k for k in nodes if is_exit(plan.nodes[k])]
-    if len(exits) <= _MOST_EXITS:
-        return [f"after {name(k, k)}, {leaving(plan.nodes[k], words)}" for k in exits]
-    families: dict[tuple[type[Gate], bool], list[int]] = {}
-    for k in exits:
-        node = plan.nodes[k]
-        families.setdefault((type(node.gate), node.low == LEAVE), []).append(k)
-    return [_family(plan, members, words, name) for members in families.values()]
-
-
-def _family(plan: Plan, members: list[int], words: Wording, name: Callable[[int, int], str]) -> str:
-    first, last = members[0], members[-1]
-    where = f"at {plural(len(members), 'place')} from {name(first, first)} to {name(last, last)}"
-    begin, end = leaving(plan.nodes[first], words), leaving(plan.nodes[last], words)
-    if len({plan.nodes[k].gate for k in members}) == 1:
-        return f"{where}, {begin}"
-    return f"{where}: at the first {begin}, at the last {end}"
+# -- phrases -------------------------------------------------------------------------------------------------
 
 
 def _wrapped(text: str, indent: str = "") -> str:
@@ -280,13 +247,9 @@ def _branches(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> list[str]
         lines += [_wrapped(indent + line, f"{indent}    ") for line in _stretch(plan, words, part, bought)]
         if part.up is not None and part.low is not None:
             gate = plan.nodes[part.nodes[-1]].gate
-            ahead.append((part.low, indent + "  ", _when(words.low(gate))))
-            ahead.append((part.up, indent + "  ", _when(words.up(gate))))
+            ahead.append((part.low, indent + "  ", when(words.low(gate))))
+            ahead.append((part.up, indent + "  ", when(words.up(gate))))
     return [*lines, f"... and {plural(len(plan.nodes) - shown, 'more node')}, not shown here"]
-
-
-def _when(condition: str) -> str:
-    return condition if condition in ("always", "never") else f"if {condition}"
 
 
 def _stretch(plan: Plan, words: Wording, part: Stretch, bought: Sequence[Purchase]) -> list[str]:
@@ -298,8 +261,8 @@ def _stretch(plan: Plan, words: Wording, part: Stretch, bought: Sequence[Purchas
     if len(part.nodes) == 1:
         k = part.nodes[0]
         lines += workings(plan, plan.nodes[k], words, "it")
-    exits = _exits(plan, part.nodes, words, _nodes)
-    lines += [f"an example leaves {line}" for line in exits]
+    places = exits(plan, part.nodes, words, "node")
+    lines += [f"an example leaves {line}" for line in places]
     if part.up is None:
         lines.append("here it answers")
     return lines

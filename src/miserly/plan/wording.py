@@ -96,6 +96,39 @@ class Wording:
                 return f"it is not among the best {100 * share:.3g} % of its query"
         return "never"
 
+    def question(self, gate: Gate) -> str:
+        """What decides at a fork, in few words."""
+        match gate:
+            case Threshold(value, channel):
+                return f"{self.score(channel).removeprefix('the ')} above {number(value)}?"
+            case Confidence(level):
+                return f"surer than {number(level)}?"
+            case Proximity(slack, k):
+                return f"within {number(slack)} of the {_ordinal(k)} best?"
+            case Rank(k):
+                return f"among the {k} best?"
+            case Capacity(share):
+                return f"among the best {100 * share:.3g} %?"
+        return "all go up"
+
+    def short_up(self, gate: Gate) -> str:
+        """The upper way, in a word or two."""
+        match gate:
+            case Threshold(value):
+                return f"> {number(value)}"
+            case Confidence():
+                return "not yet"
+        return "yes"
+
+    def short_low(self, gate: Gate) -> str:
+        """The lower way, in a word or two."""
+        match gate:
+            case Threshold(value):
+                return f"≤ {number(value)}"
+            case Confidence():
+                return "surer"
+        return "no"
+
 
 def plain(text: Any, longest: int = _LONGEST) -> str:
     """Text that can be printed in one line, cut if it is long.
