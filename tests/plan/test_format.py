@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
 import stat
 import struct
@@ -16,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from .sample_plans import SAMPLES, chain, empty, heart, random_tree, stump, three_classes, two_steps
 
 import miserly
 from miserly.costs import Costs
@@ -27,25 +24,8 @@ from miserly.plan.nodes import GATES
 from miserly.plan.packing import ARRAYS
 from miserly.plan.terms import KERNELS
 
-PREAMBLE = struct.Struct("<8sQQQ")
-
-
-def signed(body):
-    return body + hashlib.sha256(body).digest()
-
-
-def assemble(header, payload, version=1):
-    """A file of our own making, with a right checksum, whatever its content."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    length = PREAMBLE.size + len(text) + len(payload) + 32
-    return signed(PREAMBLE.pack(b"\x89MISER\r\n", version, length, len(text)) + text + payload)
-
-
-def take_apart(data):
-    _, _, _, header_length = PREAMBLE.unpack(data[: PREAMBLE.size])
-    start = PREAMBLE.size + header_length
-    return json.loads(data[PREAMBLE.size : start]), data[start:-32]
+from .mutations import assemble, signed, take_apart
+from .sample_plans import SAMPLES, chain, empty, heart, random_tree, stump, three_classes, two_steps
 
 
 def with_header(plan, change):
