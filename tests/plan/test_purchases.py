@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.costs import Costs
-from miserly.plan import LEAVE, Node, Plan, Raw
+from miserly.plan import LEAVE, Node, Plan, Raw, Tree
 from miserly.plan.purchases import bill, purchases, stretches
 
 from .random_plans import random_plan
@@ -92,12 +92,10 @@ def test_long_plans_are_summed_quickly(shape):
     if shape == "chain":
         plan = chain([stump(j % 50, 0.5, 0, 1, evaluation=0.1) for j in range(n)], costs=Costs(np.ones(50)))
     else:  # every node scores all terms so far anew, as an anytime representation does
-        nodes = [
-            Node(
-                np.arange(10 * k), np.zeros(10 * k), np.ones(10 * k), [0.0], False, up=k if k < 300 else LEAVE
-            )
-            for k in range(1, 301)
-        ]
+        nodes = []
+        for k in range(1, 301):
+            up = k if k < 300 else LEAVE
+            nodes.append(Node(np.arange(10 * k), np.zeros(10 * k), np.ones(10 * k), [0.0], False, up=up))
         terms = [stump(j % 50, 0.5, 0, 1, evaluation=0.1) for j in range(n)]
         plan = Plan(costs=Costs(np.ones(50)), terms=terms, nodes=nodes, base=[0.0])
     start = time.process_time()
