@@ -267,6 +267,8 @@ def test_errors_name_the_file(tmp_path):
 def test_text_is_not_a_plan():
     with pytest.raises(PlanFormatError, match="binary mode"):
         load(io.StringIO("hello"))
+    with pytest.raises(PlanFormatError, match="is bytes, not int"):
+        loads(10**12)
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04" + b"\0" * 100, b"\x80\x04." + b"\0" * 100])

@@ -110,8 +110,9 @@ def loads(data: bytes | bytearray | memoryview) -> Plan:
     >>> loads(dumps(plan))
     Plan(0 nodes, 0 terms, 0 of 2 features, at most 0)
     """
-    if isinstance(data, str):
-        raise PlanFormatError("a saved plan is bytes, not text: open the file in binary mode")
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        kind = "text: open the file in binary mode" if isinstance(data, str) else f"{type(data).__name__}"
+        raise PlanFormatError(f"a saved plan is bytes, not {kind}")
     header, arrays = unpack(bytes(data), ARRAYS)
     if set(header) != set(_HEADER):
         raise PlanFormatError(f"the header must hold {', '.join(_HEADER)} and arrays, and nothing else")
