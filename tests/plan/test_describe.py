@@ -19,6 +19,7 @@ from .sample_plans import (
     heart,
     kernel_machine,
     long_chain,
+    random_tree,
     ranking,
     stump,
     three_classes,
@@ -167,6 +168,14 @@ def test_long_formulas_are_counted_not_printed():
     assert "feature 0, feature 1, feature 2, feature 3, feature 4 and 779 more" in text
     assert "step 1 adds a weighted sum of 50 kernels (rbf) to the score" in text
     assert "total 1593.00 ms  and 25.00 to evaluate" in text  # 784 features at 2, 50 evaluations at 0.5
+
+
+def test_large_trees_are_counted_not_printed():
+    tree = random_tree(np.random.default_rng(0), [0, 1], depth=5)
+    plan = chain([tree] * 30, costs=Costs({"age": 1.0, "sex": 1.0}))
+    text = plan.describe()
+    assert "step 1 adds the value of a tree with 32 leaves over age and sex to the score" in text
+    assert "... and 24 more steps of this kind" in text
 
 
 def test_classes_and_steering_scores_are_told():

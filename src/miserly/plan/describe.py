@@ -21,7 +21,7 @@ __all__ = ["describe"]
 _MOST_ROWS = 120  # rows of a chain's bill
 _PAUSE = 5  # steps without a purchase that are worth a line
 _MOST_AT_ONCE = 12  # features that one step buys, each on its own line
-_MOST_LINES = 24  # of steps written out
+_MOST_STEPS, _MOST_LINES = 6, 24  # of steps written out
 _MOST_STRETCHES = 63  # of a tree of classifiers
 _MOST_BRANCH_ROWS = 8  # rows of the bill of one branch
 
@@ -205,7 +205,7 @@ def _first_steps(plan: Plan, words: Wording) -> list[str]:
     lines: list[str] = []
     for k, node in enumerate(plan.nodes):
         more = workings(plan, node, words, f"step {k + 1}")
-        if lines and len(lines) + len(more) > _MOST_LINES:
+        if lines and (k == _MOST_STEPS or len(lines) + len(more) > _MOST_LINES):
             rest = plural(len(plan.nodes) - k, "more step")
             return ["How the first steps work:", *lines, f"  ... and {rest} of this kind"]
         lines += [f"  {line}" for line in more]

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["workings"]
 
-_MOST_LEAVES = 8  # of a tree written out as rules
+_MOST_LEAVES = 16  # of the trees written out as rules, together
 _MOST_WEIGHTS = 8  # of a weighted sum written out
 _MOST_CATEGORIES = 5  # named in a rule
-_MOST_TREES = 4  # of one score at one node, each with its rules
 _MOST_LINES = 32
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -54,7 +53,7 @@ def _channel(
     start = f"{subject} adds" if node.inherits else f"{subject} sets {words.score(channel)} to"
     end = f" to {words.score(channel)}" if node.inherits else ""
     trees = [(i, term) for i, term in zip(entries, terms, strict=True) if isinstance(term, Tree)]
-    small = all(tree.n_leaves <= _MOST_LEAVES for _, tree in trees) and len(trees) <= _MOST_TREES
+    small = sum(tree.n_leaves for _, tree in trees) <= _MOST_LEAVES
     if len(terms) > _MOST_WEIGHTS or not small:
         return [f"{start} {_summary(terms, words)}{end}"]
     names = [_term_name(term, words, k) for k, term in enumerate(terms)]
@@ -82,7 +81,7 @@ def _summary(terms: list[Raw | Tree | Kernel], words: Wording) -> str:
     raw = [term.feature for term in terms if isinstance(term, Raw)]
     trees = [term for term in terms if isinstance(term, Tree)]
     kernels = [term for term in terms if isinstance(term, Kernel)]
-    parts = []
+    parts, over = [], ""
     if raw:
         parts.append(f"{plural(len(raw), 'feature')} ({words.features(raw)})")
     if trees:
@@ -92,6 +91,8 @@ def _summary(terms: list[Raw | Tree | Kernel], words: Wording) -> str:
     if kernels:
         names = listing(sorted({kernel.kernel for kernel in kernels}))
         parts.append(f"{plural(len(kernels), 'kernel')} ({names})")
+    if len(trees) == len(terms) == 1:
+        return f"the value of a tree with {trees[0].n_leaves} leaves{over}"
     return "a weighted sum of " + listing(parts)
 
 
