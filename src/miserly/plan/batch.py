@@ -12,8 +12,9 @@ The rules of the run, which `kernels`, `trail` and this module share:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "matrix_of", "run"]
 
+BLOCK_ROWS = 128
 PARALLEL_ROWS = 2048  # fewer rows than this are not worth waking other threads for
 
 
@@ -71,8 +73,8 @@ class Run:
             finished[k, node.terms] = True
         out = finished[self.exit]
         for i in np.flatnonzero(self.stopped & (self.begun > 0)):
-            first = tables.node_pointer[self.pending[i]]
-            out[i, tables.entry_term[first : first + self.begun[i]]] = True
+            first = tables.nodes.pointer[self.pending[i]]
+            out[i, tables.nodes.term[first : first + self.begun[i]]] = True
         return out
 
 
@@ -196,18 +198,19 @@ def _is_plain_chain(plan: Plan) -> bool:
     tables = plan.tables
     n = len(plan.nodes)
     return bool(
-        (tables.node_gate == ONWARD).all()
-        and tables.node_inherits.all()
-        and (tables.node_up == [*range(1, n), -1][:n]).all()
-        and (tables.term_kind == TREE).all()
-        and tables.term_plain.all()
+        (tables.nodes.gate == ONWARD).all()
+        and tables.nodes.inherits.all()
+        and (tables.nodes.up == [*range(1, n), -1][:n]).all()
+        and (tables.terms.kind == TREE).all()
+        and tables.terms.plain.all()
     )
 
 
 def _run_chain(engine: Any, plan: Plan, matrix: Any, state: State, n_threads: int | None) -> None:
-    with _threads(n_threads, len(matrix)) as many:
-        call = engine.score_chain_parallel if many > 1 else engine.score_chain
-        call(plan.tables, matrix, 4 * many, state.scores)
+    pieces = _pieces(len(matrix), n_threads, len(matrix))
+    _side_by_side(
+        lambda low, high: engine.score_chain(plan.tables, matrix, low, high, BLOCK_ROWS, state.scores), pieces
+    )
     state.trail[:, 0] = len(plan.nodes) - 1
 
 
@@ -223,27 +226,38 @@ def _run_compiled(
     state: State,
     n_threads: int | None,
 ) -> None:
-    with _threads(n_threads, len(matrix)) as many:
-        call = engine.run_bundles_parallel if many > 1 else engine.run_bundles
-        call(
-            plan.tables, matrix, order, start, 8 * many, limit, account, whole,
-            state.scores, state.acquired, state.opened, state.spent, state.at, state.trail,
-        )  # fmt: skip
+    books = (state.acquired, state.opened, state.spent, state.at, state.trail)
+    blocks = _blocks(start)
+
+    def run_piece(low: int, high: int) -> None:
+        some = blocks[low : high + 1]
+        engine.run_blocks(plan.tables, matrix, order, start, some, limit, account, whole, state.scores, books)
+
+    _side_by_side(run_piece, _pieces(len(blocks) - 1, n_threads, len(matrix)))
 
 
-@contextmanager
-def _threads(n_threads: int | None, n_rows: int) -> Iterator[int]:
-    """How many threads to use, set for the time being."""
-    import numba
+def _blocks(start: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bundles together in blocks of about as many rows as fit the cache."""
+    block = start[:-1] // BLOCK_ROWS
+    first = np.flatnonzero(np.diff(block, prepend=-1)) if len(block) else np.zeros(0, np.int64)
+    return np.append(first, len(start) - 1).astype(np.int64)
 
-    before, available = numba.get_num_threads(), numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    many = min(n_threads or before, available) if n_rows >= PARALLEL_ROWS else 1
-    try:
-        if many > 1:
-            numba.set_num_threads(many)
-        yield max(1, many)
-    finally:
-        numba.set_num_threads(before)
+
+def _pieces(n: int, n_threads: int | None, n_rows: int) -> list[tuple[int, int]]:
+    """`n` things cut into one piece per thread; one piece where there are few rows."""
+    many = max(1, min(n_threads or os.cpu_count() or 1, n)) if n_rows >= PARALLEL_ROWS else 1
+    cuts = np.linspace(0, n, many + 1).astype(int).tolist()
+    return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+
+def _side_by_side(work: Callable[[int, int], None], pieces: list[tuple[int, int]]) -> None:
+    """Run each piece, in threads of its own if there are several; `work` must release the interpreter's lock."""
+    if len(pieces) == 1:
+        work(*pieces[0])
+        return
+    with ThreadPoolExecutor(len(pieces)) as pool:
+        for done in [pool.submit(work, *piece) for piece in pieces]:
+            done.result()
 
 
 # -- rows from arrays and frames ---------------------------------------------------------------------------

@@ -1,328 +1,406 @@
-"""Compiled runs of a plan, by numba; `batch` has the same in plain NumPy, with the same results to the bit.
+"""Compiled runs of a plan, by numba; `reference` has the same in plain NumPy, with the same results to the bit.
 
-`run_bundles` does everything (gates, budgets, accounting). A bundle is what must move together: one row, or,
-where a gate compares a document with the others of its query, all rows of a query. `score_chain` is the
-short way for the commonest case, an additive chain of trees that nobody asks the price of.
+`run_blocks` does everything (gates, budgets, accounting) for blocks of rows, node by node, term by term. A
+block holds whole bundles; a bundle is what must move together: one row, or, where a gate compares a document
+with the others of its query, all rows of a query. `score_chain` is the short way for the commonest case, an
+additive chain of trees that nobody asks the price of.
+
+Functions take the few arrays they need and loop over rows inside: handing over a table costs as much as
+walking a tree. Nothing here starts threads: the two entries release the interpreter's lock, and `batch` hands
+each thread its own blocks.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from miserly.costs import SLACK
 from miserly.plan import links
-from miserly.plan.tables import CAPACITY, CONFIDENCE, KERNEL, ONWARD, PROXIMITY, RAW, THRESHOLD, TREE
+from miserly.plan.tables import CAPACITY, CONFIDENCE, ONWARD, PROXIMITY, RAW, THRESHOLD, TREE
 
-__all__ = ["run_bundles", "run_bundles_parallel", "score_chain", "score_chain_parallel"]
+__all__ = ["run_blocks", "score_chain"]
 
 STOPPED = -2  # where a row is that the budget stopped; -1 is where one is that has left with an answer
 
-_exp = njit(cache=True, inline="always")(links.exp)
+_part = njit(cache=True, forceinline=True)
+_exp = _part(links.exp)
 
 
-@njit(cache=True)
-def _goes_left(tables, node, x):
-    row = tables.tree_category[node]
-    if row < 0:
-        if x != x:
-            return tables.tree_missing[node]
-        return x <= tables.tree_threshold[node]
-    if not (x >= 0.0 and x <= 255.0):
-        return tables.tree_missing[node]
-    code = np.int64(x)
-    if code != x:
-        return tables.tree_missing[node]
-    return (tables.tree_words[row, code >> 5] >> np.uint32(code & 31)) & np.uint32(1) != 0
+# -- paying ------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def _walk(tables, root, x):
-    """The value of a tree for one row."""
-    node = root
-    while tables.tree_feature[node] >= 0:
-        value = np.float64(x[tables.tree_feature[node]])
-        node = tables.tree_left[node] + (0 if _goes_left(tables, node, value) else 1)
-    return tables.tree_value[node]
-
-
-@njit(cache=True)
-def _price(tables, f, acquired, opened):
-    if acquired[f]:
-        return 0.0
-    g = tables.group[f]
-    if g < 0 or opened[g]:
-        return tables.price[f]
-    return tables.price[f] + tables.setup[g]
-
-
-@njit(cache=True)
-def _take(tables, f, acquired, opened):
-    acquired[f] = True
-    if tables.group[f] >= 0:
-        opened[tables.group[f]] = True
-
-
-@njit(cache=True)
+@_part
 def _fits(spent, price, budget):
     return price == 0.0 or spent + price <= budget * (1.0 + SLACK)
 
 
-@njit(cache=True)
-def _pay(tables, f, acquired, opened, spent, i, budget):
-    """Buy one feature for row `i`; gives whether it fitted."""
-    if acquired[f]:
+@_part
+def _price(own, group, setup, f, i, opened):
+    g = group[f]
+    if g < 0 or opened[i, g]:
+        return own[f]
+    return own[f] + setup[g]
+
+
+@_part
+def _buy(own, group, setup, f, i, acquired, opened, spent, budget):
+    """Buy feature `f` for row `i`; gives whether it fitted."""
+    if acquired[i, f]:
         return True
-    price = _price(tables, f, acquired, opened)
+    price = _price(own, group, setup, f, i, opened)
     if not _fits(spent[i], price, budget):
         return False
-    _take(tables, f, acquired, opened)
     spent[i] += price
+    acquired[i, f] = True
+    if group[f] >= 0:
+        opened[i, group[f]] = True
     return True
 
 
 @njit(cache=True)
-def _pay_term_whole(tables, t, acquired, opened, spent, i, budget):
+def _pay_whole(prices, features, evaluation, rows, acquired, opened, spent, budget, through):
     """Buy everything a term might need and its evaluation, together or not at all."""
-    total = tables.term_evaluation[t]
-    first, last = tables.term_pointer[t], tables.term_pointer[t + 1]
-    for j in range(first, last):
-        f = tables.term_features[j]
-        if not acquired[f]:
-            total += _price(tables, f, acquired, opened)
-            if tables.group[f] >= 0:
-                opened[tables.group[f]] = True  # a second feature of the group does not pay it again
-    if not _fits(spent[i], total, budget):
-        return False  # the row stops here for good, so `opened` is not read again
-    for j in range(first, last):
-        _take(tables, tables.term_features[j], acquired, opened)
-    spent[i] += total
-    return True
+    own, group, setup = prices.own, prices.group, prices.setup
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        total = evaluation
+        for f in features:
+            if not acquired[i, f]:
+                total += _price(own, group, setup, f, i, opened)
+                if group[f] >= 0:
+                    opened[i, group[f]] = True  # a second feature of the group does not pay it again
+        through[r] = _fits(spent[i], total, budget)  # if not, the row stops: `opened` is not read again
+        if through[r]:
+            spent[i] += total
+            for f in features:
+                acquired[i, f] = True
 
 
 @njit(cache=True)
-def _walk_paying(tables, root, x, acquired, opened, spent, i, budget):
-    """The value of a tree for one row that pays for the splits it meets, and whether it got through."""
-    node = root
-    while tables.tree_feature[node] >= 0:
-        f = tables.tree_feature[node]
-        if not _pay(tables, f, acquired, opened, spent, i, budget):
-            return 0.0, False
-        node = tables.tree_left[node] + (0 if _goes_left(tables, node, np.float64(x[f])) else 1)
-    return tables.tree_value[node], True
+def _pay_evaluation(evaluation, rows, spent, budget, through):
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        through[r] = _fits(spent[i], evaluation, budget)
+        if through[r]:
+            spent[i] += evaluation
 
 
 @njit(cache=True)
-def _kernel(tables, j, x):
-    """A kernel between one row and vector `j`, summed feature by feature."""
-    kind = tables.kernel_kind[j]
-    total = 0.0
-    for f in range(tables.kernel_vector.shape[1]):
-        value = np.float64(x[f])
-        if value != value:
-            value = tables.kernel_fill[j, f]
-        if kind == 1:
-            difference = value - tables.kernel_vector[j, f]
-            total += difference * difference
-        else:
-            total += value * tables.kernel_vector[j, f]
-    if kind == 0:
-        return total
-    if kind == 1:
-        return _exp(-(tables.kernel_gamma[j] * total))
-    inner = tables.kernel_gamma[j] * total + tables.kernel_coef0[j]
-    if kind == 2:
-        power = 1.0
-        for _ in range(tables.kernel_degree[j]):
-            power *= inner
-        return power
-    return 1.0 - 2.0 / (_exp(2.0 * inner) + 1.0)
+def _pay_features(prices, features, rows, acquired, opened, spent, budget, through):
+    """Buy the features of a term one by one, until one does not fit."""
+    own, group, setup = prices.own, prices.group, prices.setup
+    for r in range(rows.shape[0]):
+        through[r] = True
+        for f in features:
+            if not _buy(own, group, setup, f, rows[r], acquired, opened, spent, budget):
+                through[r] = False
+                break
+
+
+# -- values ------------------------------------------------------------------------------------------------
+
+
+@_part
+def _goes_left(threshold, missing, category, words, node, x):
+    row = category[node]
+    if row < 0:
+        if x != x:
+            return missing[node]
+        return x <= threshold[node]
+    if not (x >= 0.0 and x <= 255.0):
+        return missing[node]
+    code = np.int64(x)
+    if code != x:
+        return missing[node]
+    return (words[row, code >> 5] >> np.uint32(code & 31)) & np.uint32(1) != 0
 
 
 @njit(cache=True)
-def _value(tables, t, x):
-    """The value of a term whose features are there."""
-    start = tables.term_start[t]
-    if tables.term_kind[t] == RAW:
-        value = np.float64(x[start])
-        return tables.term_fill[t] if value != value else value
-    if tables.term_kind[t] == KERNEL:
-        return _kernel(tables, start, x)
-    return _walk(tables, start, x)
+def _walk(trees, root, X, rows, values):
+    """The value of a tree for each row."""
+    feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
+    missing, category, words = trees.missing, trees.category, trees.words
+    for r in range(rows.shape[0]):
+        node = root
+        while feature[node] >= 0:
+            x = np.float64(X[rows[r], feature[node]])
+            node = left[node] + (0 if _goes_left(threshold, missing, category, words, node, x) else 1)
+        values[r] = value[node]
 
 
 @njit(cache=True)
-def _value_paying(tables, t, x, acquired, opened, spent, i, budget):
-    """The value of a term that buys its features as it meets them, and whether it got through."""
-    if tables.term_kind[t] == TREE:
-        return _walk_paying(tables, tables.term_start[t], x, acquired, opened, spent, i, budget)
-    for j in range(tables.term_pointer[t], tables.term_pointer[t + 1]):
-        if not _pay(tables, tables.term_features[j], acquired, opened, spent, i, budget):
-            return 0.0, False
-    return _value(tables, t, x), True
+def _walk_paying(trees, prices, root, X, rows, acquired, opened, spent, budget, values, through):
+    """The value of a tree for each row that pays for the splits it meets."""
+    feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
+    missing, category, words = trees.missing, trees.category, trees.words
+    own, group, setup = prices.own, prices.group, prices.setup
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        node = root
+        through[r] = True
+        while feature[node] >= 0:
+            f = feature[node]
+            if not _buy(own, group, setup, f, i, acquired, opened, spent, budget):
+                through[r] = False
+                break
+            x = np.float64(X[i, f])
+            node = left[node] + (0 if _goes_left(threshold, missing, category, words, node, x) else 1)
+        values[r] = value[node]
 
 
 @njit(cache=True)
-def _run_node(tables, k, x, scores, work, acquired, opened, spent, i, budget, account, whole):
-    """One node for one row: how many terms it began, and whether it finished.
-
-    `scores` are the parent's; they are overwritten only if the node is finished.
-    """
-    for c in range(work.shape[0]):
-        work[c] = (scores[c] if tables.node_inherits[k] else 0.0) + tables.node_bias[k, c]
-    first, last = tables.node_pointer[k], tables.node_pointer[k + 1]
-    last_term, value, through = -1, 0.0, True
-    for e in range(first, last):
-        t = tables.entry_term[e]
-        if t != last_term:
-            if not account or not tables.entry_fresh[e]:
-                value = _value(tables, t, x)
-            elif whole:
-                if not _pay_term_whole(tables, t, acquired, opened, spent, i, budget):
-                    return e - first, False
-                value = _value(tables, t, x)
+def _kernel(kernels, j, X, rows, values):
+    """A kernel between each row and vector `j`, summed feature by feature."""
+    kind, vector, fill = kernels.kind[j], kernels.vector[j], kernels.fill[j]
+    gamma, coef0, degree = kernels.gamma[j], kernels.coef0[j], kernels.degree[j]
+    for r in range(rows.shape[0]):
+        total = 0.0
+        for f in range(vector.shape[0]):
+            x = np.float64(X[rows[r], f])
+            if x != x:
+                x = fill[f]
+            if kind == 1:
+                difference = x - vector[f]
+                total += difference * difference
             else:
-                if not _fits(spent[i], tables.term_evaluation[t], budget):
-                    return e - first, False
-                spent[i] += tables.term_evaluation[t]
-                value, through = _value_paying(tables, t, x, acquired, opened, spent, i, budget)
-                if not through:
-                    return e - first + 1, False
-            last_term = t
-        work[tables.entry_channel[e]] += tables.entry_weight[e] * value
-    for c in range(work.shape[0]):
-        scores[c] = work[c]
-    return last - first, True
+                total += x * vector[f]
+        inner = gamma * total + coef0
+        if kind == 0:
+            values[r] = total
+        elif kind == 1:
+            values[r] = _exp(-(gamma * total))
+        elif kind == 2:
+            power = 1.0
+            for _ in range(degree):
+                power *= inner
+            values[r] = power
+        else:
+            values[r] = 1.0 - 2.0 / (_exp(2.0 * inner) + 1.0)
 
 
 @njit(cache=True)
-def _confidence(tables, scores):
+def _values(tables, t, X, rows, values):
+    """The value of a term whose features are there."""
+    start = tables.terms.start[t]
+    if tables.terms.kind[t] == TREE:
+        _walk(tables.trees, start, X, rows, values)
+    elif tables.terms.kind[t] == RAW:
+        fill = tables.terms.fill[t]
+        for r in range(rows.shape[0]):
+            x = np.float64(X[rows[r], start])
+            values[r] = fill if x != x else x
+    else:
+        _kernel(tables.kernels, start, X, rows, values)
+
+
+# -- nodes -------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _drop(rows, n, through, k, begun, at, trail, work, values):
+    """Stop the rows that did not get through, close the ranks, and give how many are left."""
+    kept = 0
+    for r in range(n):
+        i = rows[r]
+        if through[r]:
+            rows[kept], values[kept] = i, values[r]
+            for c in range(work.shape[1]):
+                work[kept, c] = work[r, c]
+            kept += 1
+        else:
+            at[i], trail[i, 1], trail[i, 2] = STOPPED, k, begun
+    return kept
+
+
+@njit(cache=True)
+def _buy_and_evaluate(tables, k, j, t, X, rows, n, whole, budget, state, work, values, through):
+    """Pay for a fresh term and evaluate it; gives how many rows got through."""
+    acquired, opened, spent, at, trail = state
+    terms = tables.terms
+    features = terms.features[terms.pointer[t] : terms.pointer[t + 1]]
+    if whole:
+        _pay_whole(
+            tables.prices, features, terms.evaluation[t], rows[:n], acquired, opened, spent, budget, through
+        )
+        n = _drop(rows, n, through, k, j, at, trail, work, values)
+        _values(tables, t, X, rows[:n], values)
+        return n
+    if terms.evaluation[t] > 0.0:
+        _pay_evaluation(terms.evaluation[t], rows[:n], spent, budget, through)
+        n = _drop(rows, n, through, k, j, at, trail, work, values)
+    if terms.kind[t] == TREE:
+        _walk_paying(
+            tables.trees, tables.prices, terms.start[t], X, rows[:n],
+            acquired, opened, spent, budget, values, through,
+        )  # fmt: skip
+        return _drop(rows, n, through, k, j + 1, at, trail, work, values)
+    _pay_features(tables.prices, features, rows[:n], acquired, opened, spent, budget, through)
+    n = _drop(rows, n, through, k, j + 1, at, trail, work, values)
+    _values(tables, t, X, rows[:n], values)
+    return n
+
+
+@njit(cache=True)
+def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through):
+    """One node for `n` rows; gives how many finish it, their scores committed."""
+    nodes = tables.nodes
+    n_scores = scores.shape[1]
+    for r in range(n):
+        for c in range(n_scores):
+            work[r, c] = (scores[rows[r], c] if nodes.inherits[k] else 0.0) + nodes.bias[k, c]
+    first, last_term = nodes.pointer[k], -1
+    for e in range(first, nodes.pointer[k + 1]):
+        t, c, weight = nodes.term[e], nodes.channel[e], nodes.weight[e]
+        if t != last_term:
+            if account and nodes.fresh[e]:
+                n = _buy_and_evaluate(
+                    tables, k, e - first, t, X, rows, n, whole, budget, state, work, values, through
+                )
+            else:
+                _values(tables, t, X, rows[:n], values)
+            last_term = t
+        for r in range(n):
+            work[r, c] += weight * values[r]
+    trail = state[4]
+    for r in range(n):
+        trail[rows[r], 0] = k
+        for c in range(n_scores):
+            scores[rows[r], c] = work[r, c]
+    return n
+
+
+# -- gates -------------------------------------------------------------------------------------------------
+
+
+@_part
+def _confidence(logistic, n_outputs, scores, i):
     """The probability of the most probable class."""
-    if tables.logistic:
-        positive = 1.0 / (1.0 + _exp(-scores[0]))
+    if logistic:
+        positive = 1.0 / (1.0 + _exp(-scores[i, 0]))
         return max(positive, 1.0 - positive)
-    top = scores[0]
-    for c in range(1, tables.n_outputs):
-        top = max(top, scores[c])
+    top = scores[i, 0]
+    for c in range(1, n_outputs):
+        top = max(top, scores[i, c])
     total = 0.0
-    for c in range(tables.n_outputs):
-        total += _exp(scores[c] - top)
+    for c in range(n_outputs):
+        total += _exp(scores[i, c] - top)
     return 1.0 / total
 
 
 @njit(cache=True)
-def _cut(tables, k, scores, n_query):
+def _cut(gate, number, count, scores, n_query):
     """The score below which documents leave at a list-wise gate, given those still in the run."""
-    n = scores.shape[0]
-    if tables.node_gate[k] == CAPACITY:
-        keep = max(1, int(np.ceil(tables.node_number[k] * n_query)))
-    else:
-        keep = tables.node_count[k]
-    if keep > n:
+    keep = max(1, int(np.ceil(number * n_query))) if gate == CAPACITY else count
+    if keep > scores.shape[0]:
         return -np.inf
-    kth = np.sort(scores)[n - keep]
-    return kth - tables.node_number[k] if tables.node_gate[k] == PROXIMITY else kth
+    kth = np.sort(scores)[scores.shape[0] - keep]
+    return kth - number if gate == PROXIMITY else kth
 
 
 @njit(cache=True)
-def _goes_up(tables, k, scores, cut):
-    gate = tables.node_gate[k]
-    if gate == ONWARD:
-        return True
-    if gate == THRESHOLD:
-        return scores[tables.node_count[k]] > tables.node_number[k]
-    if gate == CONFIDENCE:
-        return not (_confidence(tables, scores) >= tables.node_number[k])
-    return not (scores[0] < cut)
+def _gate_alone(nodes, k, rows, scores, at):
+    """Send each row up or low by what it scores itself."""
+    gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.count[k], nodes.up[k], nodes.low[k]
+    for i in rows:
+        if gate == ONWARD:
+            at[i] = up
+        elif gate == THRESHOLD:
+            at[i] = up if scores[i, count] > number else low
+        elif gate == CONFIDENCE:
+            sure = _confidence(nodes.logistic, nodes.n_outputs, scores, i) >= number
+            at[i] = low if sure else up
 
 
 @njit(cache=True)
-def _run_bundle(tables, X, rows, budget, account, whole, scores, acquired, opened, spent, at, trail):
-    """All nodes for the rows of one bundle; `trail` gets (exit, pending, begun) of each row."""
-    work = np.empty(scores.shape[1])
+def _gate_listwise(nodes, k, order, start, first, last, scores, at):
+    """Send the documents of each query up or low by how they compare."""
+    gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.count[k], nodes.up[k], nodes.low[k]
+    for b in range(first, last):
+        query = order[start[b] : start[b + 1]]
+        present = np.empty(query.shape[0])
+        n = 0
+        for i in query:
+            if at[i] == k:
+                present[n] = scores[i, 0]
+                n += 1
+        cut = _cut(gate, number, count, present[:n], query.shape[0])
+        for i in query:
+            if at[i] == k:
+                at[i] = low if scores[i, 0] < cut else up
+
+
+# -- whole runs --------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _run_block(tables, X, order, start, first, last, budget, account, whole, scores, state):
+    """All nodes for bundles `first` to `last`."""
+    nodes, at = tables.nodes, state[3]
+    block = order[start[first] : start[last]]
+    rows = np.empty(block.shape[0], np.int64)
+    values = np.empty(block.shape[0])
+    through = np.empty(block.shape[0], np.bool_)
+    work = np.empty((block.shape[0], scores.shape[1]))
+    nowhere = np.int64(1 << 62)
     while True:
-        k = np.int64(1 << 62)
-        for i in rows:
+        k = nowhere
+        for i in block:
             if at[i] >= 0:
                 k = min(k, at[i])
-        if k == np.int64(1 << 62):
+        if k == nowhere:
             return
-        here = 0
-        for i in rows:
+        n = 0
+        for i in block:
             if at[i] == k:
-                begun, done = _run_node(
-                    tables, k, X[i], scores[i], work, acquired[i], opened[i], spent, i, budget, account, whole
-                )
-                if done:
-                    trail[i, 0] = k
-                    here += 1
-                else:
-                    at[i], trail[i, 1], trail[i, 2] = STOPPED, k, begun
-        cut = -np.inf
-        if tables.node_gate[k] >= PROXIMITY:
-            present = np.empty(here)
-            here = 0
-            for i in rows:
-                if at[i] == k:
-                    present[here] = scores[i, 0]
-                    here += 1
-            if here:
-                cut = _cut(tables, k, present, rows.shape[0])
-        for i in rows:
-            if at[i] == k:
-                at[i] = tables.node_up[k] if _goes_up(tables, k, scores[i], cut) else tables.node_low[k]
+                rows[n] = i
+                n += 1
+        n = _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through)
+        if nodes.gate[k] >= PROXIMITY:
+            _gate_listwise(nodes, k, order, start, first, last, scores, at)
+        else:
+            _gate_alone(nodes, k, rows[:n], scores, at)
 
 
-def _run_bundles(
-    tables, X, order, start, n_chunks, budget, account, whole, scores, acquired, opened, spent, at, trail
-):
-    """Every bundle: rows ``order[start[b]:start[b + 1]]``, in `n_chunks` pieces that may run side by side."""
-    n = start.shape[0] - 1
-    for chunk in prange(n_chunks):
-        for b in range(chunk * n // n_chunks, (chunk + 1) * n // n_chunks):
-            _run_bundle(
-                tables, X, order[start[b] : start[b + 1]], budget, account, whole,
-                scores, acquired, opened, spent, at, trail,
-            )  # fmt: skip
-
-
-run_bundles = njit(cache=True)(_run_bundles)
-run_bundles_parallel = njit(cache=True, parallel=True)(_run_bundles)
-
-
-def _score_chain(tables, X, n_chunks, scores):
-    """An additive chain of plain trees over all rows, in blocks that fit the cache."""
-    n = X.shape[0]
-    block = 128
-    n_blocks = (n + block - 1) // block
-    for chunk in prange(n_chunks):
-        for b in range(chunk * n_blocks // n_chunks, (chunk + 1) * n_blocks // n_chunks):
-            low, high = b * block, min(n, (b + 1) * block)
-            for k in range(tables.node_pointer.shape[0] - 1):
-                for c in range(scores.shape[1]):
-                    bias = tables.node_bias[k, c]
-                    if bias != 0.0:
-                        for i in range(low, high):
-                            scores[i, c] += bias
-                for e in range(tables.node_pointer[k], tables.node_pointer[k + 1]):
-                    _add_tree(tables, X, e, low, high, scores)
+@njit(cache=True, nogil=True)
+def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, state):
+    """Every block: bundles ``blocks[b]`` to ``blocks[b + 1]``, whose rows are ``order[start[...]]``."""
+    for b in range(blocks.shape[0] - 1):
+        _run_block(tables, X, order, start, blocks[b], blocks[b + 1], budget, account, whole, scores, state)
 
 
 @njit(cache=True)
-def _add_tree(tables, X, e, low, high, scores):
-    """One tree for a block of rows: a fixed number of steps, leaves lead to themselves."""
-    t, c, weight = tables.entry_term[e], tables.entry_channel[e], tables.entry_weight[e]
-    root, depth = tables.term_start[t], tables.term_depth[t]
-    look, threshold, left = tables.tree_look, tables.tree_threshold, tables.tree_left
-    missing, values = tables.tree_missing, tables.tree_value
+def _add_tree(trees, root, depth, weight, X, low, high, scores, c):
+    """One plain tree for a block of rows: a fixed number of steps, leaves lead to themselves."""
+    look, threshold, left = trees.look, trees.threshold, trees.left
+    missing, value = trees.missing, trees.value
     for i in range(low, high):
         node = root
         for _ in range(depth):
             x = np.float64(X[i, look[node]])
             stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
             node = left[node] + (1 - stays_left)
-        scores[i, c] += weight * values[node]
+        scores[i, c] += weight * value[node]
 
 
-score_chain = njit(cache=True)(_score_chain)
-score_chain_parallel = njit(cache=True, parallel=True)(_score_chain)
+@njit(cache=True)
+def _score_block(tables, X, low, high, scores):
+    nodes, terms = tables.nodes, tables.terms
+    for k in range(nodes.pointer.shape[0] - 1):
+        for c in range(scores.shape[1]):
+            if nodes.bias[k, c] != 0.0:
+                for i in range(low, high):
+                    scores[i, c] += nodes.bias[k, c]
+        for e in range(nodes.pointer[k], nodes.pointer[k + 1]):
+            t = nodes.term[e]
+            _add_tree(
+                tables.trees, terms.start[t], terms.depth[t], nodes.weight[e], X, low, high,
+                scores, nodes.channel[e],
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def score_chain(tables, X, first, last, block, scores):
+    """An additive chain of plain trees over rows `first` to `last`, in blocks that fit the cache."""
+    for low in range(first, last, block):
+        _score_block(tables, X, low, min(last, low + block), scores)

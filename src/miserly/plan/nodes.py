@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from miserly.errors import PlanError
 
-__all__ = ["GATES", "LEAVE", "Capacity", "Confidence", "Gate", "Node", "Onward", "Proximity", "Rank", "Threshold"]
+__all__ = [
+    "GATES",
+    "LEAVE",
+    "Capacity",
+    "Confidence",
+    "Gate",
+    "Node",
+    "Onward",
+    "Proximity",
+    "Rank",
+    "Threshold",
+]
 
 LEAVE = -1  # the child that means: leave here, with this node's answer
 
@@ -126,7 +137,7 @@ def check_gate(gate: Gate) -> None:
     """Refuse gates whose numbers make no sense."""
     if isinstance(gate, Threshold) and (np.isnan(gate.value) or gate.channel < 0):
         raise PlanError(f"a threshold gate needs a number and a channel, not {gate}")
-    if isinstance(gate, Confidence) and not 0.0 <= gate.level:
+    if isinstance(gate, Confidence) and not gate.level >= 0.0:
         raise PlanError(f"a confidence gate needs a level of 0 or more, not {gate.level}")
     if isinstance(gate, Proximity) and not (gate.slack >= 0.0 and gate.k >= 1):
         raise PlanError(f"a proximity gate needs slack >= 0 and k >= 1, not {gate}")

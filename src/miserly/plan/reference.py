@@ -63,14 +63,14 @@ class _Clerk:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that finish node `k`, and their scores."""
         node, tables, state = self.plan.nodes[k], self.plan.tables, self.state
-        first = int(tables.node_pointer[k])
+        first = int(tables.nodes.pointer[k])
         scores = (
             state.scores[rows] if node.inherits else np.zeros((len(rows), self.plan.n_scores))
         ) + node.bias
         last_term, values = -1, np.zeros(len(rows))
         for j, t in enumerate(node.terms.tolist()):
             if t != last_term:
-                if account and tables.entry_fresh[first + j]:
+                if account and tables.nodes.fresh[first + j]:
                     rows, scores, values = self._evaluate_paying(k, j, self.plan.terms[t], rows, scores)
                 else:
                     values = self._values(self.plan.terms[t], rows)

@@ -33,75 +33,87 @@ _GATE_CODES = {
 }
 
 
-class Tables(NamedTuple):
-    """Flat arrays; the first letters say whose: tree, kernel, term, entry (of a node), node."""
+class Trees(NamedTuple):
+    """All trees end to end."""
 
-    tree_feature: NDArray[np.int32]  # -1 at leaves
-    tree_look: NDArray[np.int32]  # the same, 0 at leaves: always a column that exists
-    tree_threshold: NDArray[np.float64]
-    tree_left: NDArray[np.int32]  # the right child is the next one
-    tree_missing: NDArray[np.bool_]
-    tree_value: NDArray[np.float64]
-    tree_category: NDArray[np.int32]
-    tree_words: NDArray[np.uint32]
+    feature: NDArray[np.int32]  # -1 at leaves
+    look: NDArray[np.int32]  # the same, 0 at leaves: always a column that exists
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]  # the right child is the next one; a leaf leads to itself
+    missing: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    category: NDArray[np.int32]
+    words: NDArray[np.uint32]
 
-    kernel_kind: NDArray[np.int8]
-    kernel_vector: NDArray[np.float64]
-    kernel_fill: NDArray[np.float64]
-    kernel_gamma: NDArray[np.float64]
-    kernel_coef0: NDArray[np.float64]
-    kernel_degree: NDArray[np.int64]
 
-    term_kind: NDArray[np.int8]
-    term_start: NDArray[np.int64]  # root of the tree, row of the kernel, or feature
-    term_depth: NDArray[np.int64]
-    term_plain: NDArray[np.bool_]  # a tree without categorical splits
-    term_fill: NDArray[np.float64]
-    term_evaluation: NDArray[np.float64]
-    term_pointer: NDArray[np.int64]  # features of term t: term_features[pointer[t]:pointer[t + 1]]
-    term_features: NDArray[np.int64]
+class Kernels(NamedTuple):
+    kind: NDArray[np.int8]
+    vector: NDArray[np.float64]
+    fill: NDArray[np.float64]
+    gamma: NDArray[np.float64]
+    coef0: NDArray[np.float64]
+    degree: NDArray[np.int64]
 
-    entry_term: NDArray[np.int64]
-    entry_channel: NDArray[np.int64]
-    entry_weight: NDArray[np.float64]
-    entry_fresh: NDArray[np.bool_]
 
-    node_pointer: NDArray[np.int64]
-    node_bias: NDArray[np.float64]
-    node_inherits: NDArray[np.bool_]
-    node_gate: NDArray[np.int8]
-    node_number: NDArray[np.float64]  # threshold, level, slack or share
-    node_count: NDArray[np.int64]  # channel or k
-    node_up: NDArray[np.int64]
-    node_low: NDArray[np.int64]
-    node_parent: NDArray[np.int64]
+class Terms(NamedTuple):
+    kind: NDArray[np.int8]
+    start: NDArray[np.int64]  # root of the tree, row of the kernel, or feature
+    depth: NDArray[np.int64]
+    plain: NDArray[np.bool_]  # a tree without categorical splits
+    fill: NDArray[np.float64]
+    evaluation: NDArray[np.float64]
+    pointer: NDArray[np.int64]  # features of term t: features[pointer[t]:pointer[t + 1]]
+    features: NDArray[np.int64]
 
-    base: NDArray[np.float64]
+
+class Nodes(NamedTuple):
+    """Nodes, and their entries: node k adds entries pointer[k] to pointer[k + 1]."""
+
+    pointer: NDArray[np.int64]
+    term: NDArray[np.int64]
+    channel: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    fresh: NDArray[np.bool_]
+
+    bias: NDArray[np.float64]
+    inherits: NDArray[np.bool_]
+    gate: NDArray[np.int8]
+    number: NDArray[np.float64]  # threshold, level, slack or share
+    count: NDArray[np.int64]  # channel or k
+    up: NDArray[np.int64]
+    low: NDArray[np.int64]
     n_outputs: int
     logistic: bool
-    price: NDArray[np.float64]
+
+
+class Prices(NamedTuple):
+    own: NDArray[np.float64]
     group: NDArray[np.int64]
     setup: NDArray[np.float64]
+
+
+class Tables(NamedTuple):
+    """The whole plan."""
+
+    trees: Trees
+    kernels: Kernels
+    terms: Terms
+    nodes: Nodes
+    prices: Prices
 
     @classmethod
     def of(cls, plan: Plan) -> Tables:
         trees, starts = _lay_out([t for t in plan.terms if isinstance(t, Tree)])
         return cls(
-            **trees,
-            **_kernels([t for t in plan.terms if isinstance(t, Kernel)], plan.n_features),
-            **_terms(plan.terms, starts),
-            **_entries(plan),
-            **_nodes(plan),
-            base=plan.base,
-            n_outputs=plan.n_outputs,
-            logistic=plan.link == "logistic",
-            price=np.array(plan.costs.feature),
-            group=np.array(plan.costs.group),
-            setup=np.array(plan.costs.setup),
+            trees,
+            _kernels([t for t in plan.terms if isinstance(t, Kernel)], plan.n_features),
+            _terms(plan.terms, starts),
+            _nodes(plan),
+            Prices(np.array(plan.costs.feature), np.array(plan.costs.group), np.array(plan.costs.setup)),
         )
 
 
-def _lay_out(trees: list[Tree]) -> tuple[dict[str, Any], list[int]]:
+def _lay_out(trees: list[Tree]) -> tuple[Trees, list[int]]:
     """All trees end to end, siblings adjacent, and where each one starts."""
     n = sum(len(tree.feature) for tree in trees)
     feature = np.full(n, -1, np.int32)
@@ -128,16 +140,9 @@ def _lay_out(trees: list[Tree]) -> tuple[dict[str, Any], list[int]]:
         starts.append(start)
         start += len(place)
         first_word += len(np.asarray(tree.words))
-    return {
-        "tree_feature": feature,
-        "tree_look": np.maximum(feature, 0).astype(np.int32),
-        "tree_threshold": threshold,
-        "tree_left": left,
-        "tree_missing": missing,
-        "tree_value": value,
-        "tree_category": category,
-        "tree_words": np.concatenate([*words, np.zeros((1, 8), np.uint32)]),
-    }, starts
+    look = np.maximum(feature, 0).astype(np.int32)
+    bits = np.concatenate([*words, np.zeros((1, 8), np.uint32)])
+    return Trees(feature, look, threshold, left, missing, value, category, bits), starts
 
 
 def _siblings_adjacent(tree: Tree) -> NDArray[np.int64]:
@@ -150,18 +155,18 @@ def _siblings_adjacent(tree: Tree) -> NDArray[np.int64]:
     return place
 
 
-def _kernels(kernels: list[Kernel], n_features: int) -> dict[str, Any]:
-    return {
-        "kernel_kind": np.array([KERNELS.index(k.kernel) for k in kernels], dtype=np.int8),
-        "kernel_vector": np.array([k.vector for k in kernels], dtype=float).reshape(-1, n_features),
-        "kernel_fill": np.array([k.fill for k in kernels], dtype=float).reshape(-1, n_features),
-        "kernel_gamma": np.array([k.gamma for k in kernels], dtype=float),
-        "kernel_coef0": np.array([k.coef0 for k in kernels], dtype=float),
-        "kernel_degree": np.array([k.degree for k in kernels], dtype=np.int64),
-    }
+def _kernels(kernels: list[Kernel], n_features: int) -> Kernels:
+    return Kernels(
+        kind=np.array([KERNELS.index(k.kernel) for k in kernels], dtype=np.int8),
+        vector=np.array([k.vector for k in kernels], dtype=float).reshape(-1, n_features),
+        fill=np.array([k.fill for k in kernels], dtype=float).reshape(-1, n_features),
+        gamma=np.array([k.gamma for k in kernels], dtype=float),
+        coef0=np.array([k.coef0 for k in kernels], dtype=float),
+        degree=np.array([k.degree for k in kernels], dtype=np.int64),
+    )
 
 
-def _terms(terms: tuple[Term, ...], tree_starts: list[int]) -> dict[str, Any]:
+def _terms(terms: tuple[Term, ...], tree_starts: list[int]) -> Terms:
     kinds = {"raw": RAW, "tree": TREE, "kernel": KERNEL}
     next_tree, next_kernel = iter(tree_starts), iter(range(len(terms)))
     start = [
@@ -169,22 +174,22 @@ def _terms(terms: tuple[Term, ...], tree_starts: list[int]) -> dict[str, Any]:
         for term in terms
     ]
     features = [term.features for term in terms]
-    return {
-        "term_kind": np.array([kinds[t.kind] for t in terms], dtype=np.int8),
-        "term_start": np.array(start, dtype=np.int64),
-        "term_depth": np.array([t.depth if isinstance(t, Tree) else 0 for t in terms], dtype=np.int64),
-        "term_plain": np.array(
+    return Terms(
+        kind=np.array([kinds[t.kind] for t in terms], dtype=np.int8),
+        start=np.array(start, dtype=np.int64),
+        depth=np.array([t.depth if isinstance(t, Tree) else 0 for t in terms], dtype=np.int64),
+        plain=np.array(
             [isinstance(t, Tree) and bool((np.asarray(t.category) < 0).all()) for t in terms], dtype=np.bool_
         ),
-        "term_fill": np.array([t.fill if isinstance(t, Raw) else 0.0 for t in terms], dtype=float),
-        "term_evaluation": np.array([t.evaluation for t in terms], dtype=float),
-        "term_pointer": np.cumsum([0, *(len(f) for f in features)], dtype=np.int64),
-        "term_features": np.concatenate([np.zeros(0, np.int64), *features]),
-    }
+        fill=np.array([t.fill if isinstance(t, Raw) else 0.0 for t in terms], dtype=float),
+        evaluation=np.array([t.evaluation for t in terms], dtype=float),
+        pointer=np.cumsum([0, *(len(f) for f in features)], dtype=np.int64),
+        features=np.concatenate([np.zeros(0, np.int64), *features]),
+    )
 
 
-def _entries(plan: Plan) -> dict[str, Any]:
-    """Which terms each node adds, and which of them no ancestor has evaluated yet."""
+def _freshness(plan: Plan) -> list[bool]:
+    """For each entry of each node, whether no ancestor (nor an earlier entry) has evaluated its term."""
     fresh: list[bool] = []
     met: list[set[int]] = []  # by each node: the terms evaluated on the way to it and in it
     for node, parent in zip(plan.nodes, plan.parents, strict=True):
@@ -194,12 +199,7 @@ def _entries(plan: Plan) -> dict[str, Any]:
             fresh.append(t not in here)
             here.add(t)
         met.append(here)
-    return {
-        "entry_term": _joined([node.terms for node in plan.nodes], np.int64),
-        "entry_channel": _joined([node.channels for node in plan.nodes], np.int64),
-        "entry_weight": _joined([node.weights for node in plan.nodes], np.float64),
-        "entry_fresh": np.array(fresh, dtype=np.bool_),
-    }
+    return fresh
 
 
 def _branches(plan: Plan, k: int) -> bool:
@@ -210,7 +210,7 @@ def _joined(parts: list[Any], dtype: Any) -> Any:
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype)
 
 
-def _nodes(plan: Plan) -> dict[str, Any]:
+def _nodes(plan: Plan) -> Nodes:
     number, count = np.zeros(len(plan.nodes)), np.zeros(len(plan.nodes), dtype=np.int64)
     for k, node in enumerate(plan.nodes):
         match node.gate:
@@ -224,15 +224,19 @@ def _nodes(plan: Plan) -> dict[str, Any]:
                 count[k] = rank
             case Capacity(share=share):
                 number[k] = share
-    bias = np.array([node.bias for node in plan.nodes], dtype=float).reshape(-1, plan.n_scores)
-    return {
-        "node_pointer": np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64),
-        "node_bias": bias,
-        "node_inherits": np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
-        "node_gate": np.array([_GATE_CODES[node.gate.kind] for node in plan.nodes], dtype=np.int8),
-        "node_number": number,
-        "node_count": count,
-        "node_up": np.array([node.up for node in plan.nodes], dtype=np.int64),
-        "node_low": np.array([node.low for node in plan.nodes], dtype=np.int64),
-        "node_parent": plan.parents,
-    }
+    return Nodes(
+        pointer=np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64),
+        term=_joined([node.terms for node in plan.nodes], np.int64),
+        channel=_joined([node.channels for node in plan.nodes], np.int64),
+        weight=_joined([node.weights for node in plan.nodes], np.float64),
+        fresh=np.array(_freshness(plan), dtype=np.bool_),
+        bias=np.array([node.bias for node in plan.nodes], dtype=float).reshape(-1, plan.n_scores),
+        inherits=np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
+        gate=np.array([_GATE_CODES[node.gate.kind] for node in plan.nodes], dtype=np.int8),
+        number=number,
+        count=count,
+        up=np.array([node.up for node in plan.nodes], dtype=np.int64),
+        low=np.array([node.low for node in plan.nodes], dtype=np.int64),
+        n_outputs=plan.n_outputs,
+        logistic=plan.link == "logistic",
+    )

@@ -189,7 +189,7 @@ class Trail:
             last_term, value = -1, 0.0
             for j, t in enumerate(node.terms.tolist()):
                 if t != last_term:
-                    if tables.entry_fresh[tables.node_pointer[k] + j]:
+                    if tables.nodes.fresh[tables.nodes.pointer[k] + j]:
                         yield from self._pay_for(t)
                         if self.stopped:
                             return
