@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
-from miserly.grow.threads import threads
+from miserly.grow.compiled import compiled, threaded, threads
 
 __all__ = ["MAX_BINS", "Binned", "Bins"]
 
@@ -207,7 +207,7 @@ def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.
     return np.where((low <= middle) & (middle < high), middle, low)
 
 
-@njit(parallel=True, cache=True)
+@threaded
 def _encode(values, edges, n_bins, categorical, codes, missing, wrong):
     n, d = values.shape
     for chunk in prange(missing.shape[0]):
@@ -222,7 +222,7 @@ def _encode(values, edges, n_bins, categorical, codes, missing, wrong):
                 )
 
 
-@njit(cache=True)
+@compiled
 def _encode_numbers(values, f, first, last, edges, n_bins, codes, missing, wrong):
     """The number of edges below each value, by eight halvings of 256 and no branches."""
     for i in range(first, last):
@@ -237,7 +237,7 @@ def _encode_numbers(values, f, first, last, edges, n_bins, codes, missing, wrong
         codes[f, i] = low
 
 
-@njit(cache=True)
+@compiled
 def _encode_codes(values, f, first, last, codes, missing, wrong):
     for i in range(first, last):
         x = values[i, f]

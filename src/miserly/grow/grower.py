@@ -19,19 +19,20 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import Costs, Ledger
 from miserly.errors import CostError, DataError
 from miserly.grow.binning import Binned
-from miserly.grow.growth import Leaves, Limits, Nodes, Problem, Scratch, grow
+from miserly.grow.compiled import threads
+from miserly.grow.growth import CHOICE, LEAF, NODE, Limits, Problem, Workshop, grow
 from miserly.grow.histogram import table_of
-from miserly.grow.packing import Packed, pack_newton, pack_squared
+from miserly.grow.packing import Packed, Scale, pack_newton, pack_squared
 from miserly.grow.purse import Purse
 from miserly.grow.rows import write_leaves
 from miserly.grow.splitting import Rule
-from miserly.grow.threads import threads
 from miserly.plan.terms import Tree
 
 __all__ = ["GrowOptions", "Grower", "Grown"]
 
 MAX_DEPTH = 16
 POOL_BYTES = 1 << 28  # for histograms that are kept so that a sibling need not be filled
+SMALL = 1 << 20  # values below which threads cost more than they save
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,11 @@ class Grower:
         self.binned = binned
         self.costs = costs
         self.options = options or GrowOptions()
-        self.n_threads = n_threads
+        self.n_threads = n_threads if binned.codes.size >= SMALL else 1
         self._table = table_of(binned)
         self._prices = (costs.feature.copy(), costs.group.copy(), costs.setup.copy())
         self._splittable = binned.bins.n_bins + binned.has_missing > 1
-        self._memory: dict[int, tuple[Scratch, Leaves, Nodes]] = {}
+        self._workshops: dict[int, Workshop] = {}
 
     def fit_tree(
         self,
@@ -168,21 +169,19 @@ class Grower:
     ) -> Grown:
         if not 0 <= tradeoff < np.inf:
             raise DataError(f"tradeoff must be a number of at least 0, not {tradeoff!r}")
-        max_new = self.binned.n_features if max_new_features is None else int(max_new_features)
+        max_new = self.binned.n_features if max_new_features is None else max_new_features
         if max_new < 0:
             raise DataError(f"max_new_features must be at least 0, not {max_new_features}")
-        scratch, leaves, nodes = self._room(packed.width)
+        shop = self._workshop(packed.scale.width)
         allowed = self._allowed(features)
-        scratch.active[: len(allowed)] = allowed
-        n_slots = len(scratch.histograms) - 2
-        scratch.slots[:n_slots] = np.arange(n_slots)
+        shop.active[: len(allowed)] = allowed
+        shop.free[:] = np.arange(len(shop.free))
         problem = self._problem(packed, ledger, tradeoff, max_new)
-        tally = grow(problem, scratch, leaves, nodes, len(allowed), n_slots)
+        tally = grow(problem, shop, len(allowed), len(shop.free))
         leaf = np.empty(self.binned.n_rows, dtype=np.int32)
-        k = tally.n_leaves
-        write_leaves(scratch.rows, leaves.first[:k], leaves.last[:k], leaves.node[:k], leaf)
-        bought = tuple(int(f) for f in nodes.bought[: tally.n_bought])
-        tree = self._tree(nodes, tally.n_nodes, packed)
+        write_leaves(shop.rows, shop.leaves[: tally.n_leaves], leaf)
+        bought = tuple(shop.bought[: tally.n_bought].tolist())
+        tree = self._tree(shop.nodes[: tally.n_nodes], shop.goes_left, packed.scale)
         return Grown(tree, leaf, bought, _real_gain(tally.gain, packed))
 
     def _allowed(self, features: ArrayLike | None) -> NDArray[np.int64]:
@@ -194,103 +193,82 @@ class Grower:
         return np.flatnonzero(self._splittable & mask)
 
     def _problem(self, packed: Packed, ledger: Ledger, tradeoff: float, max_new: int) -> Problem:
-        options = self.options
         if ledger.costs is not self.costs and not _same_prices(ledger.costs, self.costs):
             raise CostError("the ledger's costs are not those of the grower")
         purse = Purse(ledger.paid, ledger.opened, ledger.account, *self._prices)
+        options, scale = self.options, packed.scale
         rule = Rule(
-            packed.width,
-            packed.count_bits,
-            _ldexp(options.l2 / packed.hessian_scale, packed.hessian_shift),
-            _ldexp(options.min_hessian / packed.hessian_scale, packed.hessian_shift),
+            scale.width,
+            scale.count_bits,
+            _times(options.l2 / scale.hessian_unit, scale.hessian_shift),
+            _times(options.min_hessian / scale.hessian_unit, scale.hessian_shift),
             options.min_samples_leaf,
         )
-        exponent = 2 * packed.push_shift - packed.hessian_shift
-        penalty = _ldexp(tradeoff * packed.total_weight * packed.hessian_scale, exponent)
-        limits = Limits(options.max_depth, self._max_leaves(), max_new, penalty)
+        exponent = 2 * scale.push_shift - scale.hessian_shift
+        penalty = _times(tradeoff * packed.total_weight * scale.hessian_unit, exponent)
+        limits = Limits(options.max_depth, self._max_leaves, max_new, penalty)
         return Problem(self._table, packed.words, rule, purse, limits)
 
-    def _tree(self, nodes: Nodes, n_nodes: int, packed: Packed) -> Tree:
+    def _tree(self, nodes: NDArray[np.void], goes_left: NDArray[np.bool_], scale: Scale) -> Tree:
         """The grown nodes with real thresholds and values."""
-        feature = nodes.feature[:n_nodes].copy()
-        inner = np.flatnonzero(feature >= 0)
-        f = feature[inner]
         bins = self.binned.bins
-        threshold = np.zeros(n_nodes)
-        threshold[inner] = bins.edges[f, nodes.cut[inner]]
-        missing_left = np.zeros(n_nodes, dtype=np.bool_)
-        missing_left[inner] = nodes.goes_left[inner, bins.n_bins[f]]
-        left, right = np.zeros((2, n_nodes), dtype=np.int32)
-        left[inner], right[inner] = nodes.left[inner], nodes.right[inner]
-        value = np.where(feature < 0, nodes.value[:n_nodes] / packed.hessian_scale, 0.0)
-        value = _ldexp(value, packed.hessian_shift - packed.push_shift)
-        category = np.full(n_nodes, -1, dtype=np.int32)
+        inner = np.flatnonzero(nodes["feature"] >= 0)
+        split = nodes[inner]
+        f = split["feature"]
+        threshold = np.zeros(len(nodes))
+        threshold[inner] = np.where(bins.categorical[f], 0.0, bins.edges[f, split["cut"]])
+        missing_left = np.zeros(len(nodes), dtype=np.bool_)
+        missing_left[inner] = goes_left[inner, bins.n_bins[f]]
+        left, right = np.zeros((2, len(nodes)), dtype=np.int32)
+        left[inner], right[inner] = split["left"], split["right"]
+        value = np.where(nodes["feature"] < 0, nodes["value"] / scale.hessian_unit, 0.0)
+        with np.errstate(over="ignore", under="ignore"):
+            value = np.ldexp(value, scale.hessian_shift - scale.push_shift)
+        category = np.full(len(nodes), -1, dtype=np.int32)
         by_category = inner[bins.categorical[f]]
         category[by_category] = np.arange(len(by_category))
-        threshold[by_category] = 0.0
-        words = _bit_sets(nodes.goes_left[by_category])
-        return Tree(feature, threshold, left, right, missing_left, value, category, words)
+        words = _bit_sets(goes_left[by_category])
+        return Tree(nodes["feature"].copy(), threshold, left, right, missing_left, value, category, words)
 
     # -- memory --------------------------------------------------------------------------------------
 
+    @property
     def _max_leaves(self) -> int:
         options = self.options
         most = min(1 << options.max_depth, max(1, self.binned.n_rows // options.min_samples_leaf))
         return most if options.max_leaves is None else min(most, options.max_leaves)
 
-    def _room(self, width: int) -> tuple[Scratch, Leaves, Nodes]:
-        """Memory for a tree of rows of `width` words, made when first needed."""
-        if width not in self._memory:
-            n_leaves = self._max_leaves()
-            self._memory[width] = (self._scratch(width), self._leaves(n_leaves), self._nodes(n_leaves))
-        return self._memory[width]
-
-    def _scratch(self, width: int) -> Scratch:
-        n, d = self.binned.n_rows, self.binned.n_features
-        size = int(self._table.start[-1]) * width
-        open_leaves = min(self._max_leaves(), 1 << max(0, self.options.max_depth - 1))
-        slots = min(open_leaves, POOL_BYTES // (8 * size))
-        return Scratch(
-            rows=np.empty(n, dtype=np.uint32),
-            spare=np.empty(n, dtype=np.uint32),
-            words=np.empty(n * width, dtype=np.int64),
-            active=np.empty(d, dtype=np.int64),
-            slots=np.empty(slots, dtype=np.int64),
-            histograms=np.empty((slots + 2, size), dtype=np.int64),
-        )
-
-    def _leaves(self, n: int) -> Leaves:
-        d = self.binned.n_features
-        columns = {name: np.empty(n, dtype=np.int64) for name in Leaves._fields}
-        columns["open"] = np.empty(n, dtype=np.bool_)
-        columns["net"] = np.empty(n, dtype=np.float64)
-        columns["gain"] = np.empty((n, d), dtype=np.float64)
-        columns["cut"] = np.empty((n, d), dtype=np.int16)
-        columns["missing_left"] = np.empty((n, d), dtype=np.bool_)
-        return Leaves(**columns)
-
-    def _nodes(self, n_leaves: int) -> Nodes:
-        n = 2 * n_leaves - 1
-        return Nodes(
-            feature=np.empty(n, dtype=np.int32),
-            cut=np.empty(n, dtype=np.int64),
-            left=np.empty(n, dtype=np.int32),
-            right=np.empty(n, dtype=np.int32),
-            value=np.empty(n, dtype=np.float64),
-            goes_left=np.empty((n, 256), dtype=np.bool_),
-            bought=np.empty(self.binned.n_features, dtype=np.int64),
-        )
+    def _workshop(self, width: int) -> Workshop:
+        """Memory for trees of rows of `width` words, made when first needed; unused pages take no room."""
+        if width not in self._workshops:
+            n, d, n_leaves = self.binned.n_rows, self.binned.n_features, self._max_leaves
+            size = int(self._table.start[-1]) * width
+            slots = min(n_leaves, 1 << max(0, self.options.max_depth - 1), POOL_BYTES // (8 * size))
+            self._workshops[width] = Workshop(
+                leaves=np.empty(n_leaves, dtype=LEAF),
+                choices=np.empty((n_leaves, d), dtype=CHOICE),
+                nodes=np.empty(2 * n_leaves - 1, dtype=NODE),
+                goes_left=np.empty((2 * n_leaves - 1, 256), dtype=np.bool_),
+                rows=np.empty(n, dtype=np.uint32),
+                spare=np.empty(n, dtype=np.uint32),
+                words=np.empty(n * width, dtype=np.int64),
+                active=np.empty(d, dtype=np.int64),
+                bought=np.empty(d, dtype=np.int64),
+                histograms=np.empty((slots + 2, size), dtype=np.int64),
+                free=np.empty(slots, dtype=np.int64),
+            )
+        return self._workshops[width]
 
 
-def _ldexp(value: ArrayLike, exponent: int) -> NDArray[np.float64]:
-    """``value * 2 ** exponent``, which may rightly be infinite or zero."""
+def _times(value: float, exponent: int) -> float:
+    """value * 2**exponent, which may rightly be infinite or zero."""
     with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(value, exponent)
+        return float(np.ldexp(value, exponent))
 
 
 def _real_gain(gain: float, packed: Packed) -> float:
-    exponent = packed.hessian_shift - 2 * packed.push_shift
-    return float(_ldexp(gain / packed.hessian_scale * packed.gain_scale, exponent))
+    scale = packed.scale
+    return _times(gain * packed.mean_weight / scale.hessian_unit, scale.hessian_shift - 2 * scale.push_shift)
 
 
 def _same_prices(one: Costs, other: Costs) -> bool:
@@ -298,7 +276,7 @@ def _same_prices(one: Costs, other: Costs) -> bool:
 
 
 def _bit_sets(goes_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """One bit per category code, code 255 never set, as rows of `Tree.words`."""
+    """One bit per category code, as rows of `Tree.words`; place 255 is that of missing values, and no code."""
     bits = goes_left.copy()
-    bits[:, 255] = False  # the bin of missing values
+    bits[:, 255] = False
     return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)

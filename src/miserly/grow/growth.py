@@ -1,8 +1,9 @@
 """Growing one tree, best split first, in compiled code.
 
-While leaves can be split: look up what every feature costs now; take the leaf and feature whose gain, less the penalty
-``tradeoff * total weight * price``, is largest; buy the feature; split the leaf; find the best split of every feature in both
-children. Histograms are filled for the smaller child only, the other is the parent's less that.
+While leaves can be split: look up what every feature costs now; take the leaf and feature whose gain, less
+the penalty ``tradeoff * total weight * price``, is largest; buy the feature; split the leaf; find the best
+split of every feature in both children. Histograms are filled for the smaller child only; the other's is the
+parent's less that.
 
 A leaf keeps its place when it is split: the left child takes it over and the right child gets a new one.
 """
@@ -12,17 +13,43 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
-from miserly.grow.histogram import BLOCK, Table, fill_block, fill_feature, subtract_block
+from miserly.grow.compiled import compiled, threaded
+from miserly.grow.histogram import BLOCK, Table, fill, fill_feature, subtract
 from miserly.grow.purse import Purse, buy, price, prune
 from miserly.grow.rows import gather, partition
-from miserly.grow.splitting import Rule, best_split, directions, unpack
+from miserly.grow.splitting import Rule, best_split, directions, read_sums
 
-__all__ = ["Leaves", "Limits", "Nodes", "Problem", "Scratch", "grow"]
+__all__ = ["CHOICE", "LEAF", "NODE", "Limits", "Problem", "Workshop", "grow"]
 
-_SERIAL = 1 << 15  # additions and bins below which starting threads takes longer than the work
+LEAF = np.dtype(
+    [
+        ("first", np.int64),  # its rows are Workshop.rows[first:last]
+        ("last", np.int64),
+        ("sum", np.int64),  # the packed sums of its rows
+        ("sum_too", np.int64),
+        ("node", np.int64),
+        ("depth", np.int64),
+        ("slot", np.int64),  # where its histogram is kept, or -1
+        ("feature", np.int64),  # the best to split on at today's prices, or -1
+        ("net", np.float64),  # its gain less its penalty
+        ("open", np.bool_),  # whether the leaf may be split
+    ],
+    align=True,
+)
+CHOICE = np.dtype([("gain", np.float64), ("cut", np.int32), ("missing_left", np.bool_)], align=True)
+NODE = np.dtype(
+    [
+        ("feature", np.int32),  # -1 in a leaf
+        ("cut", np.int32),
+        ("left", np.int32),
+        ("right", np.int32),
+        ("value", np.float64),  # in packed units
+    ],
+    align=True,
+)
 
 
 class Limits(NamedTuple):
@@ -44,46 +71,20 @@ class Problem(NamedTuple):
     limits: Limits
 
 
-class Leaves(NamedTuple):
-    """The leaves so far, one place in each array; the last three have a row of features per leaf."""
-
-    first: NDArray[np.int64]  # its rows are Scratch.rows[first:last]
-    last: NDArray[np.int64]
-    node: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    slot: NDArray[np.int64]  # where its histogram is kept, or -1
-    open: NDArray[np.bool_]  # whether it may be split
-    push: NDArray[np.int64]
-    hessian: NDArray[np.int64]
-    count: NDArray[np.int64]
-    net: NDArray[np.float64]  # best gain less penalty, and its feature
-    feature: NDArray[np.int64]
-    gain: NDArray[np.float64]
-    cut: NDArray[np.int16]
-    missing_left: NDArray[np.bool_]
-
-
-class Nodes(NamedTuple):
-    """The tree so far."""
-
-    feature: NDArray[np.int32]
-    cut: NDArray[np.int64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    value: NDArray[np.float64]  # in packed units
-    goes_left: NDArray[np.bool_]  # (nodes, 256)
-    bought: NDArray[np.int64]  # features in the order of buying
-
-
-class Scratch(NamedTuple):
+class Workshop(NamedTuple):
     """Memory used again by every tree."""
 
+    leaves: NDArray[np.void]  # of LEAF
+    choices: NDArray[np.void]  # of CHOICE, (leaves, features): the best split of each feature in each leaf
+    nodes: NDArray[np.void]  # of NODE
+    goes_left: NDArray[np.bool_]  # (nodes, 256): which codes of a split's feature go left
     rows: NDArray[np.uint32]  # unsigned, so that compiled code need not look for negative indices
     spare: NDArray[np.uint32]
     words: NDArray[np.int64]
-    active: NDArray[np.int64]  # the features that may be split on; it only ever shrinks within a tree
-    slots: NDArray[np.int64]  # free places of `histograms`, a stack
-    histograms: NDArray[np.int64]  # (slots + 2, bins * width): the last two are never kept
+    active: NDArray[np.int64]  # the features that may still be split on; their number falls within a tree
+    bought: NDArray[np.int64]
+    histograms: NDArray[np.int64]  # (slots + 2, bins * width); the last two are never kept
+    free: NDArray[np.int64]  # a stack of free slots
 
 
 class Tally(NamedTuple):
@@ -93,272 +94,258 @@ class Tally(NamedTuple):
     gain: float
 
 
-class Survey(NamedTuple):
-    """A leaf whose histogram is to be filled, and perhaps the sibling that is the parent's less it."""
-
-    leaf: int
-    rows: NDArray[np.uint32]
-    words: NDArray[np.int64]
-    histogram: NDArray[np.int64]
-    sibling: int  # -1 if there is none
-    sibling_histogram: NDArray[np.int64]
-
-
-@njit(cache=True)
-def grow(problem, scratch, leaves, nodes, n_active, n_slots):
-    """Grow one tree into `nodes` and `leaves`; the ledger behind `problem.purse` pays for what it splits on."""
-    purse, limits = problem.purse, problem.limits
-    n_bought = 0
-    n_active = prune(purse, scratch.active, n_active, limits.max_new > 0)
-    n_slots = plant(problem, scratch, leaves, nodes, n_active, n_slots)
-    n_leaves = 1
-    n_nodes = 1
+@compiled
+def grow(problem, shop, n_active, n_free):
+    """Grow one tree into `shop.nodes`; the ledger behind `problem.purse` pays for what it splits on."""
+    purse, limits, leaves = problem.purse, problem.limits, shop.leaves
+    n_active = prune(purse, shop.active, n_active, limits.max_new > 0)
+    plant(problem, shop)
+    left, right = np.int64(0), np.int64(-1)  # the leaves that are new
+    n_leaves, n_bought = np.int64(1), np.int64(0)
     total = 0.0
-    rate(problem, scratch.active[:n_active], leaves, 0)
+    price_changed = False
     while n_leaves < limits.max_leaves:
-        leaf = best_leaf(leaves, n_leaves)
-        if leaf < 0:
+        active = shop.active[:n_active]
+        n_free = survey(problem, shop, active, left, right, n_free)
+        for leaf in range(n_leaves):
+            if price_changed or leaf == left or leaf == right:
+                rate(problem, shop, active, leaf)
+        left = best_leaf(leaves, n_leaves)
+        if left < 0:
             break
-        f = leaves.feature[leaf]
-        total += leaves.net[leaf]
-        new = not purse.paid[f]
-        if new:
-            buy(purse, f)
-            nodes.bought[n_bought] = f
+        total += leaves[left].net
+        price_changed = not purse.paid[leaves[left].feature]
+        if price_changed:
+            shop.bought[n_bought] = leaves[left].feature
             n_bought += 1
-            n_active = prune(purse, scratch.active, n_active, n_bought < limits.max_new)
-        split(problem, scratch, leaves, nodes, leaf, n_leaves, n_nodes)
-        n_nodes += 2
+            buy(purse, leaves[left].feature)
+            n_active = prune(purse, shop.active, n_active, n_bought < limits.max_new)
+        right = n_leaves
+        split(problem, shop, left, right)
         n_leaves += 1
-        if n_leaves < limits.max_leaves:
-            n_slots = survey_children(problem, scratch, leaves, leaf, n_leaves - 1, n_active, n_slots)
-            if new:
-                for k in range(n_leaves):
-                    rate(problem, scratch.active[:n_active], leaves, k)
-            else:
-                rate(problem, scratch.active[:n_active], leaves, leaf)
-                rate(problem, scratch.active[:n_active], leaves, n_leaves - 1)
-    return Tally(n_nodes, n_leaves, n_bought, total)
+    return Tally(2 * n_leaves - 1, n_leaves, n_bought, total)
 
 
-@njit(cache=True)
-def plant(problem, scratch, leaves, nodes, n_active, n_slots):
+@compiled
+def plant(problem, shop):
     """The root: every row, one leaf."""
-    n = len(scratch.rows)
-    for i in range(n):
-        scratch.rows[i] = i
-    leaves.first[0] = 0
-    leaves.last[0] = n
-    leaves.depth[0] = 0
-    leaves.slot[0] = -1
-    root_sums(problem, leaves)
-    put_leaf(problem, leaves, nodes, 0, 0)
-    leaves.open[0] = may_split(problem, leaves, 0) and problem.limits.max_leaves > 1
-    if leaves.open[0]:
-        n_slots = take_slot(scratch, leaves, 0, n_slots)
-        place = slot_of(scratch, leaves, 0, 0)
-        histogram = scratch.histograms[place]
-        all_rows = scratch.rows[:0]
-        job = Survey(0, all_rows, problem.words, histogram, -1, histogram)
-        run_survey(problem.table, problem.rule, leaves, scratch.active[:n_active], job)
-    return n_slots
-
-
-@njit(cache=True)
-def root_sums(problem, leaves):
     width = problem.rule.width
-    whole = np.zeros(2, np.int64)
-    for i in range(len(problem.words)):
-        whole[i % width] += problem.words[i]
-    unpack(whole, 1, problem.rule, leaves.push, leaves.hessian, leaves.count)
+    sums = np.zeros(2, np.int64)
+    for i in range(len(shop.rows)):
+        shop.rows[i] = i
+        for k in range(width):
+            sums[k] += problem.words[i * width + k]
+    root = shop.leaves[0]
+    root.first = 0
+    root.last = len(shop.rows)
+    root.depth = 0
+    root.slot = -1
+    place(problem, shop, root, 0, sums[0], sums[1])
 
 
-@njit(cache=True)
-def put_leaf(problem, leaves, nodes, leaf, node):
-    """Make `node` the leaf in place `leaf`, with the value that fits its sums."""
-    leaves.node[leaf] = node
-    nodes.feature[node] = -1
-    below = leaves.hessian[leaf] + problem.rule.l2
-    nodes.value[node] = leaves.push[leaf] / below if below > 0 else 0.0
-
-
-@njit(cache=True)
-def may_split(problem, leaves, leaf):
-    return (
-        leaves.depth[leaf] < problem.limits.max_depth
-        and leaves.count[leaf] >= 2 * problem.rule.min_rows
-        and leaves.hessian[leaf] >= 2 * problem.rule.min_hessian
+@compiled
+def place(problem, shop, leaf, number, total, total_too):
+    """Make a leaf of node `number` with the value that fits its sums."""
+    rule = problem.rule
+    push, hessian, count = read_sums(total, total_too, rule)
+    leaf.sum = total
+    leaf.sum_too = total_too
+    leaf.node = number
+    leaf.open = (
+        leaf.depth < problem.limits.max_depth
+        and count >= 2 * rule.min_rows
+        and hessian >= 2 * rule.min_hessian
     )
+    node = shop.nodes[number]
+    node.feature = -1
+    node.value = push / (hessian + rule.l2) if hessian + rule.l2 > 0 else 0.0
 
 
-@njit(cache=True)
-def rate(problem, active, leaves, leaf):
-    """The best feature of a leaf at today's prices (the lowest of equals)."""
-    leaves.net[leaf] = 0.0
-    leaves.feature[leaf] = -1
-    if not leaves.open[leaf]:
-        return
-    for f in active:
-        net = leaves.gain[leaf, f] - problem.limits.penalty * price(problem.purse, f)
-        if net > leaves.net[leaf]:
-            leaves.net[leaf] = net
-            leaves.feature[leaf] = f
+@compiled
+def rate(problem, shop, active, number):
+    """The best feature of a leaf at today's prices; the lowest of equals, none if none gains anything."""
+    leaf = shop.leaves[number]
+    leaf.net = 0.0
+    leaf.feature = -1
+    if leaf.open:
+        for f in active:
+            net = shop.choices[number, f].gain - problem.limits.penalty * price(problem.purse, f)
+            if net > leaf.net:
+                leaf.net = net
+                leaf.feature = f
 
 
-@njit(cache=True)
+@compiled
 def best_leaf(leaves, n_leaves):
-    """The leaf with the largest net gain (the lowest of equals), or -1 if none gains anything."""
+    """The leaf with the largest net gain, the lowest of equals, or -1 if none gains anything."""
     best = -1
     net = 0.0
-    for leaf in range(n_leaves):
-        if leaves.open[leaf] and leaves.net[leaf] > net:
-            net = leaves.net[leaf]
-            best = leaf
+    for number in range(n_leaves):
+        if leaves[number].net > net:
+            net = leaves[number].net
+            best = number
     return best
 
 
-@njit(cache=True)
-def split(problem, scratch, leaves, nodes, leaf, right, n_nodes):
-    """Split a leaf at its best feature; the right child goes to place `right`, the left one stays."""
-    f = leaves.feature[leaf]
-    node = leaves.node[leaf]
-    cut = leaves.cut[leaf, f]
-    nodes.feature[node] = f
-    nodes.cut[node] = cut
-    nodes.left[node] = n_nodes
-    nodes.right[node] = n_nodes + 1
-    goes_left = nodes.goes_left[node]
-    table = problem.table
-    mine = feature_histogram(problem, scratch, leaves, leaf, f)
+@compiled
+def split(problem, shop, left, right):
+    """Split a leaf at its best feature: the left child stays in its place, the right one goes to `right`."""
+    table, leaf, other = problem.table, shop.leaves[left], shop.leaves[right]
+    f = leaf.feature
+    choice = shop.choices[left, f]
+    node = shop.nodes[leaf.node]
+    node.feature = f
+    node.cut = choice.cut
+    node.left = 2 * right - 1
+    node.right = 2 * right
+    goes_left = shop.goes_left[leaf.node]
     sums = directions(
-        mine,
-        table.n_bins[f],
+        feature_histogram(problem, shop, leaf, f),
+        table.start[f + 1] - table.start[f],
         table.categorical[f],
-        cut,
-        leaves.missing_left[leaf, f],
+        choice.cut,
+        choice.missing_left,
         problem.rule,
         goes_left,
     )
-    first, last = leaves.first[leaf], leaves.last[leaf]
-    middle = first + partition(table.codes[f], goes_left, scratch.rows[first:last], scratch.spare)
-    leaves.first[right], leaves.last[right], leaves.last[leaf] = middle, last, middle
-    leaves.depth[leaf] += 1
-    leaves.depth[right] = leaves.depth[leaf]
-    leaves.push[right], leaves.push[leaf] = leaves.push[leaf] - sums[0], sums[0]
-    leaves.hessian[right], leaves.hessian[leaf] = leaves.hessian[leaf] - sums[1], sums[1]
-    leaves.count[right], leaves.count[leaf] = leaves.count[leaf] - sums[2], sums[2]
-    put_leaf(problem, leaves, nodes, leaf, n_nodes)
-    put_leaf(problem, leaves, nodes, right, n_nodes + 1)
-    leaves.open[leaf] = may_split(problem, leaves, leaf)
-    leaves.open[right] = may_split(problem, leaves, right)
-    leaves.slot[right] = -1
+    n_left = partition(table.codes[f], goes_left, shop.rows[leaf.first : leaf.last], shop.spare)
+    leaf.depth += 1
+    other.depth = leaf.depth
+    other.first = leaf.first + n_left
+    other.last = leaf.last
+    leaf.last = other.first
+    other.slot = -1
+    place(problem, shop, other, node.right, leaf.sum - sums[0], leaf.sum_too - sums[1])
+    place(problem, shop, leaf, node.left, sums[0], sums[1])
 
 
-@njit(cache=True)
-def feature_histogram(problem, scratch, leaves, leaf, f):
+@compiled
+def feature_histogram(problem, shop, leaf, f):
     """One feature's histogram in a leaf: the one kept, or made again if there was no room to keep it."""
-    width = problem.rule.width
-    start, end = problem.table.start[f] * width, problem.table.start[f + 1] * width
-    if leaves.slot[leaf] >= 0:
-        return scratch.histograms[leaves.slot[leaf], start:end]
-    histogram = scratch.histograms[len(scratch.histograms) - 1]
-    histogram[start:end] = 0
-    rows = scratch.rows[leaves.first[leaf] : leaves.last[leaf]]
-    gather(problem.words, width, rows, scratch.words)
-    fill_feature(histogram, problem.table, f, rows, scratch.words[: len(rows) * width], width)
-    return histogram[start:end]
+    table, width = problem.table, problem.rule.width
+    mine = shop.histograms[leaf.slot if leaf.slot >= 0 else len(shop.histograms) - 1]
+    mine = mine[table.start[f] * width : table.start[f + 1] * width]
+    if leaf.slot < 0:
+        fill_feature(mine, table.codes[f], shop.rows[leaf.first : leaf.last], problem.words, width)
+    return mine
 
 
-@njit(cache=True)
-def survey_children(problem, scratch, leaves, left, right, n_active, n_slots):
-    """Find the best splits of two new leaves; `left` still holds its parent's histogram, if that was kept."""
-    if leaves.open[left] or leaves.open[right]:
-        active = scratch.active[:n_active]
-        small, large = left, right
-        if leaves.last[right] - leaves.first[right] < leaves.last[left] - leaves.first[left]:
-            small, large = right, left
-        parent_slot = leaves.slot[left]
-        leaves.slot[left] = -1
-        leaves.slot[large] = parent_slot
-        n_slots = take_slot(scratch, leaves, small, n_slots)
-        if parent_slot >= 0:
-            survey_leaf(problem, scratch, leaves, active, small, 0, large)
-        else:
-            n_slots = take_slot(scratch, leaves, large, n_slots)
-            survey_leaf(problem, scratch, leaves, active, small, 0, -1)
-            survey_leaf(problem, scratch, leaves, active, large, 1, -1)
-    for leaf in (left, right):
-        if not leaves.open[leaf] and leaves.slot[leaf] >= 0:
-            scratch.slots[n_slots] = leaves.slot[leaf]
-            n_slots += 1
-            leaves.slot[leaf] = -1
-    return n_slots
+# -- the best splits of new leaves ------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def take_slot(scratch, leaves, leaf, n_slots):
+class Survey(NamedTuple):
+    """A leaf whose histogram is to be filled, and its sibling, if it has one."""
+
+    leaf: int
+    rows: NDArray[np.uint32]  # none for all
+    words: NDArray[np.int64]
+    histogram: NDArray[np.int64]
+    sibling: int  # -1 at the root
+    sibling_rows: NDArray[np.uint32]
+    sibling_words: NDArray[np.int64]  # none if its histogram holds the parent's, from which to subtract
+    sibling_histogram: NDArray[np.int64]
+
+
+@compiled
+def survey(problem, shop, active, left, right, n_free):
+    """Find the best split of every active feature in two new leaves, `left` holding its parent's histogram.
+
+    Gives how many slots are free now.
+    """
+    small, large = left, right
+    if right >= 0 and n_rows(shop.leaves[right]) < n_rows(shop.leaves[left]):
+        small, large = right, left
+    open_too = large >= 0 and shop.leaves[large].open
+    if shop.leaves[small].open or open_too:
+        parent = shop.leaves[left].slot
+        shop.leaves[left].slot = -1
+        shop.leaves[large].slot = parent
+        n_free = take_slot(shop, small, n_free)
+        if parent < 0 and large >= 0:
+            n_free = take_slot(shop, large, n_free)
+        job = prepare(problem, shop, small, large, parent >= 0)
+        survey_features(problem.table, problem.rule, shop.leaves, shop.choices, active, job)
+    n_free = release_slot(shop, small, n_free)
+    return release_slot(shop, large, n_free) if large >= 0 else n_free
+
+
+@compiled
+def n_rows(leaf):
+    return leaf.last - leaf.first
+
+
+@compiled
+def take_slot(shop, number, n_free):
     """Give a leaf a place to keep its histogram, if there is one; gives how many are left."""
-    if n_slots == 0:
-        return 0
-    leaves.slot[leaf] = scratch.slots[n_slots - 1]
-    return n_slots - 1
+    if n_free == 0:
+        return n_free
+    shop.leaves[number].slot = shop.free[n_free - 1]
+    return n_free - 1
 
 
-@njit(cache=True)
-def slot_of(scratch, leaves, leaf, which):
-    """Where to fill a leaf's histogram: its own place, or one of the two that are not kept."""
-    if leaves.slot[leaf] >= 0:
-        return leaves.slot[leaf]
-    return len(scratch.histograms) - 2 + which
+@compiled
+def release_slot(shop, number, n_free):
+    """Take back the slot of a leaf that will not be split; gives how many are free."""
+    leaf = shop.leaves[number]
+    if leaf.open or leaf.slot < 0:
+        return n_free
+    shop.free[n_free] = leaf.slot
+    leaf.slot = -1
+    return n_free + 1
 
 
-@njit(cache=True)
-def survey_leaf(problem, scratch, leaves, active, leaf, which, sibling):
+@compiled
+def prepare(problem, shop, small, large, parent_kept):
+    """Gather what the threads need: the words of the smaller leaf, and of the larger if it must be filled too."""
     width = problem.rule.width
-    rows = scratch.rows[leaves.first[leaf] : leaves.last[leaf]]
-    words = scratch.words[: len(rows) * width]
+    leaf = shop.leaves[small]
+    slots = len(shop.histograms)
+    histogram = shop.histograms[leaf.slot if leaf.slot >= 0 else slots - 2]
+    nothing, no_rows = shop.words[:0], shop.rows[:0]
+    if large < 0:
+        return Survey(small, no_rows, problem.words, histogram, -1, no_rows, nothing, histogram)
+    rows = shop.rows[leaf.first : leaf.last]
+    words = shop.words[: len(rows) * width]
     gather(problem.words, width, rows, words)
-    histogram = scratch.histograms[slot_of(scratch, leaves, leaf, which)]
-    other = scratch.histograms[leaves.slot[sibling]] if sibling >= 0 else histogram
-    job = Survey(leaf, rows, words, histogram, sibling, other)
-    run_survey(problem.table, problem.rule, leaves, active, job)
+    other = shop.leaves[large]
+    other_histogram = shop.histograms[other.slot if other.slot >= 0 else slots - 1]
+    other_rows = shop.rows[other.first : other.last]
+    other_words = nothing
+    if not parent_kept:
+        other_words = shop.words[len(words) : len(words) + len(other_rows) * width]
+        gather(problem.words, width, other_rows, other_words)
+    return Survey(small, rows, words, histogram, large, other_rows, other_words, other_histogram)
 
 
-@njit(cache=True)
-def run_survey(table, rule, leaves, active, job):
-    """Every block of features, in threads if there is enough to do; each writes its own, so threads change nothing."""
-    n_blocks = -(-len(active) // BLOCK)
-    if len(active) * (len(job.words) + 256) < _SERIAL:
-        for block in range(n_blocks):
-            survey_block(table, rule, leaves, active[block * BLOCK : (block + 1) * BLOCK], job)
-    else:
-        survey_parallel(table, rule, leaves, active, job, n_blocks)
+@threaded
+def survey_features(table, rule, leaves, choices, active, job):
+    """Blocks of features, shared among threads; each writes its own, so their number changes nothing."""
+    for block in prange(-(-len(active) // BLOCK)):
+        survey_block(table, rule, leaves, choices, active[block * BLOCK : (block + 1) * BLOCK], job)
 
 
-@njit(parallel=True, cache=True)
-def survey_parallel(table, rule, leaves, active, job, n_blocks):
-    for block in prange(n_blocks):
-        survey_block(table, rule, leaves, active[block * BLOCK : (block + 1) * BLOCK], job)
-
-
-@njit(cache=True)
-def survey_block(table, rule, leaves, features, job):
+@compiled
+def survey_block(table, rule, leaves, choices, features, job):
     """Fill the histograms of a few features and find the best split of each."""
-    fill_block(job.histogram, table, features, job.rows, job.words, rule.width)
-    if leaves.open[job.leaf]:
-        scan(table, rule, leaves, features, job.leaf, job.histogram)
+    fill(job.histogram, table, features, job.rows, job.words, rule.width)
+    if leaves[job.leaf].open:
+        scan(table, rule, leaves[job.leaf], choices[job.leaf], features, job.histogram)
     if job.sibling >= 0:
-        subtract_block(job.sibling_histogram, job.histogram, table, features, rule.width)
-        if leaves.open[job.sibling]:
-            scan(table, rule, leaves, features, job.sibling, job.sibling_histogram)
+        if len(job.sibling_words) == 0:
+            subtract(job.sibling_histogram, job.histogram, table, features, rule.width)
+        else:
+            fill(job.sibling_histogram, table, features, job.sibling_rows, job.sibling_words, rule.width)
+        if leaves[job.sibling].open:
+            scan(table, rule, leaves[job.sibling], choices[job.sibling], features, job.sibling_histogram)
 
 
-@njit(cache=True)
-def scan(table, rule, leaves, features, leaf, histogram):
-    total = (leaves.push[leaf], leaves.hessian[leaf], leaves.count[leaf])
+@compiled
+def scan(table, rule, leaf, choices, features, histogram):
+    """The best split of each of a few features in one leaf."""
     for f in features:
+        bins = table.start[f + 1] - table.start[f]
         mine = histogram[table.start[f] * rule.width : table.start[f + 1] * rule.width]
-        gain, cut, missing_left = best_split(mine, table.n_bins[f], table.categorical[f], total, rule)
-        leaves.gain[leaf, f] = gain
-        leaves.cut[leaf, f] = cut
-        leaves.missing_left[leaf, f] = missing_left
+        found = best_split(mine, bins, table.categorical[f], (leaf.sum, leaf.sum_too), rule)
+        choices[f].gain = found[0]
+        choices[f].cut = found[1]
+        choices[f].missing_left = found[2]

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from miserly.costs import Ledger
 from miserly.costs import fits as _fits
+from miserly.grow.compiled import compiled
 
-__all__ = ["Purse", "buy", "price", "prune", "purse_of"]
+__all__ = ["Purse", "buy", "price", "prune"]
 
-fits = njit(cache=True)(_fits)
+fits = compiled(_fits)
 
 
 class Purse(NamedTuple):
-    """The arrays of a ledger, shared with it: what is bought here is paid there."""
+    """The arrays of a ledger, shared with it (what is bought here is paid there), and those of its costs."""
 
     paid: NDArray[np.bool_]
     opened: NDArray[np.bool_]
@@ -27,12 +26,7 @@ class Purse(NamedTuple):
     setup: NDArray[np.float64]
 
 
-def purse_of(ledger: Ledger) -> Purse:
-    costs = ledger.costs
-    return Purse(ledger.paid, ledger.opened, ledger.account, costs.feature, costs.group, costs.setup)
-
-
-@njit(cache=True)
+@compiled
 def price(purse, f):
     """What feature `f` costs now, as `Ledger.price`."""
     if purse.paid[f]:
@@ -43,7 +37,7 @@ def price(purse, f):
     return purse.own[f] + purse.setup[group]
 
 
-@njit(cache=True)
+@compiled
 def buy(purse, f):
     """Pay for feature `f` and open its group."""
     purse.account[0] += price(purse, f)
@@ -52,12 +46,12 @@ def buy(purse, f):
         purse.opened[purse.group[f]] = True
 
 
-@njit(cache=True)
+@compiled
 def prune(purse, features, n, may_buy):
-    """Keep of the first `n` features those paid, and, if one `may_buy`, those that fit; gives how many.
+    """Keep of the first `n` features those paid, and if one `may_buy` those that fit; gives how many.
 
-    What does not fit now will not fit later in the tree: opening a group makes its other features cheaper by the
-    set-up, but that has then been spent.
+    What does not fit now will not fit later in the tree: opening a group makes its other features cheaper
+    by the set-up, but that has then been spent.
     """
     kept = 0
     for k in range(n):

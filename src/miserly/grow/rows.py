@@ -3,80 +3,71 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from miserly.grow.compiled import compiled, threaded
 
 __all__ = ["gather", "partition", "write_leaves"]
 
-_CHUNK = 16384  # rows handled at a time by one thread
+_CHUNK = 8192  # rows handled at a time by one thread
 
 
-@njit(cache=True)
+@threaded
 def partition(codes, goes_left, rows, spare):
-    """Put the rows that go left first, both sides in their old order; gives how many they are."""
-    if len(rows) > 2 * _CHUNK:
-        return _partition_parallel(codes, goes_left, rows, spare)
-    n_left = 0
-    n_right = 0
-    for j in range(len(rows)):
+    """Put the rows that go left first, both sides in their old order; gives how many they are.
+
+    Every chunk is first divided within its own stretch of `spare`, then moved to where it belongs.
+    """
+    n_chunks = -(-len(rows) // _CHUNK)
+    ends = np.zeros(n_chunks + 1, np.int64)  # of the left rows of the chunks so far
+    for chunk in prange(n_chunks):
+        ends[chunk + 1] = divide(codes, goes_left, rows, spare, chunk * _CHUNK)
+    for chunk in range(n_chunks):
+        ends[chunk + 1] += ends[chunk]
+    for chunk in prange(n_chunks):
+        move(rows, spare, chunk * _CHUNK, ends[chunk], ends[chunk + 1], ends[n_chunks])
+    return ends[n_chunks]
+
+
+@compiled
+def divide(codes, goes_left, rows, spare, first):
+    """Lefts to the front of a chunk of `spare`, rights to its back in reverse; both are always written."""
+    n_left = first
+    n_right = min(first + _CHUNK, len(rows)) - 1
+    for j in range(first, n_right + 1):
         i = rows[j]
-        left = goes_left[codes[i]]
-        rows[n_left] = i
+        left = np.int64(goes_left[codes[i]])
+        spare[n_left] = i
         spare[n_right] = i
         n_left += left
-        n_right += not left
-    rows[n_left:] = spare[:n_right]
-    return n_left
+        n_right -= 1 - left
+    return n_left - first
 
 
-@njit(parallel=True, cache=True)
-def _partition_parallel(codes, goes_left, rows, spare):
-    m = len(rows)
-    n_chunks = -(-m // _CHUNK)
-    lefts = np.zeros(n_chunks, np.int64)
-    for chunk in prange(n_chunks):
-        n_left = 0
-        for j in range(chunk * _CHUNK, min(m, (chunk + 1) * _CHUNK)):
-            n_left += goes_left[codes[rows[j]]]
-        lefts[chunk] = n_left
-    total = lefts.sum()
-    for chunk in prange(n_chunks):
-        left = lefts[:chunk].sum()
-        right = total + chunk * _CHUNK - left
-        for j in range(chunk * _CHUNK, min(m, (chunk + 1) * _CHUNK)):
-            i = rows[j]
-            if goes_left[codes[i]]:
-                spare[left] = i
-                left += 1
-            else:
-                spare[right] = i
-                right += 1
-    for chunk in prange(n_chunks):
-        last = min(m, (chunk + 1) * _CHUNK)
-        rows[chunk * _CHUNK : last] = spare[chunk * _CHUNK : last]
-    return total
+@compiled
+def move(rows, spare, first, left, left_end, all_left):
+    """Move a divided chunk: its lefts to ``rows[left:left_end]``, its rights behind those of the chunks before."""
+    for j in range(left_end - left):
+        rows[left + j] = spare[first + j]
+    last = min(first + _CHUNK, len(rows))
+    n_right = last - first - (left_end - left)
+    right = all_left + first - left
+    for j in range(n_right):
+        rows[right + j] = spare[last - 1 - j]
 
 
-@njit(cache=True)
+@threaded
 def gather(words, width, rows, out):
     """The words of `rows`, side by side in `out`."""
-    if len(rows) > 2 * _CHUNK:
-        _gather_parallel(words, width, rows, out)
-        return
-    for j in range(len(rows)):
-        for k in range(width):
-            out[j * width + k] = words[np.int64(rows[j]) * width + k]
+    for chunk in prange(-(-len(rows) // _CHUNK)):
+        for j in range(chunk * _CHUNK, min(len(rows), (chunk + 1) * _CHUNK)):
+            for k in range(width):
+                out[j * width + k] = words[np.int64(rows[j]) * width + k]
 
 
-@njit(parallel=True, cache=True)
-def _gather_parallel(words, width, rows, out):
-    for j in prange(len(rows)):
-        for k in range(width):
-            out[j * width + k] = words[np.int64(rows[j]) * width + k]
-
-
-@njit(parallel=True, cache=True)
-def write_leaves(rows, first, last, node, leaf):
+@threaded
+def write_leaves(rows, leaves, node_of_row):
     """For every row, the tree node of the leaf it is in."""
-    for k in prange(len(first)):
-        for j in range(first[k], last[k]):
-            leaf[rows[j]] = node[k]
+    for k in prange(len(leaves)):
+        for j in range(leaves[k].first, leaves[k].last):
+            node_of_row[rows[j]] = leaves[k].node
