@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from miserly.costs import Costs, Ledger, fits
 from miserly.errors import CostError
 from miserly.grow import Grower, Grown
+from miserly.grow.compiled import threads
 from miserly.learners._chain import Round, terms_of
 from miserly.learners._samples import Samples
 from miserly.learners.losses import Loss
@@ -75,7 +76,8 @@ class Booster:
         if self.loss.least_squares:
             target = y - self.scores[:, 0]
             return [self.grower.fit_tree(target, weight, ledger=self.ledger, tradeoff=self.tradeoff)]
-        gradient, hessian = self.loss.gradient_hessian(y, self.scores, weight)
+        with threads(self.grower.n_threads):
+            gradient, hessian = self.loss.gradient_hessian(y, self.scores, weight)
         total = self.loss.total_weight(y, weight)
         self._hessian = hessian
         return [

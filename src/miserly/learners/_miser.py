@@ -218,6 +218,8 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
 
     def _scores_so_far(self, X: NDArray[Any], rounds: list[Round]) -> NDArray[np.float64]:
         """Scores of the training rows, column after column in memory, as trees are fitted to columns."""
+        if not rounds:
+            return np.asfortranarray(np.tile(self._start.base, (len(X), 1)))
         done = run_plan(self._plan_of(rounds), X, n_threads=self._threads, account=False)
         return np.asfortranarray(done.scores.reshape(len(X), -1))
 

@@ -156,7 +156,7 @@ def rows_aside(
         aside = _rows_by_class(np.zeros(n) if classes is None else classes, fraction, random)
     if not aside.any() or aside.all():
         what = "queries" if qid is not None else "rows"
-        raise DataError(f"too few {what} to set a fraction of {fraction:g} aside for validation")
+        raise DataError(f"too few {what} to set {fraction:g} of them aside for validation (n_samples={n})")
     return aside
 
 
@@ -168,13 +168,14 @@ def _whole_queries(qid: NDArray[Any], fraction: float, random: np.random.Generat
 
 
 def _rows_by_class(classes: Any, fraction: float, random: np.random.Generator) -> NDArray[np.bool_]:
-    """Every so many-th row of a list that is shuffled, then ordered by class."""
+    """Rows at even distances in a list that is shuffled, then ordered by class."""
     classes = np.asarray(classes)
     shuffled = random.permutation(len(classes))
     listed = shuffled[np.argsort(classes[shuffled], kind="stable")]
     first_of_class = np.append(True, classes[listed][1:] != classes[listed][:-1])
     spare = listed[~first_of_class]
-    steps = np.floor(np.arange(len(spare) + 1) * (fraction * len(classes) / max(1, len(spare))))
+    wanted = min(len(spare), max(1, round(fraction * len(classes))))
+    places = (np.arange(wanted) + 0.5) * len(spare) / max(1, wanted)
     aside = np.zeros(len(classes), dtype=np.bool_)
-    aside[spare[np.diff(steps) > 0]] = True
+    aside[spare[places.astype(np.int64)]] = True
     return aside

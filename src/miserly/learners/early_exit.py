@@ -21,8 +21,10 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter
 
+from miserly._frames import is_frame
 from miserly.errors import DataError, PlanError
 from miserly.learners._base import PlanPredictor, decision_of, threads_of
 from miserly.learners._chain import is_additive, stages
@@ -176,10 +178,14 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         return self
 
     def _check(self, X: Any, y: Any, weight: Any, qid: Any) -> Rows:
-        self._read(X, reset=True)
-        labels = check_target(y, X, self, numeric=False)
+        """Rows that count; frames are left for the estimator to read."""
+        values = self._read(X, reset=True).values
+        labels = check_target(y, values, self, numeric=False)
+        if is_classifier(self.estimator):
+            check_classification_targets(labels)
         queries = None if qid is None else check_queries(qid, len(labels))
-        return Rows(X, labels, check_weight(weight, X), queries).that_count()
+        rows = Rows(X if is_frame(X) else values, labels, check_weight(weight, values), queries)
+        return rows.that_count()
 
     def _divide(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """The rows to learn from and those to choose the threshold by, if it must be chosen."""
@@ -241,10 +247,15 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
     def _choose(self, plan: Plan, stops: list[int], rows: Rows) -> None:
         """Try every candidate on one staged run over the validation rows."""
         staged = self._stage(plan, stops, rows)
-        tried = [
-            (threshold, *self._judge(plan, staged, threshold, rows))
-            for threshold in (candidate_thresholds(self.rule, staged, self.k) if stops else [np.inf])
-        ]
+        thresholds = candidate_thresholds(self.rule, staged, self.k) if stops else [np.inf]
+        judged: dict[bytes, tuple[float, float]] = {}  # many thresholds come to the same
+        tried = []
+        for threshold in thresholds:
+            exits = leave(staged, exit_gates(self.rule, threshold, staged.n_exits, self.k))
+            key = exits.tobytes()
+            if key not in judged:
+                judged[key] = self._judge(plan.link, staged, exits, rows)
+            tried.append((threshold, *judged[key]))
         fields = [("threshold", float), ("saving", float), ("metric", float)]
         self.candidates_ = np.array(tried, dtype=fields).view(np.recarray)
         chosen = self._pick(self.candidates_.saving, self.candidates_.metric)
@@ -263,16 +274,15 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
             queries,
         )
 
-    def _judge(self, plan: Plan, staged: Staged, threshold: float, rows: Rows) -> tuple[float, float]:
-        """The saving and the metric that a threshold has on the validation rows."""
-        exits = leave(staged, exit_gates(self.rule, threshold, staged.n_exits, self.k))
+    def _judge(self, link: str, staged: Staged, exits: NDArray[np.int64], rows: Rows) -> tuple[float, float]:
+        """The saving and the metric on the validation rows if they leave at these exits."""
         scores, cost = staged.at(exits)
         if self._ranks():
             scores = settle(scores[:, 0], exits, rows.qid)[:, None]
         full = float(np.average(staged.cost[-1], weights=rows.weight))
         paid = float(np.average(cost, weights=rows.weight))
         y = rows.y if not is_classifier(self.estimator_) else _codes(rows.y, self.classes_)
-        value = measure(self._metric(), plan.link, scores, y, rows.qid, rows.weight)
+        value = measure(self._metric(), link, scores, y, rows.qid, rows.weight)
         return (1.0 - paid / full if full > 0 else 0.0), value
 
     def _pick(self, saving: NDArray[np.float64], metric: NDArray[np.float64]) -> int:

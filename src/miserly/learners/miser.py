@@ -33,6 +33,8 @@ from miserly.plan import links
 
 __all__ = ["GreedyMiserClassifier", "GreedyMiserRanker", "GreedyMiserRegressor"]
 
+_TWO_CLASSES = ("logistic", "squared_hinge")
+
 
 class GreedyMiserRegressor(RegressorMixin, GreedyMiser):
     """Greedy Miser for numbers, by squared loss.
@@ -221,7 +223,8 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
         if learn:
             self.classes_, codes = np.unique(y, return_inverse=True)
             if len(self.classes_) < 2:
-                raise DataError(f"a classifier needs at least two classes; y holds only {self.classes_[0]!r}")
+                only = self.classes_.tolist()[0]
+                raise DataError(f"y holds only one class, {only!r}; a classifier needs at least two classes")
             return codes.astype(np.float64)
         place = {label: code for code, label in enumerate(self.classes_.tolist())}
         for label in np.unique(y).tolist():
@@ -231,8 +234,11 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
 
     def _loss_for(self, samples: Samples) -> Loss:
         n_classes = len(self.classes_)
-        if self.loss in ("logistic", "squared_hinge") and n_classes > 2:
-            raise DataError(f"loss={self.loss!r} is for two classes; y has {n_classes} classes")
+        if self.loss in _TWO_CLASSES and n_classes > 2:
+            raise DataError(
+                f"Only binary classification is supported with loss={self.loss!r}. "
+                f"The type of the target is multiclass: y holds {n_classes} classes"
+            )
         if self.loss == "squared_hinge":
             return SquaredHinge()
         if self.loss == "multinomial" or n_classes > 2:
@@ -241,6 +247,11 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
 
     def _has_probabilities(self) -> bool:
         return self.loss != "squared_hinge"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.loss not in _TWO_CLASSES
+        return tags
 
     def _plan_classes(self) -> NDArray[Any]:
         return np.array(self.classes_.tolist())  # text as text, not as objects
