@@ -20,7 +20,7 @@ from miserly.grow.compiled import compiled, threaded
 from miserly.grow.histogram import BLOCK, Table, fill, fill_feature, subtract
 from miserly.grow.purse import Purse, buy, price, prune
 from miserly.grow.rows import gather, partition
-from miserly.grow.splitting import Rule, best_split, directions, read_sums
+from miserly.grow.splitting import Rule, best_split, directions, new_bench, read_sums
 
 __all__ = ["CHOICE", "LEAF", "NODE", "Limits", "Problem", "Workshop", "grow"]
 
@@ -327,25 +327,27 @@ def survey_features(table, rule, leaves, choices, active, job):
 @compiled
 def survey_block(table, rule, leaves, choices, features, job):
     """Fill the histograms of a few features and find the best split of each."""
+    bench = new_bench()
     fill(job.histogram, table, features, job.rows, job.words, rule.width)
     if leaves[job.leaf].open:
-        scan(table, rule, leaves[job.leaf], choices[job.leaf], features, job.histogram)
+        scan(table, rule, leaves[job.leaf], choices[job.leaf], features, job.histogram, bench)
     if job.sibling >= 0:
         if len(job.sibling_words) == 0:
             subtract(job.sibling_histogram, job.histogram, table, features, rule.width)
         else:
             fill(job.sibling_histogram, table, features, job.sibling_rows, job.sibling_words, rule.width)
         if leaves[job.sibling].open:
-            scan(table, rule, leaves[job.sibling], choices[job.sibling], features, job.sibling_histogram)
+            sibling, found = leaves[job.sibling], choices[job.sibling]
+            scan(table, rule, sibling, found, features, job.sibling_histogram, bench)
 
 
 @compiled
-def scan(table, rule, leaf, choices, features, histogram):
+def scan(table, rule, leaf, choices, features, histogram, bench):
     """The best split of each of a few features in one leaf."""
     for f in features:
         bins = table.start[f + 1] - table.start[f]
         mine = histogram[table.start[f] * rule.width : table.start[f + 1] * rule.width]
-        found = best_split(mine, bins, table.categorical[f], (leaf.sum, leaf.sum_too), rule)
+        found = best_split(mine, bins, table.categorical[f], (leaf.sum, leaf.sum_too), rule, bench)
         choices[f].gain = found[0]
         choices[f].cut = found[1]
         choices[f].missing_left = found[2]

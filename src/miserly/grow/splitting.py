@@ -16,10 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miserly.grow.compiled import compiled
 
-__all__ = ["Rule", "best_split", "directions", "read_sums"]
+__all__ = ["Rule", "best_split", "directions", "new_bench", "read_sums"]
 
 
 class Rule(NamedTuple):
@@ -32,6 +33,20 @@ class Rule(NamedTuple):
     min_rows: int
 
 
+class Bench(NamedTuple):
+    """Room for cuts, the sums left of them and their gains."""
+
+    cut: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    gain: NDArray[np.float64]
+
+
+@compiled
+def new_bench():
+    return Bench(np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256))
+
+
 @compiled
 def read_sums(first, second, rule):
     """Push, hessian and number of rows of packed sums; a sum of one word has no `second`."""
@@ -42,7 +57,7 @@ def read_sums(first, second, rule):
 
 
 @compiled
-def best_split(histogram, bins, categorical, total, rule):
+def best_split(histogram, bins, categorical, total, rule, bench):
     """Gain, cut and direction of missing values of the best split of one feature; gain -inf if there is none.
 
     `histogram` has `bins` bins, the last for missing values; `total` is the sum of them all.
@@ -56,11 +71,11 @@ def best_split(histogram, bins, categorical, total, rule):
         for k in range(n):
             for word in range(width):
                 ordered[k * width + word] = histogram[order[k] * width + word]
-    gain, cut = best_cut(ordered, n, (np.int64(0), np.int64(0)), total, rule)
+    gain, cut = best_cut(ordered, n, (np.int64(0), np.int64(0)), total, rule, bench)
     missing_left = False
     missing = (histogram[(bins - 1) * width], histogram[bins * width - 1])
     if read_sums(missing[0], missing[1], rule)[2] > 0:
-        other_gain, other_cut = best_cut(ordered, n, missing, total, rule)
+        other_gain, other_cut = best_cut(ordered, n, missing, total, rule, bench)
         if other_gain > gain or (other_gain == gain and other_cut < cut):
             gain, cut, missing_left = other_gain, other_cut, True
     return gain, cut, missing_left
@@ -87,43 +102,51 @@ def in_order(histogram, n, rule):
 
 
 @compiled
-def best_cut(histogram, n, start, total, rule):
+def best_cut(histogram, n, start, total, rule, bench):
     """The cut after one of `n` bins that gains most, with `start` added to the left side."""
-    gains = np.empty(n, np.float64)
-    sums = np.empty((3, n), np.int64)
-    running_sums(histogram, n, start, rule, sums[0], sums[1], sums[2])
-    push, hessian, count = read_sums(total[0], total[1], rule)
-    cut_gains(sums[0], sums[1], sums[2], push, hessian, count, rule, gains)
-    best = -1
+    n_cuts = running_sums(histogram, n, start, rule, bench)
+    cut_gains(n_cuts, read_sums(total[0], total[1], rule), rule, bench)
     best_gain = -np.inf
-    for b in range(n):
-        if gains[b] > best_gain:
-            best_gain = gains[b]
-            best = b
+    best = np.int64(-1)
+    for k in range(n_cuts):
+        if bench.gain[k] > best_gain:
+            best_gain = bench.gain[k]
+            best = bench.cut[k]
     return best_gain, best
 
 
 @compiled
-def running_sums(histogram, n, start, rule, push, hessian, count):
+def running_sums(histogram, n, start, rule, bench):
+    """The sums of the bins up to each of the first `n`; gives how many cuts these are.
+
+    A cut after an empty bin is the same as that before it, and is written over.
+    """
     first, second = start
+    n_cuts = 0
     for b in range(n):
         first += histogram[b * rule.width]
         second += histogram[(b + 1) * rule.width - 1]
-        push[b], hessian[b], count[b] = read_sums(first, second, rule)
+        bench.first[n_cuts] = first
+        bench.second[n_cuts] = second
+        bench.cut[n_cuts] = b
+        n_cuts += histogram[(b + 1) * rule.width - 1] != 0  # the word with the count
+    return n_cuts
 
 
 @compiled
-def cut_gains(left_push, left_hessian, left_count, push, hessian, count, rule, gains):
+def cut_gains(n, total, rule, bench):
     """The gain of every cut, -inf where it is not allowed. No branches, so that several go at a time."""
+    push, hessian, count = total
     here = np.float64(push) * np.float64(push) / (np.float64(hessian) + rule.l2)
-    for b in range(len(gains)):
-        p_left, p_right = np.float64(left_push[b]), np.float64(push - left_push[b])
-        h_left, h_right = np.float64(left_hessian[b]), np.float64(hessian - left_hessian[b])
+    for k in range(n):
+        push_left, hessian_left, count_left = read_sums(bench.first[k], bench.second[k], rule)
+        p_left, p_right = np.float64(push_left), np.float64(push - push_left)
+        h_left, h_right = np.float64(hessian_left), np.float64(hessian - hessian_left)
         gain = (p_left * p_left) / (h_left + rule.l2) + (p_right * p_right) / (h_right + rule.l2)
         enough = min(h_left, h_right)
-        allowed = min(left_count[b], count - left_count[b]) >= rule.min_rows
+        allowed = min(count_left, count - count_left) >= rule.min_rows
         allowed &= (enough >= rule.min_hessian) & (enough + rule.l2 > 0)
-        gains[b] = 0.5 * (gain - here) if allowed else -np.inf
+        bench.gain[k] = 0.5 * (gain - here) if allowed else -np.inf
 
 
 @compiled
