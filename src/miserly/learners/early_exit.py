@@ -395,6 +395,6 @@ def _with_gates(plan: Plan, stops: list[int], gates: list[Gate]) -> Plan:
 def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     if (classes[codes] != y).any():
-        unknown = y[classes[codes] != y][0]
+        unknown = y[classes[codes] != y].tolist()[0]
         raise DataError(f"class {unknown!r} is not among those the estimator was fitted to")
     return codes
