@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,14 +26,15 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import read_budget
 from miserly.errors import PlanError, did_you_mean
 from miserly.plan.reference import run_reference
-from miserly.plan.tables import ONWARD, TREE
+from miserly.plan.tables import ONWARD, TREE, chain_arrays
 
 if TYPE_CHECKING:
     from miserly.plan.program import Plan
 
-__all__ = ["Run", "matrix_of", "run"]
+__all__ = ["Run", "matrix_of", "run", "walker"]
 
 BLOCK_ROWS = 128
+FEW_ROWS = 16  # as many as are scored row by row
 PARALLEL_ROWS = 2048  # fewer rows than this are not worth waking other threads for
 
 
@@ -206,7 +208,31 @@ def _is_plain_chain(plan: Plan) -> bool:
     )
 
 
+def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+    """A function from one row to its scores, without budget, bookkeeping or checks.
+
+    For a service that answers one request at a time. The row is a float32 or float64 array with one entry
+    per input of the plan. Additive chains of numeric trees take the compiled short way; any other plan runs
+    as `run` runs it.
+    """
+    engine = _engine(None)
+    if engine is None or not _is_plain_chain(plan):
+        return lambda x: run(plan, np.asarray(x)[None], account=False).scores.reshape(-1)
+    arrays, base, n_outputs = chain_arrays(plan.tables), plan.base[None], plan.n_outputs
+
+    def walk(x: NDArray[Any]) -> NDArray[np.float64]:
+        scores = base.copy()
+        engine.score_few(*arrays, x.reshape(1, -1), scores)
+        return scores[0, :n_outputs]
+
+    return walk
+
+
 def _run_chain(engine: Any, plan: Plan, matrix: Any, state: State, n_threads: int | None) -> None:
+    if len(matrix) <= FEW_ROWS:
+        engine.score_few(*chain_arrays(plan.tables), matrix, state.scores)
+        state.trail[:, 0] = len(plan.nodes) - 1
+        return
     pieces = _pieces(len(matrix), n_threads, len(matrix))
     _side_by_side(
         lambda low, high: engine.score_chain(plan.tables, matrix, low, high, BLOCK_ROWS, state.scores), pieces
@@ -247,11 +273,11 @@ def _pieces(n: int, n_threads: int | None, n_rows: int) -> list[tuple[int, int]]
     """`n` things cut into one piece per thread; one piece where there are few rows."""
     many = max(1, min(n_threads or os.cpu_count() or 1, n)) if n_rows >= PARALLEL_ROWS else 1
     cuts = np.linspace(0, n, many + 1).astype(int).tolist()
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def _side_by_side(work: Callable[[int, int], None], pieces: list[tuple[int, int]]) -> None:
-    """Run each piece, in threads of its own if there are several; `work` must release the interpreter's lock."""
+    """Run each piece, in threads of its own if there are several: `work` releases the interpreter's lock."""
     if len(pieces) == 1:
         work(*pieces[0])
         return

@@ -1,4 +1,4 @@
-"""Compiled runs of a plan, by numba; `reference` has the same in plain NumPy, with the same results to the bit.
+"""Compiled runs of a plan, by numba; `reference` has the same in plain NumPy, equal to the bit.
 
 `run_blocks` does everything (gates, budgets, accounting) for blocks of rows, node by node, term by term. A
 block holds whole bundles; a bundle is what must move together: one row, or, where a gate compares a document
@@ -17,9 +17,9 @@ from numba import njit
 
 from miserly.costs import SLACK
 from miserly.plan import links
-from miserly.plan.tables import CAPACITY, CONFIDENCE, ONWARD, PROXIMITY, RAW, THRESHOLD, TREE
+from miserly.plan.tables import CAPACITY, ONWARD, PROXIMITY, RAW, THRESHOLD, TREE
 
-__all__ = ["run_blocks", "score_chain"]
+__all__ = ["run_blocks", "score_chain", "score_few"]
 
 STOPPED = -2  # where a row is that the budget stopped; -1 is where one is that has left with an answer
 
@@ -43,18 +43,16 @@ def _price(own, group, setup, f, i, opened):
     return own[f] + setup[g]
 
 
-@_part
-def _buy(own, group, setup, f, i, acquired, opened, spent, budget):
-    """Buy feature `f` for row `i`; gives whether it fitted."""
-    if acquired[i, f]:
-        return True
-    price = _price(own, group, setup, f, i, opened)
+@njit(cache=True)
+def _buy(prices, f, i, acquired, opened, spent, budget):
+    """Buy feature `f`, not yet acquired, for row `i`; gives whether it fitted."""
+    price = _price(prices.own, prices.group, prices.setup, f, i, opened)
     if not _fits(spent[i], price, budget):
         return False
     spent[i] += price
     acquired[i, f] = True
-    if group[f] >= 0:
-        opened[i, group[f]] = True
+    if prices.group[f] >= 0:
+        opened[i, prices.group[f]] = True
     return True
 
 
@@ -89,11 +87,10 @@ def _pay_evaluation(evaluation, rows, spent, budget, through):
 @njit(cache=True)
 def _pay_features(prices, features, rows, acquired, opened, spent, budget, through):
     """Buy the features of a term one by one, until one does not fit."""
-    own, group, setup = prices.own, prices.group, prices.setup
     for r in range(rows.shape[0]):
         through[r] = True
         for f in features:
-            if not _buy(own, group, setup, f, rows[r], acquired, opened, spent, budget):
+            if not acquired[rows[r], f] and not _buy(prices, f, rows[r], acquired, opened, spent, budget):
                 through[r] = False
                 break
 
@@ -101,18 +98,14 @@ def _pay_features(prices, features, rows, acquired, opened, spent, budget, throu
 # -- values ------------------------------------------------------------------------------------------------
 
 
-@_part
-def _goes_left(threshold, missing, category, words, node, x):
-    row = category[node]
-    if row < 0:
-        if x != x:
-            return missing[node]
-        return x <= threshold[node]
+@njit(cache=True)
+def _in_category(words, row, x, missing):
+    """Whether category code `x` goes left; what is no code counts as missing."""
     if not (x >= 0.0 and x <= 255.0):
-        return missing[node]
+        return missing
     code = np.int64(x)
     if code != x:
-        return missing[node]
+        return missing
     return (words[row, code >> 5] >> np.uint32(code & 31)) & np.uint32(1) != 0
 
 
@@ -122,10 +115,28 @@ def _walk(trees, root, X, rows, values):
     feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
     missing, category, words = trees.missing, trees.category, trees.words
     for r in range(rows.shape[0]):
-        node = root
+        node, i = root, rows[r]
         while feature[node] >= 0:
-            x = np.float64(X[rows[r], feature[node]])
-            node = left[node] + (0 if _goes_left(threshold, missing, category, words, node, x) else 1)
+            x = np.float64(X[i, feature[node]])
+            if category[node] < 0:
+                stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
+            else:
+                stays_left = _in_category(words, category[node], x, missing[node])
+            node = left[node] + (1 - stays_left)
+        values[r] = value[node]
+
+
+@njit(cache=True)
+def _walk_plain(trees, root, depth, X, rows, values):
+    """The same for a tree without categories: a fixed number of steps, leaves lead to themselves."""
+    look, threshold, left = trees.look, trees.threshold, trees.left
+    missing, value = trees.missing, trees.value
+    for r in range(rows.shape[0]):
+        node, i = root, rows[r]
+        for _ in range(depth):
+            x = np.float64(X[i, look[node]])
+            stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
+            node = left[node] + (1 - stays_left)
         values[r] = value[node]
 
 
@@ -134,18 +145,20 @@ def _walk_paying(trees, prices, root, X, rows, acquired, opened, spent, budget, 
     """The value of a tree for each row that pays for the splits it meets."""
     feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
     missing, category, words = trees.missing, trees.category, trees.words
-    own, group, setup = prices.own, prices.group, prices.setup
     for r in range(rows.shape[0]):
-        i = rows[r]
-        node = root
+        node, i = root, rows[r]
         through[r] = True
         while feature[node] >= 0:
             f = feature[node]
-            if not _buy(own, group, setup, f, i, acquired, opened, spent, budget):
+            if not acquired[i, f] and not _buy(prices, f, i, acquired, opened, spent, budget):
                 through[r] = False
                 break
             x = np.float64(X[i, f])
-            node = left[node] + (0 if _goes_left(threshold, missing, category, words, node, x) else 1)
+            if category[node] < 0:
+                stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
+            else:
+                stays_left = _in_category(words, category[node], x, missing[node])
+            node = left[node] + (1 - stays_left)
         values[r] = value[node]
 
 
@@ -183,7 +196,9 @@ def _kernel(kernels, j, X, rows, values):
 def _values(tables, t, X, rows, values):
     """The value of a term whose features are there."""
     start = tables.terms.start[t]
-    if tables.terms.kind[t] == TREE:
+    if tables.terms.kind[t] == TREE and tables.terms.plain[t]:
+        _walk_plain(tables.trees, start, tables.terms.depth[t], X, rows, values)
+    elif tables.terms.kind[t] == TREE:
         _walk(tables.trees, start, X, rows, values)
     elif tables.terms.kind[t] == RAW:
         fill = tables.terms.fill[t]
@@ -200,6 +215,8 @@ def _values(tables, t, X, rows, values):
 @njit(cache=True)
 def _drop(rows, n, through, k, begun, at, trail, work, values):
     """Stop the rows that did not get through, close the ranks, and give how many are left."""
+    if through[:n].all():
+        return n
     kept = 0
     for r in range(n):
         i = rows[r]
@@ -245,10 +262,7 @@ def _buy_and_evaluate(tables, k, j, t, X, rows, n, whole, budget, state, work, v
 def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through):
     """One node for `n` rows; gives how many finish it, their scores committed."""
     nodes = tables.nodes
-    n_scores = scores.shape[1]
-    for r in range(n):
-        for c in range(n_scores):
-            work[r, c] = (scores[rows[r], c] if nodes.inherits[k] else 0.0) + nodes.bias[k, c]
+    _begin(nodes.inherits[k], nodes.bias[k], rows[:n], scores, work)
     first, last_term = nodes.pointer[k], -1
     for e in range(first, nodes.pointer[k + 1]):
         t, c, weight = nodes.term[e], nodes.channel[e], nodes.weight[e]
@@ -260,14 +274,30 @@ def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work
             else:
                 _values(tables, t, X, rows[:n], values)
             last_term = t
-        for r in range(n):
-            work[r, c] += weight * values[r]
-    trail = state[4]
-    for r in range(n):
-        trail[rows[r], 0] = k
-        for c in range(n_scores):
-            scores[rows[r], c] = work[r, c]
+        _add(weight, values[:n], work, c)
+    _commit(k, rows[:n], work, scores, state[4])
     return n
+
+
+@njit(cache=True)
+def _begin(inherits, bias, rows, scores, work):
+    for r in range(rows.shape[0]):
+        for c in range(bias.shape[0]):
+            work[r, c] = (scores[rows[r], c] if inherits else 0.0) + bias[c]
+
+
+@njit(cache=True)
+def _add(weight, values, work, c):
+    for r in range(values.shape[0]):
+        work[r, c] += weight * values[r]
+
+
+@njit(cache=True)
+def _commit(k, rows, work, scores, trail):
+    for r in range(rows.shape[0]):
+        trail[rows[r], 0] = k
+        for c in range(work.shape[1]):
+            scores[rows[r], c] = work[r, c]
 
 
 # -- gates -------------------------------------------------------------------------------------------------
@@ -301,21 +331,22 @@ def _cut(gate, number, count, scores, n_query):
 @njit(cache=True)
 def _gate_alone(nodes, k, rows, scores, at):
     """Send each row up or low by what it scores itself."""
-    gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.count[k], nodes.up[k], nodes.low[k]
-    for i in rows:
+    gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.whole[k], nodes.up[k], nodes.low[k]
+    logistic, n_outputs = nodes.logistic, nodes.n_outputs
+    for r in range(rows.shape[0]):
+        i = rows[r]
         if gate == ONWARD:
             at[i] = up
         elif gate == THRESHOLD:
             at[i] = up if scores[i, count] > number else low
-        elif gate == CONFIDENCE:
-            sure = _confidence(nodes.logistic, nodes.n_outputs, scores, i) >= number
-            at[i] = low if sure else up
+        else:
+            at[i] = low if _confidence(logistic, n_outputs, scores, i) >= number else up
 
 
 @njit(cache=True)
 def _gate_listwise(nodes, k, order, start, first, last, scores, at):
     """Send the documents of each query up or low by how they compare."""
-    gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.count[k], nodes.up[k], nodes.low[k]
+    gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.whole[k], nodes.up[k], nodes.low[k]
     for b in range(first, last):
         query = order[start[b] : start[b + 1]]
         present = np.empty(query.shape[0])
@@ -334,6 +365,21 @@ def _gate_listwise(nodes, k, order, start, first, last, scores, at):
 
 
 @njit(cache=True)
+def _furthest_behind(block, at, rows):
+    """The first node where any row of the block is, and how many are there; `rows` gets them."""
+    k, n = np.int64(-1), 0
+    for b in range(block.shape[0]):
+        i = block[b]
+        if at[i] >= 0:
+            if k < 0 or at[i] < k:
+                k, n = at[i], 0
+            if at[i] == k:
+                rows[n] = i
+                n += 1
+    return k, n
+
+
+@njit(cache=True)
 def _run_block(tables, X, order, start, first, last, budget, account, whole, scores, state):
     """All nodes for bundles `first` to `last`."""
     nodes, at = tables.nodes, state[3]
@@ -342,19 +388,10 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
     values = np.empty(block.shape[0])
     through = np.empty(block.shape[0], np.bool_)
     work = np.empty((block.shape[0], scores.shape[1]))
-    nowhere = np.int64(1 << 62)
     while True:
-        k = nowhere
-        for i in block:
-            if at[i] >= 0:
-                k = min(k, at[i])
-        if k == nowhere:
+        k, n = _furthest_behind(block, at, rows)
+        if n == 0:
             return
-        n = 0
-        for i in block:
-            if at[i] == k:
-                rows[n] = i
-                n += 1
         n = _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through)
         if nodes.gate[k] >= PROXIMITY:
             _gate_listwise(nodes, k, order, start, first, last, scores, at)
@@ -404,3 +441,19 @@ def score_chain(tables, X, first, last, block, scores):
     """An additive chain of plain trees over rows `first` to `last`, in blocks that fit the cache."""
     for low in range(first, last, block):
         _score_block(tables, X, low, min(last, low + block), scores)
+
+
+@njit(cache=True, nogil=True)
+def score_few(look, left, threshold, missing, value, pointer, root, depth, weight, channel, bias, X, scores):
+    """The same for a few rows, row by row and from plain arrays: a call costs microseconds, not dozens."""
+    for i in range(X.shape[0]):
+        for k in range(pointer.shape[0] - 1):
+            for c in range(bias.shape[1]):
+                scores[i, c] += bias[k, c]
+            for e in range(pointer[k], pointer[k + 1]):
+                node = root[e]
+                for _ in range(depth[e]):
+                    x = np.float64(X[i, look[node]])
+                    stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
+                    node = left[node] + (1 - stays_left)
+                scores[i, channel[e]] += weight[e] * value[node]

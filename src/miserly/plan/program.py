@@ -6,7 +6,7 @@ A plan is inputs with their costs, terms, nodes and a link. It is immutable; run
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -214,6 +214,12 @@ class Plan:
 
             self._tables = Tables.of(self)
         return self._tables
+
+    def walker(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """A function from one row (a float array) to its scores, as fast as it gets; see `batch.walker`."""
+        from miserly.plan.batch import walker
+
+        return walker(self)
 
     # -- keeping and showing ---------------------------------------------------------------------------
 

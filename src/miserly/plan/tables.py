@@ -19,7 +19,7 @@ from miserly.plan.terms import KERNELS, Kernel, Raw, Term, Tree
 if TYPE_CHECKING:
     from miserly.plan.program import Plan
 
-__all__ = ["CAPACITY", "CONFIDENCE", "ONWARD", "PROXIMITY", "RANK", "THRESHOLD", "Tables"]
+__all__ = ["CAPACITY", "CONFIDENCE", "ONWARD", "PROXIMITY", "RANK", "THRESHOLD", "Tables", "chain_arrays"]
 
 RAW, TREE, KERNEL = 0, 1, 2
 ONWARD, THRESHOLD, CONFIDENCE, PROXIMITY, RANK, CAPACITY = range(6)
@@ -79,7 +79,7 @@ class Nodes(NamedTuple):
     inherits: NDArray[np.bool_]
     gate: NDArray[np.int8]
     number: NDArray[np.float64]  # threshold, level, slack or share
-    count: NDArray[np.int64]  # channel or k
+    whole: NDArray[np.int64]  # channel or k
     up: NDArray[np.int64]
     low: NDArray[np.int64]
     n_outputs: int
@@ -111,6 +111,24 @@ class Tables(NamedTuple):
             _nodes(plan),
             Prices(np.array(plan.costs.feature), np.array(plan.costs.group), np.array(plan.costs.setup)),
         )
+
+
+def chain_arrays(tables: Tables) -> tuple[NDArray[Any], ...]:
+    """What scoring an additive chain of plain trees needs, in the order `score_few` takes it."""
+    trees, terms, nodes = tables.trees, tables.terms, tables.nodes
+    return (
+        trees.look,
+        trees.left,
+        trees.threshold,
+        trees.missing,
+        trees.value,
+        nodes.pointer,
+        terms.start[nodes.term],
+        terms.depth[nodes.term],
+        nodes.weight,
+        nodes.channel,
+        nodes.bias,
+    )
 
 
 def _lay_out(trees: list[Tree]) -> tuple[Trees, list[int]]:
@@ -211,17 +229,17 @@ def _joined(parts: list[Any], dtype: Any) -> Any:
 
 
 def _nodes(plan: Plan) -> Nodes:
-    number, count = np.zeros(len(plan.nodes)), np.zeros(len(plan.nodes), dtype=np.int64)
+    number, whole = np.zeros(len(plan.nodes)), np.zeros(len(plan.nodes), dtype=np.int64)
     for k, node in enumerate(plan.nodes):
         match node.gate:
             case Threshold(value=value, channel=channel):
-                number[k], count[k] = value, channel
+                number[k], whole[k] = value, channel
             case Confidence(level=level):
                 number[k] = level
             case Proximity(slack=slack, k=rank):
-                number[k], count[k] = slack, rank
+                number[k], whole[k] = slack, rank
             case Rank(k=rank):
-                count[k] = rank
+                whole[k] = rank
             case Capacity(share=share):
                 number[k] = share
     return Nodes(
@@ -234,7 +252,7 @@ def _nodes(plan: Plan) -> Nodes:
         inherits=np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
         gate=np.array([_GATE_CODES[node.gate.kind] for node in plan.nodes], dtype=np.int8),
         number=number,
-        count=count,
+        whole=whole,
         up=np.array([node.up for node in plan.nodes], dtype=np.int64),
         low=np.array([node.low for node in plan.nodes], dtype=np.int64),
         n_outputs=plan.n_outputs,
