@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from miserly.plan.batch import State
     from miserly.plan.program import Plan
 
-__all__ = ["goes_left", "goes_up", "kernel_value", "leave_below", "run_reference"]
+__all__ = ["goes_up", "kernel_value", "leave_below", "run_reference"]
 
 STOPPED = -2
 
@@ -173,11 +173,11 @@ class _Clerk:
 
 
 def _step(tree: Tree, node: NDArray[np.int64], x: NDArray[Any]) -> NDArray[np.int64]:
-    left = goes_left(tree, node, x.astype(np.float64))
+    left = _goes_left(tree, node, x.astype(np.float64))
     return np.where(left, tree.left[node], tree.right[node]).astype(np.int64)
 
 
-def goes_left(tree: Tree, node: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _goes_left(tree: Tree, node: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which way each example goes at its node of a tree."""
     assert tree.category is not None and tree.words is not None
     left = np.where(np.isnan(x), tree.missing_left[node], x <= tree.threshold[node])

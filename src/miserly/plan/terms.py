@@ -103,6 +103,18 @@ class Tree:
             level[self.left[i]] = level[self.right[i]] = level[i] + 1
         return int(level.max())
 
+    def child(self, node: int, x: float) -> int:
+        """Where an example with value `x` goes from an inner node."""
+        assert self.category is not None and self.words is not None
+        row = self.category[node]
+        if row < 0:
+            left = self.missing_left[node] if x != x else x <= self.threshold[node]
+        elif 0 <= x <= MAX_CATEGORY and x == int(x):
+            left = bool(int(self.words[row, int(x) >> 5]) >> (int(x) & 31) & 1)
+        else:
+            left = self.missing_left[node]
+        return int(self.left[node] if left else self.right[node])
+
     def scaled(self, factor: float) -> Tree:
         """The same tree with every leaf times `factor`."""
         arrays = {name: getattr(self, name) for name in _TREE_ARRAYS}

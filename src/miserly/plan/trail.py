@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from miserly.costs import Feature, Ledger, fits, read_budget
 from miserly.errors import PlanError
 from miserly.plan import links
-from miserly.plan.nodes import LEAVE, Gate
-from miserly.plan.reference import goes_left, goes_up, kernel_value, leave_below
+from miserly.plan.nodes import LEAVE, Gate, Onward
+from miserly.plan.reference import goes_up, kernel_value, leave_below
 from miserly.plan.terms import Kernel, Raw, Term, Tree
 
 if TYPE_CHECKING:
@@ -197,7 +197,9 @@ class Trail:
                     last_term = t
                 scores[node.channels[j]] += node.weights[j] * value
             self._scores, self.exit = scores, k
-            if node.gate.listwise:
+            if isinstance(node.gate, Onward):
+                up = True
+            elif node.gate.listwise:
                 cut = yield node.gate
                 up = not scores[0] < (-np.inf if cut is None else cut)
             else:
@@ -219,7 +221,7 @@ class Trail:
                 yield from self._buy(int(term.feature[node]))
                 if self.stopped:
                     return
-                node = self._child(term, node)
+                node = term.child(node, self._values[int(term.feature[node])])
         else:
             for f in term.features.tolist():
                 yield from self._buy(f)
@@ -265,13 +267,8 @@ class Trail:
             return float(kernel_value(term, row)[0])
         node = 0
         while term.feature[node] >= 0:
-            node = self._child(term, node)
+            node = term.child(node, self._values[int(term.feature[node])])
         return float(term.value[node])
-
-    def _child(self, tree: Tree, node: int) -> int:
-        x = np.array([self._values[int(tree.feature[node])]])
-        left = goes_left(tree, np.array([node]), x)[0]
-        return int(tree.left[node] if left else tree.right[node])
 
     def _give(self, name: Any, value: Any) -> None:
         f = self._column(name)
