@@ -115,14 +115,21 @@ def stages(
 
 
 def _segment(plan: Plan, first: int, last: int) -> Plan:
-    """Nodes `first` to `last` of a chain alone, from scores of zero."""
+    """Nodes `first` to `last` of a chain alone, from scores of zero, with the terms they use and no others.
+
+    Each term is looked at once however many segments a chain is cut into: a plan checks all its terms.
+    """
+    used = sorted({t for node in plan.nodes[first:last] for t in node.terms.tolist()})
     nodes = [
-        replace(node, up=node.up - first if k + 1 < last else LEAVE)
+        replace(
+            node,
+            terms=np.searchsorted(used, node.terms),
+            up=node.up - first if k + 1 < last else LEAVE,
+        )
         for k, node in enumerate(plan.nodes[first:last], start=first)
     ]
-    return Plan(costs=plan.costs, terms=plan.terms, nodes=nodes, base=np.zeros(plan.n_scores)).prefix(
-        len(nodes)
-    )
+    terms = [plan.terms[t] for t in used]
+    return Plan(costs=plan.costs, terms=terms, nodes=nodes, base=np.zeros(plan.n_scores))
 
 
 def price_rows(costs: Costs, acquired: NDArray[np.bool_]) -> NDArray[np.float64]:
