@@ -16,7 +16,7 @@ from miserly.learners import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker
 from miserly.learners._chain import stages
 from miserly.learners._exits import RULES, Staged, exit_gates, leave, settle
 from miserly.metrics import Queries, ndcg
-from miserly.plan import Confidence, Node, Onward, Plan, Raw
+from miserly.plan import Confidence, Node, Onward, Plan, Raw, Tree
 
 COSTS = Costs([5.0, 3.0, 2.0, 1.0, 1.0, 0.0], evaluation=0.5)  # after ten rounds most features are bought
 
@@ -234,13 +234,25 @@ def test_text_labels_frames_and_budgets(sets):
     assert model.features_.dtype == object and model.cost_ == model.estimator_.cost_
 
 
-def test_documents_stopped_by_the_budget_are_not_ranked_as_rejected(fitted, sets):
-    model = EarlyExit(fitted["rank"], prefit=True, rule="rank", threshold=3).fit(
-        sets.X, sets.grade, qid=sets.qid
-    )
-    nothing = model.predict(sets.X, qid=sets.qid, budget=0)
-    run = model.run(sets.X, qid=sets.qid, budget=0)
-    np.testing.assert_array_equal(nothing[run.stopped], run.scores[run.stopped])
+class Fixed(GreedyMiserRanker):
+    """A ranker with a plan made by hand: one split on column 0, and on the right one on costly column 1."""
+
+    def fit(self, X, y, qid):
+        self._read(X, reset=True)
+        tree = Tree(
+            [0, -1, 1, -1, -1], [0.5] * 5, [1, 0, 3, 0, 0], [2, 0, 4, 0, 0], [False] * 5, [0, -4, 0, 1, 2]
+        )
+        nodes = [Node([0], [0], [1.0], [0.0], up=1), Node([], [], [], [0.0])]
+        self.plan_ = Plan(costs=Costs([1.0, 10.0]), terms=[tree], nodes=nodes, base=[5.0])
+        return self
+
+
+def test_documents_stopped_by_the_budget_are_not_ranked_as_rejected():
+    # Row 0 pays 1 and ends at 5 - 4; row 1 cannot pay 10 more and answers 5 from the base, not rejected.
+    X, qid = np.array([[0.0, 0.0], [1.0, 0.0]]), [0, 0]
+    model = EarlyExit(Fixed(), rule="rank", threshold=2, every=1).fit(X, [0, 1], qid=qid)
+    assert model.run(X, qid=qid, budget=2.0).exit.tolist() == [1, -1]
+    assert model.predict(X, qid=qid, budget=2.0).tolist() == [1.0, 5.0]
 
 
 def test_a_regressor_can_rank_with_exits(sets):

@@ -278,8 +278,19 @@ def test_a_class_whose_tree_does_not_split_gets_a_constant_and_no_tree():
     assert model.cost_ == 9.0  # the feature and eight trees
     assert model.ledger_.spent == 9.0
     gradient, hessian = Multinomial(3).gradient_hessian(y, np.tile(model.plan_.base, (60, 1)), None)
+    warm = GreedyMiserClassifier(costs=costs, n_rounds=2, warm_start=True, **STUMP).fit(x[:, None], y)
+    assert same_model(model, warm.set_params(n_rounds=4).fit(x[:, None], y), x[:, None])
     newton = -gradient[:, 2].sum() / hessian[:, 2].sum()
     assert model.plan_.nodes[0].bias[2] == pytest.approx(0.1 * newton, abs=1e-12)
+
+
+def test_evaluations_reserved_for_trees_that_do_not_split_are_given_back():
+    # Every round reserves 3 and uses 2, as above: 3, 5, 7 are spent, and a fourth round could need 10.
+    x = np.repeat([0.0, 1.0], 30)
+    y = np.concatenate([np.repeat([0, 2], [20, 10]), np.repeat([1, 2], [20, 10])])
+    costs = Costs([1.0], evaluation=1.0)
+    model = GreedyMiserClassifier(costs=costs, budget=9.0, **STUMP).fit(x[:, None], y)
+    assert model.n_rounds_ == 3 and model.cost_ == 7.0 and model.stopped_by_ == "budget"
 
 
 def test_cost_scaled_up_and_tradeoff_scaled_down_give_the_same_model(sets):
@@ -295,7 +306,7 @@ def test_cost_scaled_up_and_tradeoff_scaled_down_give_the_same_model(sets):
 @pytest.mark.parametrize("task", ["number", "class", "classes", "squared rank", "lambdarank"])
 def test_weights_times_three_change_nothing(sets, task):
     def fit(weight):
-        shared = {"costs": sets.costs, "tradeoff": 0.002, "n_rounds": 10}
+        shared = {"costs": sets.costs, "tradeoff": 0.002, "n_rounds": 10, "l2_regularization": 1.0}
         if task == "number":
             return GreedyMiserRegressor(**shared).fit(sets.X, sets.y, sample_weight=weight)
         if task in ("class", "classes"):

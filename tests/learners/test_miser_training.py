@@ -171,6 +171,18 @@ def test_a_warm_start_keeps_what_is_paid(sets):
     model.set_params(n_rounds=40, tradeoff=1e6).fit(sets.X, sets.y)
     assert set(model.features_.tolist()) == bought | {5}
     assert model.n_rounds_ == 40
+    later = {int(f) for tree in model.plan_.terms[2:] for f in tree.features}
+    assert later & bought
+
+
+def test_a_warm_start_counts_what_is_spent_against_the_budgets(sets):
+    costs = Costs(sets.costs, evaluation=1.0)
+    model = GreedyMiserRegressor(costs=costs, n_rounds=3, max_depth=1, warm_start=True).fit(sets.X, sets.y)
+    more = clone(model).fit(sets.X, sets.y).set_params(n_rounds=50, budget=model.cost_ + 2, tradeoff=1e6)
+    more.fit(sets.X, sets.y)
+    assert more.n_rounds_ == 5 and more.cost_ == model.cost_ + 2 and more.stopped_by_ == "budget"
+    model.set_params(n_rounds=50, tree_budget=7.0).fit(sets.X, sets.y)
+    assert model.n_rounds_ == 7 and model.stopped_by_ == "tree budget"
 
 
 def test_a_warm_start_after_early_stopping_goes_on_from_the_best_round(sets):

@@ -79,14 +79,14 @@ class PlanPredictor(BaseEstimator):
     def _scores(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Scores (n, n_outputs); costs are followed only where there is a budget to keep."""
+        """Scores (n, n_outputs); what rows paid is not followed where no budget needs it."""
         done = run_plan(
             self._plan_for(qid),
             self._rows(X),
             budget=budget,
             qid=qid,
             n_threads=self._threads,
-            account=budget is not None,
+            account=False,  # a budget is kept all the same
         )
         return as_columns(done.scores)
 

@@ -91,6 +91,7 @@ def stages(
     *,
     count: str = "path",
     account: bool = True,
+    compiled: bool | None = None,
     n_threads: int | None = None,
 ) -> Iterator[Stage]:
     """Stand after each number of nodes in `stops` (rising); every node is run once.
@@ -103,7 +104,8 @@ def stages(
     done = 0
     for stop in stops:
         if stop > done:
-            part = run_plan(_segment(plan, done, stop), X, count=count, account=account, n_threads=n_threads)
+            segment = _segment(plan, done, stop)
+            part = run_plan(segment, X, count=count, account=account, compiled=compiled, n_threads=n_threads)
             scores = scores + part.scores.reshape(scores.shape)
             acquired = acquired | part.acquired if account else acquired
             evaluated.update(t for node in plan.nodes[done:stop] for t in node.terms.tolist())

@@ -297,7 +297,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         if not enough.any():
             warnings.warn(
                 f"exits every {self.every} rounds save at most {saving.max():.1%}, not {self.saving:.1%}",
-                stacklevel=4,
+                stacklevel=6,  # the caller of fit
             )
             return int(np.lexsort((better, saving))[-1])
         return int(np.lexsort((saving, better, enough))[-1])
@@ -324,7 +324,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
             budget=budget,
             qid=qid,
             n_threads=self._threads,
-            account=budget is not None,
+            account=False,
         )
         level = np.where(done.stopped, len(self.plan_.nodes), done.exit)
         return settle(done.scores, level, None if qid is None else np.asarray(qid))

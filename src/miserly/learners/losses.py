@@ -161,7 +161,7 @@ class LambdaRank(Loss):
     all have one grade, gives no gradients. The weight of a query is the mean weight of its documents.
     """
 
-    def __init__(self, queries: Queries, k: int = 10) -> None:
+    def __init__(self, queries: Queries, k: int = 30) -> None:
         self.queries = queries
         self.k = k
         self._order = np.argsort(queries.code, kind="stable")  # rows of query q: order[start[q]:start[q + 1]]
