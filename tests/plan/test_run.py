@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from miserly.costs import Costs
 from miserly.errors import PlanError
-from miserly.plan import Confidence, Node, Plan, Proximity, Raw, Threshold, Tree
+from miserly.plan import Confidence, Node, Plan, Proximity, Rank, Raw, Threshold, Tree
 
 from .random_plans import random_plan, random_rows
 
@@ -36,14 +36,30 @@ def test_compiled_and_plain_numpy_give_the_same_bits(seed, budget, count):
 @given(seeds, st.sampled_from(["path", "tree"]))
 @settings(max_examples=100, deadline=None)
 def test_no_row_exceeds_the_budget_and_cost_never_falls_as_it_rises(seed, count):
-    plan, X, _ = setting(seed)
+    plan, X, qid = setting(seed)
     before = np.zeros(len(X))
     for budget in (0.0, 0.5, 1.0, 2.0, 5.0, 11.0, 1e9):
-        cost = plan.run(X, budget, count).cost
+        cost = plan.run(X, budget, count, qid).cost
         assert (cost <= budget).all()
         assert (cost >= before).all()
         before = cost
-    np.testing.assert_array_equal(before, plan.run(X, None, count).cost)
+    np.testing.assert_array_equal(before, plan.run(X, None, count, qid).cost)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_list_wise_gate_stays_shut_where_the_budget_kept_a_document_away(compiled):
+    # Two documents, one better. With 2 to spend, the better one cannot pay the 2.5 of its branch, and the
+    # other must not go on as the best of those left: with 3 to spend it would be the one that leaves.
+    dear = Tree([0, -1, 1, -1, -1], [0.5, 0, 0, 0, 0], [1, 0, 3, 0, 0], [2, 0, 4, 0, 0], [0] * 5,
+                [0, 1.0, 0, 2.0, 3.0])  # fmt: skip
+    nodes = [Node([0], [0], [1.0], [0.0], gate=Rank(k=1), up=1), Node([1], [0], [1.0], [0.0])]
+    plan = Plan(costs=Costs([1.0, 1.5, 1.0]), terms=[dear, Raw(2)], nodes=nodes, base=[0.0])
+    X, qid = np.array([[0.0, 0.0, 9.0], [1.0, 1.0, 9.0]]), [7, 7]
+    little, more = (plan.run(X, budget, qid=qid, compiled=compiled) for budget in (2.0, 3.0))
+    assert little.exit.tolist() == [0, -1] and little.stopped.tolist() == [True, True]
+    assert little.cost.tolist() == [1.0, 1.0] and little.scores.tolist() == [1.0, 0.0]
+    assert more.exit.tolist() == [0, 0] and more.stopped.tolist() == [False, True]
+    assert more.cost.tolist() == [1.0, 2.5] and more.scores.tolist() == [1.0, 3.0]
 
 
 @given(seeds, st.sampled_from(BUDGETS), st.sampled_from(["path", "tree"]))

@@ -7,7 +7,9 @@ The rules of the run, which `kernels`, `trail` and this module share:
 - A term met for the first time pays its evaluation, then its features: ``count="path"`` pays each feature
   when a split (or the raw value) asks for it; ``count="tree"`` pays all that the term might need, at once.
 - With a budget, the first thing that does not fit stops the example. What was bought until then stays paid.
-  Whatever the budget, examples buy the same things in the same order, so cost never falls as it rises.
+- A list-wise gate compares all documents of a query that have not left. Where the budget stopped one of them
+  before the gate, the others stop at it: who would go on cannot be known.
+- So whatever the budget, examples buy the same things in the same order, and cost never falls as it rises.
 """
 
 from __future__ import annotations

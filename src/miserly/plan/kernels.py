@@ -344,21 +344,24 @@ def _gate_alone(nodes, k, rows, scores, at):
 
 
 @njit(cache=True)
-def _gate_listwise(nodes, k, order, start, first, last, scores, at):
-    """Send the documents of each query up or low by how they compare."""
+def _gate_listwise(nodes, k, order, start, first, last, scores, at, trail):
+    """Send the documents of each query up or low by how they compare, unless the budget keeps one away."""
     gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.whole[k], nodes.up[k], nodes.low[k]
     for b in range(first, last):
         query = order[start[b] : start[b + 1]]
         present = np.empty(query.shape[0])
-        n = 0
+        n, complete = 0, True
         for i in query:
+            complete &= at[i] != STOPPED
             if at[i] == k:
                 present[n] = scores[i, 0]
                 n += 1
         cut = _cut(gate, number, count, present[:n], query.shape[0])
         for i in query:
-            if at[i] == k:
+            if at[i] == k and complete:
                 at[i] = low if scores[i, 0] < cut else up
+            elif at[i] == k:
+                at[i], trail[i, 1] = STOPPED, k
 
 
 # -- whole runs --------------------------------------------------------------------------------------------
@@ -394,7 +397,7 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
             return
         n = _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through)
         if nodes.gate[k] >= PROXIMITY:
-            _gate_listwise(nodes, k, order, start, first, last, scores, at)
+            _gate_listwise(nodes, k, order, start, first, last, scores, at, state[4])
         else:
             _gate_alone(nodes, k, rows[:n], scores, at)
 

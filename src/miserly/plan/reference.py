@@ -47,6 +47,10 @@ def run_reference(
         rows, scores = clerk.run_node(k, rows, account)
         state.scores[rows] = scores
         state.trail[rows, 0] = k
+        if node.gate.listwise:  # which needs every document of the query that has not left
+            kept_away = np.isin(bundle[rows], bundle[state.at == STOPPED])
+            clerk.stop(rows[kept_away], k, 0)
+            rows, scores = rows[~kept_away], scores[~kept_away]
         up = _who_goes_up(plan, node.gate, scores, bundle[rows], size)
         state.at[rows] = np.where(up, node.up, node.low)
 
@@ -82,11 +86,11 @@ class _Clerk:
         """Pay for a fresh term and evaluate it; rows that cannot pay are stopped and dropped."""
         if self.whole:
             through = self._pay_whole(term, rows)
-            self._stop(rows[~through], k, j)
+            self.stop(rows[~through], k, j)
             rows, scores = rows[through], scores[through]
             return rows, scores, self._values(term, rows)
         through = self._pay(rows, np.full(len(rows), term.evaluation))
-        self._stop(rows[~through], k, j)
+        self.stop(rows[~through], k, j)
         rows, scores = rows[through], scores[through]
         if isinstance(term, Tree):
             values, through = self._walk_paying(term, rows)
@@ -95,10 +99,10 @@ class _Clerk:
             for f in term.features:
                 through[through] = self._buy(rows[through], np.full(through.sum(), f))
             values = self._values(term, rows)
-        self._stop(rows[~through], k, j + 1)
+        self.stop(rows[~through], k, j + 1)
         return rows[through], scores[through], values[through]
 
-    def _stop(self, rows: NDArray[np.int64], k: int, begun: int) -> None:
+    def stop(self, rows: NDArray[np.int64], k: int, begun: int) -> None:
         self.state.at[rows] = STOPPED
         self.state.trail[rows, 1], self.state.trail[rows, 2] = k, begun
 

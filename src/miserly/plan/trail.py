@@ -104,6 +104,7 @@ class Trail:
         self._scores = plan.base.copy()
         self._needs: tuple[int, ...] = ()
         self._gate: Gate | None = None
+        self._node = LEAVE  # the one it is in, or was when it stopped
         for name, value in (known or {}).items():
             self._give(name, value)
         self._steps: Steps | None = self._walk()
@@ -175,6 +176,11 @@ class Trail:
         else:
             self._gate = wanted
 
+    def _stop(self) -> None:
+        """End here, because the budget keeps others of the query away from the gate reached."""
+        self.stopped = True
+        self._needs, self._gate, self._steps = (), None, None
+
     def _settle_alone(self) -> None:
         """A trail on its own is a query of one document."""
         while self._gate is not None and self._pass_gates_alone:
@@ -184,7 +190,7 @@ class Trail:
         plan, tables = self.plan, self.plan.tables
         k = 0 if plan.nodes else LEAVE
         while k != LEAVE:
-            node = plan.nodes[k]
+            self._node, node = k, plan.nodes[k]
             scores = (self._scores if node.inherits else np.zeros(plan.n_scores)) + node.bias
             last_term, value = -1, 0.0
             for j, t in enumerate(node.terms.tolist()):
@@ -300,7 +306,7 @@ class QueryTrail:
     """The documents of one query, stepped together; made by `Plan.start_query`.
 
     List-wise gates compare a document with the others of its query, so a document that reaches one waits
-    until every other has reached it too, has left, or was stopped.
+    until every other has reached it too or has left. If the budget stops one on the way, all stop there.
 
     `next()` gives ``{document: features needed}``, `tell` takes ``{document: {feature: value}}``, `answer()`
     lists the answers.
@@ -340,6 +346,10 @@ class QueryTrail:
             if any(trail._needs and trail.exit < first for trail in self.trails):
                 return
             there = [trail for trail in waiting if trail.exit == first]
+            if any(trail.stopped and trail._node <= first for trail in self.trails):
+                for trail in there:
+                    trail._stop()
+                continue
             gate = there[0]._gate
             assert gate is not None
             scores = np.array([trail._scores[0] for trail in there])
