@@ -250,7 +250,7 @@ class Fixed(GreedyMiserRanker):
 def test_documents_stopped_by_the_budget_are_not_ranked_as_rejected():
     # Row 0 pays 1 and ends at 5 - 4; row 1 cannot pay 10 more and answers 5 from the base, not rejected.
     X, qid = np.array([[0.0, 0.0], [1.0, 0.0]]), [0, 0]
-    model = EarlyExit(Fixed(), rule="rank", threshold=2, every=1).fit(X, [0, 1], qid=qid)
+    model = EarlyExit(Fixed(), rule="score", threshold=-100, every=1).fit(X, [0, 1], qid=qid)
     assert model.run(X, qid=qid, budget=2.0).exit.tolist() == [1, -1]
     assert model.predict(X, qid=qid, budget=2.0).tolist() == [1.0, 5.0]
 

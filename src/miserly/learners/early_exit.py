@@ -240,6 +240,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         if judging is None:
             assert self.threshold is not None
             self.threshold_, self.saving_ = check_threshold(self.rule, self.threshold), np.nan
+            self.__dict__.pop("candidates_", None)  # of an earlier fit
         else:
             self._choose(plan, stops, judging)
         self.plan_ = _with_gates(plan, stops, exit_gates(self.rule, self.threshold_, len(stops), self.k))

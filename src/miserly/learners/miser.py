@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from miserly.errors import DataError, did_you_mean
-from miserly.learners._base import PlanClassifier, decision_of, has_probabilities
+from miserly.learners._base import PlanClassifier, PlanRegressor, decision_of, has_probabilities
 from miserly.learners._miser import GreedyMiser
 from miserly.learners._samples import Given, Samples, check_grades
 from miserly.learners.losses import LambdaRank, Logistic, Loss, Multinomial, Squared, SquaredHinge
@@ -36,7 +36,7 @@ __all__ = ["GreedyMiserClassifier", "GreedyMiserRanker", "GreedyMiserRegressor"]
 _TWO_CLASSES = ("logistic", "squared_hinge")
 
 
-class GreedyMiserRegressor(RegressorMixin, GreedyMiser):
+class GreedyMiserRegressor(PlanRegressor, GreedyMiser):
     """Greedy Miser for numbers, by squared loss.
 
     Parameters
