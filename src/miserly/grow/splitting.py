@@ -9,6 +9,9 @@ and is allowed if both sides have enough rows and enough hessian. A split is a *
 left. Rows with a missing value are tried on both sides. The bins of a category column are first put in the
 order of push per hessian: some cut of that order is then the best of all ways to divide the categories
 (Fisher 1958). Of equal gains the lowest cut wins, then missing values on the right.
+
+Rows that all want the same value gain nothing by any split, but rounding may say otherwise. A gain that is
+lost among the rounding errors of the terms it is the difference of is therefore none.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.grow.compiled import compiled
+
+# Of the leaf's own term; some hundred times what rounding does to it, and far below any gain that matters.
+ROUNDING = 1e-13
 
 __all__ = ["Rule", "best_split", "directions", "new_bench", "read_sums"]
 
@@ -105,14 +111,16 @@ def in_order(histogram, n, rule):
 def best_cut(histogram, n, start, total, rule, bench):
     """The cut after one of `n` bins that gains most, with `start` added to the left side."""
     n_cuts = running_sums(histogram, n, start, rule, bench)
-    cut_gains(n_cuts, read_sums(total[0], total[1], rule), rule, bench)
-    best_gain = -np.inf
+    push, hessian, count = read_sums(total[0], total[1], rule)
+    here = np.float64(push) * np.float64(push) / (np.float64(hessian) + rule.l2)
+    cut_gains(n_cuts, (push, hessian, count), here, rule, bench)
+    best_gain = ROUNDING * here
     best = np.int64(-1)
     for k in range(n_cuts):
         if bench.gain[k] > best_gain:
             best_gain = bench.gain[k]
             best = bench.cut[k]
-    return best_gain, best
+    return (best_gain if best >= 0 else -np.inf), best
 
 
 @compiled
@@ -130,14 +138,15 @@ def running_sums(histogram, n, start, rule, bench):
         bench.second[n_cuts] = second
         bench.cut[n_cuts] = b
         n_cuts += histogram[(b + 1) * rule.width - 1] != 0  # the word with the count
+    if n_cuts > 0:
+        bench.cut[n_cuts - 1] = n - 1  # of missing values from all others, also from those no row here has
     return n_cuts
 
 
 @compiled
-def cut_gains(n, total, rule, bench):
+def cut_gains(n, total, here, rule, bench):
     """The gain of every cut, -inf where it is not allowed. No branches, so that several go at a time."""
     push, hessian, count = total
-    here = np.float64(push) * np.float64(push) / (np.float64(hessian) + rule.l2)
     for k in range(n):
         push_left, hessian_left, count_left = read_sums(bench.first[k], bench.second[k], rule)
         p_left, p_right = np.float64(push_left), np.float64(push - push_left)
