@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -14,7 +12,7 @@ from miserly import Costs
 from miserly.errors import DataError, PlanError
 from miserly.learners import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 from miserly.learners._chain import stages
-from miserly.learners._exits import RULES, Staged, exit_gates, leave, settle
+from miserly.learners._exits import RULES, Staged, exit_gates, leave
 from miserly.metrics import Queries, ndcg
 from miserly.plan import Confidence, Node, Onward, Plan, Raw, Tree
 
@@ -82,35 +80,6 @@ def test_thresholds_are_tried_without_the_model_and_agree_with_it(fitted, sets, 
     scores, cost = staged.at(exits)
     np.testing.assert_allclose(run.scores.reshape(scores.shape), scores)
     np.testing.assert_allclose(run.cost, cost)
-
-
-# -- settling ------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    rows=st.lists(
-        st.tuples(st.integers(-3, 3), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12
-    )
-)
-def test_whoever_left_earlier_ranks_below_in_its_query(rows):
-    score, level, qid = (np.array(column) for column in zip(*rows, strict=True))
-    settled = settle(score.astype(float), level, qid)
-    for i in range(len(rows)):
-        for j in range(len(rows)):
-            if qid[i] != qid[j]:
-                continue
-            if level[i] < level[j]:
-                assert settled[i] < settled[j]
-            elif level[i] == level[j]:
-                assert np.sign(settled[i] - settled[j]) == np.sign(score[i] - score[j])
-
-
-def test_scores_that_are_in_order_already_stay_as_they_are():
-    scores = np.array([1.0, 2.0, 3.0, 9.0])
-    qid = np.array([0, 0, 0, 1])
-    assert settle(scores, np.array([0, 1, 2, 0]), qid).tolist() == scores.tolist()
-    assert settle(scores, np.array([2, 1, 0, 0]), None).tolist() == scores.tolist()
 
 
 # -- choosing ------------------------------------------------------------------------------------------------

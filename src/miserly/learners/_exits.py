@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ __all__ = [
     "check_threshold",
     "exit_gates",
     "leave",
-    "settle",
 ]
 
 RULES = ("confidence", "proximity", "score", "rank", "capacity")
@@ -79,31 +77,6 @@ def check_threshold(rule: str, threshold: float) -> float:
 
 def _remaining(i: int, n_exits: int) -> float:
     return (n_exits - i) / (n_exits - 1) if n_exits > 1 else 1.0
-
-
-def settle(
-    scores: NDArray[np.float64], level: NDArray[np.int64], qid: NDArray[Any] | None
-) -> NDArray[np.float64]:
-    """Scores that rank whoever left earlier (at a lower `level`) below all who stayed longer in its query.
-
-    Each level is moved down as a whole, as far as needed, so its own order stays.
-
-    >>> settle(np.array([5.0, 1.0, 2.0]), np.array([0, 1, 1]), np.array([7, 7, 7])).tolist()
-    [0.0, 1.0, 2.0]
-    """
-    out = scores.astype(np.float64).copy()
-    if qid is None or (level == level[0]).all():
-        return out
-    code = Queries(qid, len(scores)).code
-    floor = np.full(code.max() + 1, np.inf)  # of each query: the lowest score of those who stayed longer
-    for step in np.unique(level)[::-1]:
-        rows = np.flatnonzero(level == step)
-        top = np.full(len(floor), -np.inf)
-        np.maximum.at(top, code[rows], out[rows])
-        fall = np.where(top >= floor, top - floor + 1.0, 0.0)
-        out[rows] -= fall[code[rows]]
-        np.minimum.at(floor, code[rows], out[rows])
-    return out
 
 
 @dataclass(frozen=True, eq=False)

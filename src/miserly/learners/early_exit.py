@@ -26,7 +26,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from miserly._frames import is_frame
 from miserly.errors import DataError, PlanError
-from miserly.learners._base import PlanPredictor, decision_of, threads_of
+from miserly.learners._base import PlanPredictor, as_columns, decision_of, threads_of
 from miserly.learners._chain import is_additive, stages
 from miserly.learners._exits import (
     LISTWISE,
@@ -36,7 +36,6 @@ from miserly.learners._exits import (
     check_threshold,
     exit_gates,
     leave,
-    settle,
 )
 from miserly.learners._samples import check_queries, check_target, check_weight, rows_aside
 from miserly.learners._training import measure
@@ -44,6 +43,7 @@ from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
 from miserly.plan.batch import run as run_plan
 from miserly.plan.nodes import Gate
+from miserly.plan.ranking import ranked, settle
 
 __all__ = ["EarlyExit"]
 
@@ -278,7 +278,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
     def _judge(self, link: str, staged: Staged, exits: NDArray[np.int64], rows: Rows) -> tuple[float, float]:
         """The saving and the metric on the validation rows if they leave at these exits."""
         scores, cost = staged.at(exits)
-        if self._ranks():
+        if self._ranks() and rows.qid is not None:
             scores = settle(scores[:, 0], exits, rows.qid)[:, None]
         full = float(np.average(staged.cost[-1], weights=rows.weight))
         paid = float(np.average(cost, weights=rows.weight))
@@ -316,9 +316,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
     # -- answering -----------------------------------------------------------------------------------
 
     def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
-        """The answer for every row; for documents, scores that rank those who left earlier below."""
-        if not self._ranks():
-            return self._labels(self._scores(X, budget, qid))
+        """The answer for every row; for documents, scores that rank those who were sent away below."""
         done = run_plan(
             self._plan_for(qid),
             self._rows(X),
@@ -327,8 +325,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
             n_threads=self._threads,
             account=False,
         )
-        level = np.where(done.stopped, len(self.plan_.nodes), done.exit)
-        return settle(done.scores, level, None if qid is None else np.asarray(qid))
+        return self._labels(as_columns(ranked(done, qid)))
 
     @available_if(_classifies)
     def decision_function(

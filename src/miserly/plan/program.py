@@ -93,6 +93,11 @@ class Plan:
         return any(node.gate.listwise for node in self.nodes)
 
     @property
+    def can_rank(self) -> bool:
+        """Whether answers are single numbers, by which the documents of a query can be put in order."""
+        return self.link == "identity" and self.n_outputs == 1
+
+    @property
     def features(self) -> NDArray[np.int64]:
         """The columns that some example might need."""
         used = {t for node in self.nodes for t in node.terms.tolist()}
@@ -185,8 +190,15 @@ class Plan:
         return run(self, X, budget=budget, count=count, qid=qid, compiled=compiled, n_threads=n_threads)
 
     def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
-        """Answers in the user's terms: numbers, or classes."""
-        return links.labels(self.link, _columns(self.run(X, budget=budget, qid=qid).scores), self.classes)
+        """Answers in the user's terms: numbers, or classes.
+
+        With `qid`, numbers are there to rank the documents of each query: whoever a gate sent away comes
+        below those it kept.
+        """
+        from miserly.plan.ranking import ranked
+
+        scores = ranked(self.run(X, budget=budget, qid=qid), qid)
+        return links.labels(self.link, _columns(scores), self.classes)
 
     def predict_proba(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
         """Class probabilities, for links that have them."""

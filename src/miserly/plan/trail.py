@@ -13,7 +13,7 @@ of `batch`.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from miserly.costs import Feature, Ledger, fits, read_budget
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.nodes import LEAVE, Gate, Onward
+from miserly.plan.ranking import levels, settle
 from miserly.plan.reference import goes_up, kernel_value, leave_below
 from miserly.plan.terms import Kernel, Raw, Term, Tree
 
@@ -315,6 +316,7 @@ class QueryTrail:
     def __init__(
         self, plan: Plan, n_documents: int, budget: float | None = None, count: str = "path"
     ) -> None:
+        self.plan = plan
         self.trails = [Trail(plan, budget=budget, count=count) for _ in range(n_documents)]
         for trail in self.trails:
             trail._pass_gates_alone = False
@@ -330,7 +332,15 @@ class QueryTrail:
         self._settle()
 
     def answer(self) -> list[Answer]:
-        return [trail.answer() for trail in self.trails]
+        """The answers so far; their values rank whoever was sent away below the others."""
+        answers = [trail.answer() for trail in self.trails]
+        if not self.plan.can_rank:
+            return answers
+        left = np.array([trail._steps is None and not trail.stopped for trail in self.trails], dtype=np.bool_)
+        exit = np.array([trail.exit for trail in self.trails], dtype=np.int64)
+        scores = np.array([answer.scores for answer in answers], dtype=np.float64)
+        values = settle(scores, levels(self.plan, exit, left), np.zeros(len(answers)))
+        return [replace(answer, value=value) for answer, value in zip(answers, values, strict=True)]
 
     @property
     def cost(self) -> NDArray[np.float64]:
