@@ -121,8 +121,8 @@ def test_squared_loss_without_tradeoff_equals_lightgbm():
 
 @pytest.mark.parametrize(("weighted", "rounds"), [(False, 50), (True, 5)])
 def test_logistic_loss_without_tradeoff_equals_lightgbm(weighted, rounds):
-    # With weights the two part at the sixth round: there LightGBM takes a split of less gain than the best, by
-    # the slow reference, which ours equals. Why it does is not known, so only the rounds before are compared.
+    # With weights the two part at the sixth round; ours equals the slow reference there and LightGBM does
+    # not. Why is not known, so only the rounds before are compared.
     X, signal, weight = integers()
     y = (signal > 2).astype(int)
     weight = weight if weighted else None
