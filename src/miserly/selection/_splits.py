@@ -1,0 +1,74 @@
+"""Rows divided into parts to learn from and parts to judge by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from miserly.errors import DataError
+
+__all__ = ["Parts", "Rows", "divide"]
+
+Parts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of an array or frame with their labels and, in ranking, their queries."""
+
+    X: Any
+    y: NDArray[Any]
+    qid: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: NDArray[np.int64]) -> Rows:
+        return Rows(_safe_indexing(self.X, rows), self.y[rows], None if self.qid is None else self.qid[rows])
+
+
+def divide(rows: Rows, how: Any, classes: bool, seed: int) -> Parts:
+    """Pairs of row numbers, to learn from and to judge by.
+
+    `how` is a number of folds (whole queries where there are queries, the same share of every class where
+    there are `classes`), a scikit-learn splitter, one pair of row numbers, or a list of such pairs.
+    """
+    if isinstance(how, Integral) and not isinstance(how, bool):
+        if how < 2:
+            raise DataError(f"{how} folds: give 2 or more, or a pair (rows to learn from, rows to judge by)")
+        how = _folds(int(how), rows, classes, seed)
+    if hasattr(how, "split"):
+        return [(train, test) for train, test in how.split(np.zeros(len(rows)), rows.y, rows.qid)]
+    if not isinstance(how, Iterable):
+        raise DataError(f"{how!r} divides nothing: give a number of folds, a splitter, or row numbers")
+    listed = list(how)
+    pairs = [listed] if len(listed) == 2 and not _is_pair(listed[0]) else listed
+    return [_checked(pair, len(rows)) for pair in pairs]
+
+
+def _folds(n: int, rows: Rows, classes: bool, seed: int) -> Any:
+    if rows.qid is not None:
+        return GroupKFold(n, shuffle=True, random_state=seed)
+    return (StratifiedKFold if classes else KFold)(n, shuffle=True, random_state=seed)
+
+
+def _is_pair(thing: Any) -> bool:
+    return isinstance(thing, (tuple, list)) and len(thing) == 2 and np.ndim(thing[0]) == 1
+
+
+def _checked(pair: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A pair of row numbers (or masks) that are rows, and not the same rows."""
+    train, test = (np.arange(n)[np.asarray(part)] for part in pair)
+    if not len(train) or not len(test):
+        raise DataError("one of the parts to learn from and to judge by is empty")
+    if np.intersect1d(train, test).size:
+        row = int(np.intersect1d(train, test)[0])
+        raise DataError(f"row {row} is among those to learn from and those to judge by")
+    return train, test
