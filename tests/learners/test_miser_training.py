@@ -33,6 +33,18 @@ def test_the_best_round_on_validation_data_is_kept(sets):
     assert len(model.plan_.nodes) == model.n_rounds_ < 95
 
 
+def test_with_queries_a_regressor_is_the_ranker_of_squared_loss(sets):
+    qid = np.arange(len(sets.y)) // 10
+    grades = np.clip(np.round(sets.y), 0, 3)
+    shared = {"early_stopping": 3, "random_state": 0, "n_rounds": 10}
+    number = GreedyMiserRegressor(metric="ndcg@5", **shared).fit(sets.X, grades, qid=qid)
+    order = GreedyMiserRanker(**shared).fit(sets.X, grades, qid=qid)
+    np.testing.assert_array_equal(number.validation_curve_, order.validation_curve_)
+    assert bits(number, sets.X) == bits(order, sets.X)
+    with pytest.raises(DataError, match="qid must name the query"):
+        GreedyMiserRegressor().fit(sets.X, grades, qid=qid[:5])
+
+
 def test_features_bought_after_the_best_round_are_not_reported(sets):
     costs = Costs(sets.costs, evaluation=0.01)
     shared = {"costs": costs, "step": 0.5, "max_depth": 1, "tradeoff": 0.001}

@@ -72,9 +72,9 @@ class PlanPredictor(BaseEstimator):
             self._plan_for(qid), self._rows(X), budget=budget, count=count, qid=qid, n_threads=self._threads
         )
 
-    def predict(self, X: Any, budget: float | None = None) -> NDArray[Any]:
+    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
         """The answer for every row, in the user's terms: numbers, or classes."""
-        return self._labels(self._scores(X, budget))
+        return self._labels(self._scores(X, budget, qid))
 
     def _scores(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None

@@ -64,14 +64,15 @@ class Given:
     y: Any
     weight: Any = None
     qid: Any = None
-    ranked: bool = False
+    ranked: bool = False  # whether there must be queries
     note: str = ""  # what to add to the names of the arguments in errors: "_val" for validation data
 
     def checked(self, X: NDArray[Any], estimator: Any, numeric: bool) -> Samples:
         """Labels, weights and queries that fit the rows `X`."""
         y = check_target(self.y, X, estimator, numeric, self.note)
         weight = check_weight(self.weight, X, self.note)
-        return Samples(X, y, weight, check_queries(self.qid, len(X), self.note) if self.ranked else None)
+        has_queries = self.ranked or self.qid is not None
+        return Samples(X, y, weight, check_queries(self.qid, len(X), self.note) if has_queries else None)
 
 
 def check_target(y: Any, X: Any, estimator: Any, numeric: bool, note: str = "") -> NDArray[Any]:

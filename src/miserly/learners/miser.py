@@ -114,12 +114,19 @@ class GreedyMiserRegressor(PlanRegressor, GreedyMiser):
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> GreedyMiserRegressor:
-        """Fit to numbers `y`; validation data, if given, is judged by and never learned from."""
-        self._fit(X, Given(y, sample_weight), (X_val, Given(y_val, sample_weight_val, note="_val")))
+        """Fit to numbers `y`; validation data, if given, is judged by and never learned from.
+
+        Rows that belong together (the documents of a query, the visits of a patient) share a `qid`: they are
+        set aside for validation together, and a metric such as "ndcg@5" looks at each group by itself.
+        """
+        validation = X_val, Given(y_val, sample_weight_val, qid_val, note="_val")
+        self._fit(X, Given(y, sample_weight, qid), validation)
         return self
 
     def _loss_for(self, samples: Samples) -> Loss:
@@ -210,12 +217,18 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
     ) -> GreedyMiserClassifier:
-        """Fit to classes `y`; validation data, if given, is judged by and never learned from."""
-        self._fit(X, Given(y, sample_weight), (X_val, Given(y_val, sample_weight_val, note="_val")))
+        """Fit to classes `y`; validation data, if given, is judged by and never learned from.
+
+        Rows that share a `qid` are set aside for validation together.
+        """
+        validation = X_val, Given(y_val, sample_weight_val, qid_val, note="_val")
+        self._fit(X, Given(y, sample_weight, qid), validation)
         return self
 
     def _encode(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
