@@ -2,10 +2,10 @@
 
     python benchmarks/grow_speed.py --rows 473134 --features 519 --trees 20
 
-Boosting rounds of both are interleaved, never simultaneous, on the same data with the same limits and number of threads; the
-figures are medians of the time per round and their ratios to LightGBM's. On a machine that others use, only the ratios mean
-anything; those of processor time need OMP_WAIT_POLICY=passive, or waiting counts as work. Memory is the peak of a process of its own for
-each, raw float32 matrix included.
+Boosting rounds of both are interleaved, never simultaneous, on the same data with the same limits and number
+of threads; the figures are medians of the time per round, and their ratios to LightGBM's. On a machine that
+others use, only the ratios mean anything; those of processor time need OMP_WAIT_POLICY=passive, or waiting
+counts as work. Memory is the peak of a process of its own for each, raw float32 matrix included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TIERS = {1: 123, 5: 31, 20: 191, 50: 125, 100: 16, 150: 32, 200: 1}  # cost: how
 
 
 def make_data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A ranking set like Yahoo's: correlated features, 60 % of them zero, five grades, seven tiers of costs."""
+    """A set like Yahoo's: correlated features, 60 % zeros, five grades, seven tiers of costs."""
     rng = np.random.default_rng(seed)
     latent = rng.standard_normal((n, 24), dtype=np.float32)
     mixing = rng.standard_normal((24, d), dtype=np.float32) * (rng.random((24, d)) < 0.25)
@@ -99,7 +99,7 @@ def lightgbm_params(args: argparse.Namespace) -> dict:
 
 
 def race(runners: dict[str, Ours | Theirs], trees: int) -> dict[str, np.ndarray]:
-    """Median seconds per round of each, by the clock and of the processor, taking turns; the first is a warm-up."""
+    """Median seconds per round of each, by the clock and of the processor; the first round is not counted."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in runners}
     for _ in range(trees + 1):
         for name, runner in runners.items():
@@ -107,6 +107,14 @@ def race(runners: dict[str, Ours | Theirs], trees: int) -> dict[str, np.ndarray]
             runner.round()
             times[name].append((time.perf_counter() - clock, time.process_time() - processor))
     return {name: np.median(t[1:], axis=0) for name, t in times.items()}
+
+
+def show(title: str, times: dict[str, np.ndarray]) -> None:
+    print(f"{title:10}   by the clock, ratio    processor, ratio")
+    for name, (clock, processor) in times.items():
+        by_clock, by_processor = times[name] / times["LightGBM"]
+        print(f"  {name:10} {clock * 1e3:8.1f} ms {by_clock:6.3f}", end="")
+        print(f"    {processor * 1e3:8.1f} ms {by_processor:6.3f}", flush=True)
 
 
 def speed(args: argparse.Namespace) -> None:
@@ -123,15 +131,6 @@ def speed(args: argparse.Namespace) -> None:
     grower = Grower(binned, costs, GrowOptions(max_depth=args.depth), args.threads)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, args.rows)
     label = (y >= 2).astype(float)
-
-    def show(title: str, times: dict[str, np.ndarray]) -> None:
-        print(f"{title}          by the clock      processor time")
-        for name, (clock, processor) in times.items():
-            ratios = times[name] / times["LightGBM"]
-            print(
-                f"  {name:10} {clock * 1e3:8.1f} ms {ratios[0]:6.3f} {processor * 1e3:8.1f} ms {ratios[1]:6.3f}",
-                flush=True,
-            )
 
     runners = {
         "LightGBM": Theirs(dataset, y, "squared", None, args),
@@ -171,7 +170,9 @@ def child(args: argparse.Namespace) -> None:
     runner: Ours | Theirs
     if args.child == "ours":
         binned = Bins.fit(X).transform(X, args.threads)
-        runner = Ours(Grower(binned, Costs(prices), GrowOptions(max_depth=args.depth), args.threads), y, "squared")
+        runner = Ours(
+            Grower(binned, Costs(prices), GrowOptions(max_depth=args.depth), args.threads), y, "squared"
+        )
     else:
         import lightgbm
 
@@ -183,7 +184,9 @@ def child(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=519)
     parser.add_argument("--trees", type=int, default=20)

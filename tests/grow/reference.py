@@ -1,6 +1,7 @@
 """Greedy Miser trees the slow and plain way: at every step, every split of every leaf is tried.
 
-Nothing is shared with the library but `Ledger`, whose Python methods (not compiled) do the buying. Sums are float64.
+Nothing is shared with the library but `Ledger`, whose Python methods (not compiled) do the buying. Sums are
+float64.
 """
 
 from __future__ import annotations
@@ -126,6 +127,8 @@ def best_split(binned, f, rows, push, hessian, counted, options) -> Split | None
     for cut in range(len(order)):
         for missing_left in (False, True) if seen_missing else (False,):
             left = [*order[: cut + 1], n_bins] if missing_left else order[: cut + 1]
+            if of_bin[2][order[cut + 1 :]].sum() == 0:  # only missing values on the right: all values go left
+                left = order
             gain = gain_of(left, of_bin, options)
             if gain is not None and (best is None or gain > best.gain):
                 best = Split(gain, int(f), frozenset(int(b) for b in left), missing_left)

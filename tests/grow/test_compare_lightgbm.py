@@ -1,8 +1,8 @@
 """With tradeoff 0 the grower is a plain gradient booster, and predicts what LightGBM predicts.
 
 That must hold where both see the same bins (columns of small whole numbers, one bin per value), have the same
-limits, and neither samples. LightGBM keeps gradients in float32, hence the tolerance, and guesses the number of
-rows from their hessians where these differ, so leaves are bounded by hessian and not by number.
+limits, and neither samples. LightGBM keeps gradients in float32, hence the tolerance, and guesses the number
+of rows from their hessians where these differ, so leaves are bounded by hessian and not by number.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from miserly.costs import Costs, Ledger
 from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow import grower as grower_module
+from miserly.grow.compiled import SMALL
 
 
 def make(X, costs, categorical=None, n_threads=None, **options):
@@ -49,7 +50,7 @@ def walk(tree, X):
 
 
 def test_a_tree_by_hand():
-    """Two features; the first split on feature 1 gains 1/2 (4 * 9) = 18, then feature 0 gains 1/2 (2 * 1) = 1."""
+    """The first split, on feature 1, gains 1/2 (4 * 9) = 18; then feature 0 gains 1/2 (2 * 1) = 1."""
     X = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=float)
     target = np.array([-4.0, -2.0, 3.0, 3.0])
     costs = Costs([1.0, 2.0])
@@ -107,7 +108,7 @@ def test_nothing_to_gain_is_a_single_leaf():
 
 
 @given(st.integers(0, 10_000), st.floats(0, 30), st.sampled_from([0.0, 1e-3, 1e-2]), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_budgets_and_ledgers_hold(seed, budget, tradeoff, max_new):
     rng = np.random.default_rng(seed)
     n, d = 80, 7
@@ -165,7 +166,11 @@ def test_limits_are_respected():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(500, 5)), rng.normal(size=500)
     costs = Costs.uniform(5)
-    for options in ({"max_depth": 2}, {"max_depth": 6, "max_leaves": 5}, {"max_depth": 6, "min_samples_leaf": 60}):
+    for options in (
+        {"max_depth": 2},
+        {"max_depth": 6, "max_leaves": 5},
+        {"max_depth": 6, "min_samples_leaf": 60},
+    ):
         grown = make(X, costs, **options).fit_tree(y, ledger=Ledger(costs))
         assert grown.tree.depth <= options["max_depth"]
         assert 1 < grown.tree.n_leaves <= options.get("max_leaves", 64)
@@ -207,7 +212,7 @@ def test_one_and_two_threads_grow_the_same_trees(weighted):
     weight = rng.uniform(0.1, 2, n) if weighted else None
     costs = Costs(rng.uniform(0, 5, d))
     binned = Bins.fit(X).transform(X)
-    assert binned.codes.size > grower_module.SMALL
+    assert binned.codes.size > SMALL
     grown = []
     for n_threads in (1, 2):
         ledger = Ledger(costs, 40)
@@ -268,6 +273,17 @@ def test_targets_of_any_size(scale):
     np.testing.assert_allclose(outputs(grown), target, rtol=1e-12, atol=5e-324)
 
 
+def test_what_is_paid_is_free_however_small_the_targets():
+    X = np.arange(40.0).reshape(-1, 1)
+    costs = Costs([1.0])
+    grower = make(X, costs, max_depth=1, min_samples_leaf=5)
+    ledger = Ledger(costs)
+    target = np.where(X[:, 0] < 25, 1e-200, -1e-200)
+    assert grower.fit_tree(target, ledger=ledger, tradeoff=1.0).tree.n_leaves == 1
+    ledger.buy(0)
+    assert grower.fit_tree(target, ledger=ledger, tradeoff=1.0).tree.n_leaves == 2
+
+
 @pytest.mark.parametrize("factor", [2.0**-40, 0.5, 8.0, 2.0**60])
 def test_targets_and_weights_times_a_power_of_two_give_the_same_tree(data, factor):
     these = data(5)
@@ -293,7 +309,8 @@ def test_weights_times_three_give_the_same_tree(data):
     rng = np.random.default_rng(0)
     for weight in (np.ones(len(these.y)), rng.uniform(0.1, 2, len(these.y))):
         grown = [
-            grower.fit_tree(these.y, w, ledger=Ledger(these.costs), tradeoff=0.002) for w in (weight, 3 * weight)
+            grower.fit_tree(these.y, w, ledger=Ledger(these.costs), tradeoff=0.002)
+            for w in (weight, 3 * weight)
         ]
         same_tree(*grown, rtol=1e-12)
         assert grown[1].gain == pytest.approx(3 * grown[0].gain)
@@ -344,7 +361,7 @@ def test_weights_over_twelve_decades():
 
 
 def test_a_constant_hessian_is_the_same_as_weights(data):
-    """fit_newton with gradient -w y and hessian w is weighted least squares, and takes the one-word way if w is constant."""
+    """fit_newton with gradient -w y and hessian w is weighted least squares."""
     these = data(9)
     n = len(these.y)
     grower = make(these.X, these.costs, these.categorical, min_samples_leaf=5)
@@ -365,7 +382,9 @@ def test_rows_without_hessian_make_no_leaf():
     X = np.arange(60.0).reshape(-1, 1)
     gradient, hessian = np.ones(60), np.zeros(60)
     costs = Costs([1.0])
-    grown = make(X, costs, min_hessian=0.0).fit_newton(gradient, hessian, ledger=Ledger(costs), total_weight=60.0)
+    grown = make(X, costs, min_hessian=0.0).fit_newton(
+        gradient, hessian, ledger=Ledger(costs), total_weight=60.0
+    )
     assert grown.tree.n_leaves == 1 and grown.tree.value[0] == 0.0
 
 

@@ -13,7 +13,7 @@ from .reference import reference_newton, reference_squared
 
 
 def places_of(tree):
-    """The (place, node) of every split in the order of making: left children are numbered as they are made."""
+    """The (place, node) of every split in the order of making: the order of the left children's numbers."""
     order = sorted(np.flatnonzero(tree.feature >= 0), key=lambda i: tree.left[i])
     place = {0: 0}
     for new, node in enumerate(order, start=1):

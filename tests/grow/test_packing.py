@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.errors import DataError
+from miserly.grow.compiled import threads
 from miserly.grow.packing import choose_scale, pack, pack_newton, pack_squared, sizes
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threads(1):
+        yield
+
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -28,7 +36,7 @@ def worst_sums(words):
 
 
 @given(st.lists(finite, min_size=1, max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_subset_of_one_word_rows_overflows(target):
     packed = pack_squared(np.array(target), None, len(target))
     assert worst_sums(packed.words) < 2**63
@@ -36,7 +44,7 @@ def test_no_subset_of_one_word_rows_overflows(target):
 
 
 @given(st.lists(st.tuples(finite, st.floats(0, 1e308)), min_size=1, max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_subset_of_two_word_rows_overflows(rows):
     gradient, hessian = np.array(rows).T
     packed = pack_newton(gradient, hessian, 1.0, len(rows))

@@ -78,6 +78,11 @@ def test_missing_values_go_where_they_fit_best(missing, missing_left, cut):
     assert split(bins)[1:] == (cut, missing_left)
 
 
+def test_missing_values_alone_are_told_from_every_value():
+    """Also from the values of the last bin, which no row here has."""
+    assert split(one_word([(1, 1), (1, 1), (0, 0), (-9, 1)]))[1:] == (2, False)
+
+
 def test_missing_values_unseen_go_the_way_of_most_rows():
     assert sides(one_word([(1, 1), (5, 2), (0, 0)]), 0, False) == [True, False, False]
     assert sides(one_word([(1, 2), (5, 1), (0, 0)]), 0, False) == [True, False, True]
@@ -95,10 +100,13 @@ def test_no_division_of_categories_is_better_than_the_best_cut():
     """Fisher's theorem, by trying all 2^7 divisions."""
     rng = np.random.default_rng(0)
     for _ in range(20):
-        rows = [(int(p), int(h), 1) for p, h in zip(rng.integers(-50, 50, 8), rng.integers(1, 9, 8), strict=True)]
+        rows = [
+            (int(p), int(h), 1) for p, h in zip(rng.integers(-50, 50, 8), rng.integers(1, 9, 8), strict=True)
+        ]
         push, hessian, _ = np.array(rows).T
         best = max(
-            0.5 * (push[left].sum() ** 2 / hessian[left].sum() + push[~left].sum() ** 2 / hessian[~left].sum())
+            0.5
+            * (push[left].sum() ** 2 / hessian[left].sum() + push[~left].sum() ** 2 / hessian[~left].sum())
             for left in (np.array([k >> i & 1 for i in range(8)], dtype=bool) for k in range(1, 255))
         )
         gain = split(two_words([*rows, (0, 0, 0)]), categorical=True, width=2)[0]

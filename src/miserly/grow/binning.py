@@ -90,11 +90,11 @@ class Bins:
         chunks = -(-n // _ROWS)
         missing = np.zeros((chunks, d), dtype=np.bool_)
         wrong = np.zeros((chunks, d), dtype=np.bool_)
-        with threads(n_threads):
+        with threads(n_threads, codes.size):
             _encode(values, self.edges, self.n_bins, self.categorical, codes, missing, wrong)
         if wrong.any():
             self._complain(values, wrong)
-        return Binned(codes, missing.any(axis=0), self)
+        return Binned(codes, np.logical_or.reduce(missing), self)
 
     def _complain(self, values: NDArray[Any], wrong: NDArray[np.bool_]) -> None:
         chunk, f = (int(i) for i in np.argwhere(wrong)[0])
@@ -120,11 +120,11 @@ class Binned:
 
     @property
     def n_rows(self) -> int:
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     @property
     def n_features(self) -> int:
-        return self.codes.shape[0]
+        return int(self.codes.shape[0])
 
 
 def _matrix(X: ArrayLike) -> NDArray[Any]:
@@ -168,24 +168,29 @@ def _ends_by_weight(values: NDArray[Any], max_bins: int) -> NDArray[Any]:
     """The last value of every bin but the last, for a sorted column of many distinct values.
 
     Values that fill a bin alone (they sit on two quantiles) get their own, and the rest is divided anew into
-    what is left. Such a value also cuts in two the bin around it, so it uses two; there are fewer than
-    ``max_bins / 2`` of them, so at least one bin is left for the rest and there are never more than
-    ``max_bins`` in all.
+    what is left. Such a value ends a bin and so does the one below it: it uses up two ends, and sits on at
+    least two of the ``max_bins - 1`` quantiles. So at least one bin is left for the rest, and there are never
+    more than ``max_bins`` in all.
     """
-    quantiles = _quantiles(values, max_bins)
-    heavy = np.unique(quantiles[1:][quantiles[1:] == quantiles[:-1]])
+    heavy = _repeated(_quantiles(values, max_bins))
     rest = _without(values, heavy)
-    ends = np.concatenate([heavy, _predecessors(values, heavy)])
+    ends = [heavy, _predecessors(values, heavy)]
     if len(rest):
         quantiles = _quantiles(rest, max_bins - 2 * len(heavy))
-        ends = np.concatenate([ends, quantiles])
-    ends = np.unique(ends)
-    return ends[ends < values[-1]]
+        ends += [quantiles, _predecessors(rest, _repeated(quantiles))]
+    distinct = np.unique(np.concatenate(ends))
+    return np.compress(distinct < values[-1], distinct)
 
 
 def _quantiles(values: NDArray[Any], parts: int) -> NDArray[Any]:
     """The last value of each of `parts` equal parts of a sorted column, except the last part."""
-    return values[-(-np.arange(1, parts) * len(values) // parts) - 1]
+    ends: NDArray[Any] = values[-(-np.arange(1, parts) * len(values) // parts) - 1]
+    return ends
+
+
+def _repeated(quantiles: NDArray[Any]) -> NDArray[Any]:
+    """The values that sit on more than one quantile."""
+    return np.unique(quantiles[1:][quantiles[1:] == quantiles[:-1]])
 
 
 def _without(values: NDArray[Any], heavy: NDArray[Any]) -> NDArray[Any]:

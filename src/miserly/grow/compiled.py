@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numba
+from numba import config
 
-__all__ = ["compiled", "threaded", "threads"]
+__all__ = ["SMALL", "compiled", "threaded", "threads"]
+
+SMALL = 1 << 20  # values
 
 # Compiled once and kept on disk. Divisions are checked by the code itself where they can be by zero.
 compiled: Any = numba.njit(cache=True, error_model="numpy")
@@ -16,15 +19,19 @@ threaded: Any = numba.njit(cache=True, error_model="numpy", parallel=True)
 
 
 @contextmanager
-def threads(n: int | None) -> Iterator[None]:
-    """Run with `n` threads (numba's own number if None, or if `n` is more), then go back to as many as before.
+def threads(n: int | None, size: int = SMALL) -> Iterator[None]:
+    """Run with `n` threads (numba's own number if None, at most all it has), then as many as before.
 
-    >>> with threads(1):
+    Work on fewer than `SMALL` values is done by one thread: starting more would take longer.
+
+    >>> with threads(2, size=100):
     ...     numba.get_num_threads()
     1
     """
     before = numba.get_num_threads()
-    numba.set_num_threads(before if n is None else max(1, min(n, numba.config.NUMBA_NUM_THREADS)))
+    most: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    wanted = before if n is None else max(1, min(n, most))
+    numba.set_num_threads(1 if size < SMALL else wanted)
     try:
         yield
     finally:

@@ -4,9 +4,9 @@ A tree minimises
 
     1/2 sum w (target - h)^2 + tradeoff * sum(w) * (price of the features it buys)
 
-greedily, best split first. A split is made only if it gains more than the price of its feature is worth; a
-feature costs what the ledger says at that moment: nothing once it is paid, so it is free for the rest of the tree; its group's
-set-up only for the first of the group; and nothing is bought that does not fit the budget.
+greedily, best split first. A split is made only if it gains more than the price of its feature is worth. A
+feature costs what the ledger says at that moment: nothing once it is paid, so it is free for the rest of the
+tree; its group's set-up only for the first of the group; and nothing is bought that does not fit the budget.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["GrowOptions", "Grower", "Grown"]
 
 MAX_DEPTH = 16
 POOL_BYTES = 1 << 28  # for histograms that are kept so that a sibling need not be filled
-SMALL = 1 << 20  # values below which threads cost more than they save
+FORBIDDING = 1e300  # a penalty no gain can reach, and still zero when multiplied by a price of zero
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,9 @@ class Grown:
 class Grower:
     """Grows trees on one binned data set; memory is kept from tree to tree.
 
-    The grower itself remembers nothing between trees: what is paid, open and spent is all in the ledger, so saving and
-    restoring `Ledger.state` is saving and restoring everything. One grower must not be used by two threads at a time.
+    The grower itself remembers nothing between trees: what is paid, open and spent is all in the ledger, so
+    saving and restoring `Ledger.state` is saving and restoring everything. One grower must not be used by
+    two threads at a time.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class Grower:
         self.binned = binned
         self.costs = costs
         self.options = options or GrowOptions()
-        self.n_threads = n_threads if binned.codes.size >= SMALL else 1
+        self.n_threads = n_threads
         self._table = table_of(binned)
         self._prices = (costs.feature.copy(), costs.group.copy(), costs.setup.copy())
         self._splittable = binned.bins.n_bins + binned.has_missing > 1
@@ -137,7 +138,7 @@ class Grower:
 
         `features` is a mask of the columns that may be split on; at most `max_new_features` are bought.
         """
-        with threads(self.n_threads):
+        with threads(self.n_threads, self.binned.codes.size):
             packed = pack_squared(target, weight, self.binned.n_rows)
             return self._grow(packed, ledger, tradeoff, features, max_new_features)
 
@@ -152,8 +153,15 @@ class Grower:
         features: ArrayLike | None = None,
         max_new_features: int | None = None,
     ) -> Grown:
-        """The tree for ``sum g h + 1/2 sum hessian h^2 + l2/2 sum h^2 + tradeoff * total_weight * (price of new features)``."""
-        with threads(self.n_threads):
+        """The tree of a second-order step: gradients G, hessians H summed over each leaf.
+
+        A split gains 1/2 [GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2)], less tradeoff * total_weight
+        * (price of its feature); a leaf has the value -G/(H + l2). `total_weight` is what the mean loss is
+        the mean over: the number of rows, or the sum of their weights. Everything is in the units given:
+        gradients, hessians and `total_weight` times 3 are the same tree only if `l2` and `min_hessian` grow
+        too, so give weights with a mean of 1.
+        """
+        with threads(self.n_threads, self.binned.codes.size):
             packed = pack_newton(gradient, hessian, total_weight, self.binned.n_rows)
             return self._grow(packed, ledger, tradeoff, features, max_new_features)
 
@@ -205,7 +213,7 @@ class Grower:
             options.min_samples_leaf,
         )
         exponent = 2 * scale.push_shift - scale.hessian_shift
-        penalty = _times(tradeoff * packed.total_weight * scale.hessian_unit, exponent)
+        penalty = min(_times(tradeoff * packed.total_weight * scale.hessian_unit, exponent), FORBIDDING)
         limits = Limits(options.max_depth, self._max_leaves, max_new, penalty)
         return Problem(self._table, packed.words, rule, purse, limits)
 
@@ -276,7 +284,7 @@ def _same_prices(one: Costs, other: Costs) -> bool:
 
 
 def _bit_sets(goes_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """One bit per category code, as rows of `Tree.words`; place 255 is that of missing values, and no code."""
+    """One bit per category code, as rows of `Tree.words`; place 255 is that of missing values."""
     bits = goes_left.copy()
     bits[:, 255] = False
     return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)

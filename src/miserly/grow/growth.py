@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from miserly.grow.compiled import compiled, threaded
 from miserly.grow.histogram import BLOCK, Table, fill, fill_feature, subtract
 from miserly.grow.purse import Purse, buy, price, prune
-from miserly.grow.rows import gather, partition
+from miserly.grow.rows import gather, number_rows, partition
 from miserly.grow.splitting import Rule, best_split, directions, new_bench, read_sums
 
 __all__ = ["CHOICE", "LEAF", "NODE", "Limits", "Problem", "Workshop", "grow"]
@@ -108,7 +108,7 @@ def grow(problem, shop, n_active, n_free):
         active = shop.active[:n_active]
         n_free = survey(problem, shop, active, left, right, n_free)
         for leaf in range(n_leaves):
-            if price_changed or leaf == left or leaf == right:
+            if price_changed or leaf in (left, right):
                 rate(problem, shop, active, leaf)
         left = best_leaf(leaves, n_leaves)
         if left < 0:
@@ -123,24 +123,22 @@ def grow(problem, shop, n_active, n_free):
         right = n_leaves
         split(problem, shop, left, right)
         n_leaves += 1
-    return Tally(2 * n_leaves - 1, n_leaves, n_bought, total)
+    return Tally(2 * n_leaves - 1, n_leaves, n_bought, total)  # type: ignore[arg-type]
 
 
 @compiled
 def plant(problem, shop):
     """The root: every row, one leaf."""
     width = problem.rule.width
-    sums = np.zeros(2, np.int64)
-    for i in range(len(shop.rows)):
-        shop.rows[i] = i
-        for k in range(width):
-            sums[k] += problem.words[i * width + k]
+    total = np.zeros(2, np.int64)
+    for part in number_rows(shop.rows, problem.words, width):
+        total += part
     root = shop.leaves[0]
     root.first = 0
     root.last = len(shop.rows)
     root.depth = 0
     root.slot = -1
-    place(problem, shop, root, 0, sums[0], sums[1])
+    place(problem, shop, root, 0, total[0], total[1])
 
 
 @compiled
@@ -296,7 +294,7 @@ def release_slot(shop, number, n_free):
 
 @compiled
 def prepare(problem, shop, small, large, parent_kept):
-    """Gather what the threads need: the words of the smaller leaf, and of the larger if it must be filled too."""
+    """Gather the words of the smaller leaf, and of the larger one if it must be filled too."""
     width = problem.rule.width
     leaf = shop.leaves[small]
     slots = len(shop.histograms)
