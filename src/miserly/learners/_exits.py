@@ -23,6 +23,7 @@ __all__ = [
     "Staged",
     "candidate_thresholds",
     "check_threshold",
+    "dividers",
     "exit_gates",
     "leave",
 ]
@@ -30,6 +31,7 @@ __all__ = [
 RULES = ("confidence", "proximity", "score", "rank", "capacity")
 LISTWISE = ("proximity", "rank", "capacity")
 _CANDIDATES = 100
+_ROUNDING = 1e-9  # values closer than this are equal but for rounding
 
 
 def exit_gates(rule: str, threshold: float, n_exits: int, k: int) -> list[Gate]:
@@ -161,19 +163,36 @@ def _kth_best(
 
 def candidate_thresholds(rule: str, staged: Staged, k: int) -> NDArray[np.float64]:
     """Thresholds worth trying: such that they let more and more rows leave, and one that lets none."""
-    shares = np.linspace(0.0, 1.0, _CANDIDATES)
-    exits = range(staged.n_exits)
     if rule == "confidence":
-        return np.append(np.quantile([staged.confidence(i) for i in exits], shares), np.inf)
+        found = np.array([staged.confidence(i) for i in range(staged.n_exits)])
+        return np.array([0.0, *dividers(found), np.inf])
     if rule == "score":
-        return np.append(np.quantile(staged.scores[:-1, :, 0], shares), -np.inf)
+        score = staged.scores[:-1, :, 0]
+        return np.array([*dividers(score), score.max() + 1.0, -np.inf])
     assert staged.queries is not None
     largest = int(staged.queries.sizes.max())
     if rule == "rank":
         return np.append(np.unique(np.geomspace(1, largest, _CANDIDATES).astype(np.int64)), np.inf)
     if rule == "capacity":
         return np.append(np.unique(np.geomspace(1.0 / largest, 1.0, _CANDIDATES)), np.inf)
-    return np.append(np.quantile(_distances(staged, k), shares), np.inf)
+    return np.array([0.0, *dividers(_distances(staged, k)), np.inf])
+
+
+def dividers(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Some numbers that divide the values into even shares, each half way between two of them.
+
+    A threshold that equals a value would be at the mercy of its last bit, which depends on the order of
+    additions and on the scale of the sample weights.
+
+    >>> dividers(np.array([0.0, 0.0, 1.0, 4.0])).tolist()
+    [0.5, 2.5]
+    """
+    levels = np.unique(values)
+    apart = np.diff(levels) > _ROUNDING * np.maximum(1.0, np.abs(levels[1:]))
+    middles = (0.5 * levels[:-1] + 0.5 * levels[1:])[apart]
+    wanted = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
+    places = np.unique(np.searchsorted(middles, wanted))
+    return middles[places[places < len(middles)]]
 
 
 def _distances(staged: Staged, k: int) -> NDArray[np.float64]:
