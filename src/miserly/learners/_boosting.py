@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from miserly.grow import Grower, Grown
 from miserly.grow.compiled import threads
 from miserly.learners._chain import Round, terms_of
 from miserly.learners._samples import Samples
+from miserly.learners._shopping import Fit, shop
 from miserly.learners.losses import Loss
 from miserly.plan import Tree
 
@@ -35,6 +37,8 @@ class Booster:
         Of the training rows, so far.
     max_trees : float
         How many trees may be evaluated in all.
+    lookahead : bool
+        Whether a budget is spent by weighing whole trees.
     stopped_by : str
         Why the last `grow` gave nothing: "budget", "tree budget" or "no split".
     """
@@ -48,6 +52,7 @@ class Booster:
     step: float
     n_trees: int = 0
     max_trees: float = np.inf
+    lookahead: bool = False
     stopped_by: str = ""
 
     def grow(self) -> Round | None:
@@ -72,18 +77,22 @@ class Booster:
         return done
 
     def _grow_trees(self) -> list[Grown]:
+        trees = self._fits()
+        if self.lookahead and np.isfinite(self.ledger.budget):
+            return shop(trees, self.ledger, self.tradeoff)
+        return [grow(ledger=self.ledger, tradeoff=self.tradeoff) for grow in trees]
+
+    def _fits(self) -> list[Fit]:
+        """One grower of a tree for each score, bound to what that tree is fitted to."""
         y, weight = self.samples.y, self.samples.weight
         if self.loss.least_squares:
-            target = y - self.scores[:, 0]
-            return [self.grower.fit_tree(target, weight, ledger=self.ledger, tradeoff=self.tradeoff)]
+            return [partial(self.grower.fit_tree, y - self.scores[:, 0], weight)]
         with threads(self.grower.n_threads):
             gradient, hessian = self.loss.gradient_hessian(y, self.scores, weight)
         total = self.loss.total_weight(y, weight)
         self._hessian = hessian
         return [
-            self.grower.fit_newton(
-                gradient[:, k], hessian[:, k], total_weight=total, ledger=self.ledger, tradeoff=self.tradeoff
-            )
+            partial(self.grower.fit_newton, gradient[:, k], hessian[:, k], total_weight=total)
             for k in range(self.loss.n_scores)
         ]
 

@@ -58,6 +58,7 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
         "tradeoff": [Interval(Real, 0, None, closed="left")],
         "budget": [Interval(Real, 0, None, closed="both"), None],
         "tree_budget": [Interval(Real, 0, None, closed="both"), None],
+        "lookahead": ["boolean"],
         "step": [Interval(Real, 0, None, closed="neither")],
         "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
         "n_rounds": [_ONE_OR_MORE],
@@ -82,6 +83,7 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
         tradeoff: float = 0.0,
         budget: float | None = None,
         tree_budget: float | None = None,
+        lookahead: bool = False,
         step: float = 0.1,
         max_depth: int = 4,
         n_rounds: int = 100,
@@ -102,6 +104,7 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
         self.tradeoff = tradeoff
         self.budget = budget
         self.tree_budget = tree_budget
+        self.lookahead = lookahead
         self.step = step
         self.max_depth = max_depth
         self.n_rounds = n_rounds
@@ -196,6 +199,7 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
             step=self.step,
             n_trees=account_for(ledger, rounds),
             max_trees=max_trees_of(self.tree_budget, costs),
+            lookahead=bool(self.lookahead),
         )
         return Training(booster, self._watch(judging, rounds), self._patience, rounds)
 

@@ -50,6 +50,10 @@ class GreedyMiserRegressor(PlanRegressor, GreedyMiser):
         What the whole model may cost at most: all features, set-ups and evaluations of its trees.
     tree_budget : float, optional
         What evaluating trees may cost at most; needs ``costs.evaluation > 0``.
+    lookahead : bool, default=False
+        Whether to spend a `budget` that is running out with more care: what a round wants is weighed by whole
+        trees instead of single splits, and bought one feature a round. Better models for a few more trees
+        grown on the way; without a budget, or while all that is wanted fits, it changes nothing.
     step : float, default=0.1
         How much of each tree is added.
     max_depth : int, default=4
@@ -143,7 +147,7 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
     loss : {"auto", "logistic", "multinomial", "squared_hinge"}, default="auto"
         "auto" is logistic for two classes and multinomial for more. "squared_hinge" (two classes) has no
         probabilities.
-    costs, tradeoff, budget, tree_budget, step, max_depth, n_rounds, ... :
+    costs, tradeoff, budget, tree_budget, lookahead, step, max_depth, n_rounds, ... :
         As for `GreedyMiserRegressor`. The metric of early stopping is accuracy by default.
 
     Examples
@@ -171,6 +175,7 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
         tradeoff: float = 0.0,
         budget: float | None = None,
         tree_budget: float | None = None,
+        lookahead: bool = False,
         step: float = 0.1,
         max_depth: int = 4,
         n_rounds: int = 100,
@@ -193,6 +198,7 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
             tradeoff=tradeoff,
             budget=budget,
             tree_budget=tree_budget,
+            lookahead=lookahead,
             step=step,
             max_depth=max_depth,
             n_rounds=n_rounds,
@@ -289,7 +295,7 @@ class GreedyMiserRanker(GreedyMiser):
     loss : {"squared", "lambdarank"}, default="squared"
         Squared loss on the grades, as in the paper; or pairs weighted by what they matter to NDCG@30, where
         the mean loss that `tradeoff` refers to is per query.
-    costs, tradeoff, budget, tree_budget, step, max_depth, n_rounds, ... :
+    costs, tradeoff, budget, tree_budget, lookahead, step, max_depth, n_rounds, ... :
         As for `GreedyMiserRegressor`. The metric of early stopping is ndcg@5 by default, and validation rows
         are set aside by whole queries.
 
@@ -318,6 +324,7 @@ class GreedyMiserRanker(GreedyMiser):
         tradeoff: float = 0.0,
         budget: float | None = None,
         tree_budget: float | None = None,
+        lookahead: bool = False,
         step: float = 0.1,
         max_depth: int = 4,
         n_rounds: int = 100,
@@ -340,6 +347,7 @@ class GreedyMiserRanker(GreedyMiser):
             tradeoff=tradeoff,
             budget=budget,
             tree_budget=tree_budget,
+            lookahead=lookahead,
             step=step,
             max_depth=max_depth,
             n_rounds=n_rounds,
