@@ -184,6 +184,7 @@ class Grower:
         allowed = self._allowed(features)
         shop.active[: len(allowed)] = allowed
         shop.free[:] = np.arange(len(shop.free))
+        shop.rows[:] = np.arange(len(shop.rows), dtype=np.uint32)
         problem = self._problem(packed, ledger, tradeoff, max_new)
         tally = grow(problem, shop, len(allowed), len(shop.free))
         leaf = np.empty(self.binned.n_rows, dtype=np.int32)
@@ -215,7 +216,9 @@ class Grower:
         exponent = 2 * scale.push_shift - scale.hessian_shift
         penalty = min(_times(tradeoff * packed.total_weight * scale.hessian_unit, exponent), FORBIDDING)
         limits = Limits(options.max_depth, self._max_leaves, max_new, penalty)
-        return Problem(self._table, packed.words, rule, purse, limits)
+        total = np.zeros(2, dtype=np.int64)
+        total[: scale.width] = packed.words.reshape(-1, scale.width).sum(axis=0)
+        return Problem(self._table, packed.words, total, rule, purse, limits)
 
     def _tree(self, nodes: NDArray[np.void], goes_left: NDArray[np.bool_], scale: Scale) -> Tree:
         """The grown nodes with real thresholds and values."""

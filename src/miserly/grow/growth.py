@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from miserly.grow.compiled import compiled, threaded
 from miserly.grow.histogram import BLOCK, Table, fill, fill_feature, subtract
 from miserly.grow.purse import Purse, buy, price, prune
-from miserly.grow.rows import gather, number_rows, partition
+from miserly.grow.rows import gather, partition
 from miserly.grow.splitting import Rule, best_split, directions, new_bench, read_sums
 
 __all__ = ["CHOICE", "LEAF", "NODE", "Limits", "Problem", "Workshop", "grow"]
@@ -66,6 +66,7 @@ class Problem(NamedTuple):
 
     table: Table
     words: NDArray[np.int64]
+    total: NDArray[np.int64]  # the sums of the words
     rule: Rule
     purse: Purse
     limits: Limits
@@ -96,7 +97,10 @@ class Tally(NamedTuple):
 
 @compiled
 def grow(problem, shop, n_active, n_free):
-    """Grow one tree into `shop.nodes`; the ledger behind `problem.purse` pays for what it splits on."""
+    """Grow one tree into `shop.nodes`; the ledger behind `problem.purse` pays for what it splits on.
+
+    `shop.rows` holds all rows in order, `shop.active` the features allowed, `shop.free` the free slots.
+    """
     purse, limits, leaves = problem.purse, problem.limits, shop.leaves
     n_active = prune(purse, shop.active, n_active, limits.max_new > 0)
     plant(problem, shop)
@@ -129,16 +133,12 @@ def grow(problem, shop, n_active, n_free):
 @compiled
 def plant(problem, shop):
     """The root: every row, one leaf."""
-    width = problem.rule.width
-    total = np.zeros(2, np.int64)
-    for part in number_rows(shop.rows, problem.words, width):
-        total += part
     root = shop.leaves[0]
     root.first = 0
     root.last = len(shop.rows)
     root.depth = 0
     root.slot = -1
-    place(problem, shop, root, 0, total[0], total[1])
+    place(problem, shop, root, 0, problem.total[0], problem.total[1])
 
 
 @compiled
@@ -257,9 +257,10 @@ def survey(problem, shop, active, left, right, n_free):
     if shop.leaves[small].open or open_too:
         parent = shop.leaves[left].slot
         shop.leaves[left].slot = -1
-        shop.leaves[large].slot = parent
         n_free = take_slot(shop, small, n_free)
-        if parent < 0 and large >= 0:
+        if large >= 0:
+            shop.leaves[large].slot = parent
+        if large >= 0 and parent < 0:
             n_free = take_slot(shop, large, n_free)
         job = prepare(problem, shop, small, large, parent >= 0)
         survey_features(problem.table, problem.rule, shop.leaves, shop.choices, active, job)

@@ -7,27 +7,9 @@ from numba import prange
 
 from miserly.grow.compiled import compiled, threaded
 
-__all__ = ["gather", "number_rows", "partition", "write_leaves"]
+__all__ = ["gather", "partition", "write_leaves"]
 
 _CHUNK = 8192  # rows handled at a time by one thread
-
-
-@threaded
-def number_rows(rows, words, width):
-    """All rows in order; gives the sums of their words, chunk by chunk."""
-    n_chunks = -(-len(rows) // _CHUNK)
-    sums = np.zeros((n_chunks, 2), np.int64)
-    for chunk in prange(n_chunks):
-        number_chunk(rows, words, width, chunk * _CHUNK, sums[chunk])
-    return sums
-
-
-@compiled
-def number_chunk(rows, words, width, first, total):
-    for i in range(first, min(first + _CHUNK, len(rows))):
-        rows[i] = i
-        for k in range(width):
-            total[k] += words[i * width + k]
 
 
 @threaded
