@@ -226,7 +226,10 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         if self.rule == "confidence" and plan.link not in ("logistic", "softmax"):
             raise DataError(f"rule='confidence' needs class probabilities, which {name} does not have")
         if self.rule != "confidence" and plan.n_scores > 1:
-            raise DataError(f"rule={self.rule!r} needs one score per row, and {name} has {plan.n_scores}")
+            raise DataError(
+                f"rule={self.rule!r} needs one score per row, and {name} has {plan.n_scores}. "
+                "Only binary classification is supported with it"
+            )
         for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(self.estimator_, attribute):
                 setattr(self, attribute, getattr(self.estimator_, attribute))
@@ -360,6 +363,8 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = inner.classifier_tags
+        if tags.classifier_tags is not None and self.rule != "confidence":
+            tags.classifier_tags.multi_class = False
         tags.regressor_tags = inner.regressor_tags
         return tags
 
