@@ -1,0 +1,309 @@
+"""What every learner promises: answers, accounts and budgets (points 2 to 6 and 9 of the contract).
+
+Every test runs over all learners that `all_learners` finds, on every task they can do.
+"""
+
+import numpy as np
+import pytest
+
+from miserly.costs import Ledger
+from miserly.plan import Tree
+
+from .cases import Case, every_case
+from .stepping import OnDemand, step, step_on_demand
+
+CASES = every_case()
+COUNTS = ("path", "tree")
+BUDGETS = ("no budget", "nothing", "a little", "half", "the median bill")
+RUN = ("scores", "cost", "acquired", "exit", "stopped", "pending", "begun", "evaluated")
+
+every = pytest.mark.parametrize("case", CASES, ids=str)
+counted = pytest.mark.parametrize("count", COUNTS)
+budgeted = pytest.mark.parametrize("budget", BUDGETS)
+
+
+def same(one, other, names=RUN):
+    for name in names:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+# -- 2. Batch run, stepping and OnDemand agree ---------------------------------------------------------------
+
+
+@every
+@counted
+@budgeted
+def test_compiled_code_and_plain_numpy_agree(case: Case, count, budget):
+    rows, limit = case.task.fresh, case.budgets()[budget]
+    plain = case.fitted.plan_.run(rows.X, limit, count, rows.qid, compiled=False)
+    same(case.run(rows, limit, count), plain)
+
+
+@every
+@counted
+@budgeted
+def test_stepping_agrees_with_the_batch_run(case: Case, count, budget):
+    rows, limit = case.task.fresh, case.budgets()[budget]
+    run = case.run(rows, limit, count)
+    stepped = step(case.fitted.plan_, rows, limit, count)
+    same(stepped, run, ("scores", "cost", "acquired", "exit", "stopped", "evaluated"))
+    if count == "path":  # as everybody predicts
+        np.testing.assert_array_equal(stepped.answers, case.predict(case.fitted, rows, budget=limit))
+
+
+@every
+@pytest.mark.skipif(OnDemand is None, reason="joins when miserly.runtime has OnDemand")
+@pytest.mark.parametrize("budget", ["no budget", "half"])
+def test_on_demand_agrees_with_the_batch_run(case: Case, budget, tmp_path):
+    X, plan, limit = case.task.fresh.X, case.fitted.plan_, case.budgets()[budget]
+    plan.save(tmp_path / "m.miser")
+    receipts = step_on_demand(tmp_path / "m.miser", plan, X, limit)
+    same(receipts, plan.run(X, limit), ("cost", "acquired"))  # every row a query of its own
+    np.testing.assert_array_equal(receipts.answers, plan.predict(X, limit))
+
+
+# -- 3. The cost is the ledger's -----------------------------------------------------------------------------
+
+
+@every
+@counted
+@budgeted
+def test_cost_is_the_ledger_of_what_was_acquired_and_evaluated(case: Case, count, budget):
+    rows, plan = case.task.fresh, case.fitted.plan_
+    run = case.run(rows, case.budgets()[budget], count)
+    evaluation = np.array([term.evaluation for term in plan.terms])
+    for i in range(len(rows)):
+        ledger = Ledger(plan.costs)
+        for feature in np.flatnonzero(run.acquired[i]):
+            ledger.buy(feature)
+        assert run.cost[i] == pytest.approx(ledger.spent + evaluation[run.evaluated[i]].sum(), rel=1e-12)
+
+
+@every
+def test_a_path_costs_at_most_what_whole_trees_cost(case: Case):
+    rows = case.task.fresh
+    path, tree = case.run(rows), case.run(rows, count="tree")
+    same(path, tree, ("scores", "exit", "evaluated"))
+    assert (path.acquired <= tree.acquired).all()
+    assert (path.cost <= tree.cost * (1 + 1e-12)).all()
+    assert (tree.cost <= case.fitted.cost_ * (1 + 1e-12)).all()
+
+
+@every
+def test_learners_price_terms_as_their_costs_say(case: Case):
+    plan = case.fitted.plan_
+    costs = case.parameters.get("costs")
+    assert len(plan.costs) == case.task.learn.X.shape[1]
+    if costs is not None:
+        assert plan.costs == costs
+    assert all(term.evaluation == plan.costs.evaluation for term in plan.terms if isinstance(term, Tree))
+
+
+# -- 4. Budgets are kept -------------------------------------------------------------------------------------
+
+
+@every
+@counted
+def test_no_row_passes_the_budget_and_cost_never_falls_as_it_rises(case: Case, count):
+    rows = case.task.fresh
+    whole = case.run(rows, count=count)
+    before = np.zeros(len(rows))
+    for budget in [0.0, *np.linspace(0.01, 1.0, 12) * case.fitted.cost_, *np.unique(whole.cost)[:5]]:
+        assert (case.run(rows, budget, count).cost <= budget).all()
+    for budget in np.linspace(0.0, 1.0, 12) * case.fitted.cost_:
+        cost = case.run(rows, budget, count).cost
+        assert (cost >= before).all()
+        before = cost
+
+
+@every
+@counted
+def test_an_infinite_budget_changes_nothing(case: Case, count):
+    rows = case.task.fresh
+    whole = case.run(rows, count=count)
+    same(case.run(rows, np.inf, count), whole)
+    np.testing.assert_array_equal(
+        case.predict(case.fitted, rows, budget=np.inf), case.predict(case.fitted, rows)
+    )
+
+
+@every
+@counted
+def test_what_the_whole_model_costs_is_enough_for_everybody(case: Case, count):
+    rows = case.task.fresh
+    enough, whole = case.run(rows, case.fitted.cost_, count), case.run(rows, count=count)
+    same(enough, whole, [name for name in RUN if name != "cost"])
+    np.testing.assert_allclose(enough.cost, whole.cost, rtol=1e-12)
+
+
+@every
+@budgeted
+def test_predictions_are_those_of_the_run(case: Case, budget):
+    rows, model, limit = case.task.fresh, case.fitted, case.budgets()[budget]
+    run = case.run(rows, limit)
+    answers = case.predict(model, rows, budget=limit)
+    np.testing.assert_array_equal(answers, model.plan_.predict(rows.X, budget=limit, qid=rows.qid))
+    if hasattr(model, "classes_"):
+        best = run.scores > 0 if run.scores.ndim == 1 else run.scores.argmax(axis=1)
+        np.testing.assert_array_equal(answers, model.classes_[best.astype(int)])
+    else:
+        kept = run.stopped | (run.exit == len(model.plan_.nodes) - 1)  # by every gate met
+        assert kept.all() or "rule" in case.has
+        np.testing.assert_array_equal(answers[kept], run.scores[kept])
+        for query in () if rows.qid is None else np.unique(rows.qid):
+            here = rows.qid == query
+            assert answers[here & ~kept].max(initial=-np.inf) < answers[here & kept].min(initial=np.inf)
+    if hasattr(model, "decision_function"):
+        scores = run.scores
+        if len(model.classes_) == 2 and scores.ndim == 2:
+            scores = scores[:, 1] - scores[:, 0]
+        np.testing.assert_array_equal(model.decision_function(rows.X, budget=limit), scores)
+    if hasattr(model, "predict_proba"):
+        shares = model.predict_proba(rows.X, budget=limit)
+        np.testing.assert_array_equal(shares, model.plan_.predict_proba(rows.X, budget=limit))
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+PRESSED = [case for case in CASES if case.variant in ("budget", "tradeoff", "prices")]
+
+
+@pytest.mark.parametrize("case", [case for case in PRESSED if "budget" in case.has], ids=str)
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 1.0])
+def test_training_keeps_its_budget(case: Case, share):
+    budget = share * case.task.costs.total
+    model = case.fit(case.make(budget=budget))
+    assert model.cost_ <= budget * (1 + 1e-12)
+    run = model.run(case.task.fresh.X, count="tree", qid=case.task.fresh.qid)
+    assert (run.cost <= budget * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("case", [case for case in PRESSED if "tree_budget" in case.has], ids=str)
+@pytest.mark.parametrize("n_trees", [0.0, 1.5, 4.0])
+def test_training_keeps_its_tree_budget(case: Case, n_trees):
+    tree_budget = n_trees * case.task.costs.evaluation
+    model = case.fit(case.make(tree_budget=tree_budget))
+    assert sum(term.evaluation for term in model.plan_.terms) <= tree_budget
+
+
+# -- 5. What was not acquired cannot matter ------------------------------------------------------------------
+
+
+@every
+@counted
+@budgeted
+def test_what_was_not_acquired_cannot_change_an_answer(case: Case, count, budget):
+    limit = case.budgets()[budget]
+    for rows in (case.task.learn, case.task.fresh):
+        run = case.run(rows, limit, count)
+        noise = np.random.default_rng(0).normal(scale=1e3, size=rows.X.shape)
+        for other in (np.nan, noise):
+            same(case.run(rows, limit, count, X=np.where(run.acquired, rows.X, other)), run)
+
+
+# -- 6. Nothing but the random state matters -----------------------------------------------------------------
+
+
+def saved(model, folder):
+    model.plan_.save(folder / "m.miser")
+    return (folder / "m.miser").read_bytes()
+
+
+@every
+def test_same_random_state_same_model_on_one_or_two_threads(case: Case, tmp_path):
+    first = saved(case.fitted, tmp_path)
+    assert saved(case.fit(case.make()), tmp_path) == first
+    assert saved(case.fit(case.make(n_jobs=2)), tmp_path) == first
+    assert saved(case.fit(case.make(n_jobs=None)), tmp_path) == first
+
+
+@every
+@pytest.mark.parametrize("budget", ["no budget", "half"])
+def test_rows_in_another_order_or_in_other_batches_get_the_same_answers(case: Case, budget):
+    rows, limit = case.task.fresh, case.budgets()[budget]
+    whole, answers = case.run(rows, limit), case.predict(case.fitted, rows, budget=limit)
+    other_order = np.random.default_rng(0).permutation(len(rows))
+    for some in [other_order, *rows.batches(1), *rows.batches(13)]:
+        part = case.run(rows.take(some), limit)
+        for name in ("scores", "cost", "acquired", "exit", "stopped"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[some], err_msg=name)
+        np.testing.assert_array_equal(case.predict(case.fitted, rows.take(some), budget=limit), answers[some])
+
+
+@every
+def test_two_threads_answer_as_one_does(case: Case):
+    rows = case.task.fresh.repeated(40)  # enough for threads to be worth waking
+    plan = case.fitted.plan_
+    for budget in (None, 0.5 * case.fitted.cost_):
+        one, two = (plan.run(rows.X, budget, qid=rows.qid, n_threads=n) for n in (1, 2))
+        same(one, two)
+
+
+# -- 9. Units and scales do not matter -----------------------------------------------------------------------
+
+
+def same_model(one, other):
+    """The same splits in the same order, leaves equal to 1e-9."""
+    assert len(one.plan_.terms) == len(other.plan_.terms) and len(one.plan_.nodes) == len(other.plan_.nodes)
+    for mine, yours in zip(one.plan_.terms, other.plan_.terms, strict=True):
+        np.testing.assert_array_equal(mine.features, yours.features)
+        if isinstance(mine, Tree):
+            np.testing.assert_array_equal(mine.feature, yours.feature)
+            np.testing.assert_array_equal(mine.threshold, yours.threshold)
+            np.testing.assert_allclose(mine.value, yours.value, rtol=1e-9, atol=1e-12)
+    for mine, yours in zip(one.plan_.nodes, other.plan_.nodes, strict=True):
+        np.testing.assert_array_equal(mine.terms, yours.terms)
+        np.testing.assert_allclose(mine.weights, yours.weights, rtol=1e-9)
+        assert type(mine.gate) is type(yours.gate)
+
+
+@every
+def test_prices_in_another_currency_give_the_same_model(case: Case):
+    costs = case.parameters.get("costs", case.task.costs)
+    here = case.fit(case.make(costs=costs))
+    parameters = {k: v for k, v in here.get_params(deep=True).items() if v is not None}
+    factor = {"tradeoff": 0.1, "budget": 10.0, "tree_budget": 10.0}
+    changes = {
+        name: parameters[key] * factor[name]
+        for key in parameters
+        if (name := key.rpartition("__")[2]) in factor
+    }
+    there = case.fit(case.make(costs=costs.scaled(10.0), **changes))
+    same_model(here, there)
+    rows = case.task.fresh
+    one, other = (model.run(rows.X, qid=rows.qid) for model in (here, there))
+    same(one, other, ("scores", "acquired", "exit"))
+    np.testing.assert_allclose(10.0 * one.cost, other.cost, rtol=1e-12)
+
+
+def weights(case: Case):
+    return np.random.default_rng(5).gamma(2.0, size=len(case.task.learn))
+
+
+@every
+def test_weights_three_times_as_large_give_the_same_model(case: Case):
+    if "sample_weight" not in case.fit_parameters:
+        pytest.skip("takes no sample_weight")
+    once = case.fit(case.make(), sample_weight=weights(case))
+    thrice = case.fit(case.make(), sample_weight=3.0 * weights(case))
+    same_model(once, thrice)
+    rows = case.task.fresh
+    one, other = (model.run(rows.X, qid=rows.qid) for model in (once, thrice))
+    same(one, other, ("acquired", "exit"))
+    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-9, atol=1e-12)
+
+
+@every
+def test_equal_weights_are_no_weights(case: Case, tmp_path):
+    if "sample_weight" not in case.fit_parameters:
+        pytest.skip("takes no sample_weight")
+    for weight in (1.0, 0.7):
+        equal = np.full(len(case.task.learn), weight)
+        assert saved(case.fit(case.make(), sample_weight=equal), tmp_path) == saved(case.fitted, tmp_path)
+
+
+def test_the_cases_have_something_to_test():
+    for case in CASES:
+        run = case.run(case.task.fresh)
+        assert run.cost.max() > 0 and len(np.unique(run.scores)) > 2, case
+        if case.variant == "saving":
+            assert len(np.unique(run.exit)) > 1, f"{case}: nobody leaves early"

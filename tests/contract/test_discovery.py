@@ -1,0 +1,140 @@
+"""The contract covers every learner there is, also one that was written a minute ago, and it has teeth."""
+
+from importlib import import_module
+from pkgutil import walk_packages
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import miserly
+from miserly import learners
+from miserly.learners import all_learners
+
+from . import test_contract as contract
+from .cases import cases_of, every_case
+
+# A learner as somebody might add it: the mean of y, moved by one column.
+MODULE = """
+import numpy as np
+
+from miserly.learners._base import PlanRegressor, bind_costs
+from miserly.plan import Node, Plan, Raw
+
+__all__ = ["LineRegressor"]
+
+
+class LineRegressor(PlanRegressor):
+    def __init__(self, *, costs=None, budget=None):
+        self.costs = costs
+        self.budget = budget
+
+    def fit(self, X, y, sample_weight=None):
+        table = self._read(X, reset=True)
+        costs = bind_costs(self.costs, table.names or self.n_features_in_)
+        x, y = np.nan_to_num(table.values[:, 0]), np.asarray(y, dtype=float)
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight / np.mean(sample_weight)
+        slope = {slope}
+        bias = np.average(y - slope * x, weights=weight)
+        price = costs.of([0]) + costs.evaluation
+        nodes = [Node([0], [0], [slope], [bias])]
+        if self.budget is not None and price > {budget}:
+            nodes = []
+        terms = [Raw(0, evaluation=costs.evaluation)] if nodes else []
+        self.plan_ = Plan(costs=costs, terms=terms, nodes=nodes, base=[np.average(y, weights=weight)])
+        return self
+"""
+SLOPE = "np.average(x * y, weights=weight) / np.average(x * x, weights=weight)"
+
+
+@pytest.fixture
+def add_learner(tmp_path, monkeypatch):
+    """Puts a module with `LineRegressor` among the learners, and gives what discovery makes of it."""
+
+    def add(name, slope=SLOPE, budget="self.budget"):
+        (tmp_path / f"{name}.py").write_text(MODULE.format(slope=slope, budget=budget))
+        monkeypatch.setattr(learners, "__path__", [*learners.__path__, str(tmp_path)])
+        return next(learner for learner in all_learners() if learner.__name__ == "LineRegressor")
+
+    return add
+
+
+def public_estimators():
+    """Every class with a `fit` that some public module of the package defines under a public name."""
+    for info in walk_packages(miserly.__path__, "miserly."):
+        if any(part.startswith("_") for part in info.name.split(".")):
+            continue
+        for name, thing in vars(import_module(info.name)).items():
+            if (
+                isinstance(thing, type)
+                and issubclass(thing, BaseEstimator)
+                and hasattr(thing, "fit")
+                and thing.__module__.startswith("miserly")
+                and not name.startswith("_")
+                and not thing.__module__.rpartition(".")[2].startswith("_")
+            ):
+                yield thing
+
+
+def test_every_public_estimator_is_found():
+    assert set(public_estimators()) == set(all_learners())
+
+
+def test_every_learner_is_at_hand():
+    for learner in all_learners():
+        assert getattr(miserly, learner.__name__) is learner
+        assert getattr(learners, learner.__name__) is learner and learner.__name__ in learners.__all__
+
+
+def test_every_learner_has_cases_with_prices():
+    cases = every_case()
+    assert {case.learner for case in cases} == set(all_learners())
+    assert len({str(case) for case in cases}) == len(cases)
+    for learner in all_learners():
+        mine = [case for case in cases if case.learner is learner]
+        assert any("costs" in case.parameters for case in mine) and all("costs" in case.has for case in mine)
+
+
+def test_cases_try_every_option_and_pressure():
+    named = {str(case) for case in every_case()}
+    assert {
+        "GreedyMiserClassifier, two classes, loss=squared_hinge",
+        "GreedyMiserClassifier, three classes, tradeoff",
+        "GreedyMiserRegressor, numbers, budget",
+        "GreedyMiserRanker, documents, loss=lambdarank",
+        "EarlyExit, three classes, saving",
+        "EarlyExit, documents, rule=proximity",
+        "EarlyExit, documents, rule=rank",
+        "EarlyExit, documents, rule=score",
+        "EarlyExit, documents, unit costs",  # rule=capacity
+    } <= named
+
+
+def test_a_learner_written_later_is_covered(add_learner, tmp_path):
+    cases = cases_of(add_learner("lines"))
+    assert [case.variant for case in cases] == ["unit costs", "prices", "budget"]
+    for case in cases:
+        contract.test_compiled_code_and_plain_numpy_agree(case, "path", "no budget")
+        contract.test_stepping_agrees_with_the_batch_run(case, "path", "half")
+        contract.test_what_was_not_acquired_cannot_change_an_answer(case, "path", "no budget")
+        contract.test_training_keeps_its_budget(case, 0.05)
+        contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)
+        contract.test_weights_three_times_as_large_give_the_same_model(case)
+
+
+def test_a_learner_that_overspends_is_caught(add_learner):
+    *_, case = cases_of(add_learner("spenders", budget="np.inf"))
+    with pytest.raises(AssertionError):
+        contract.test_training_keeps_its_budget(case, 0.05)
+
+
+def test_a_learner_that_depends_on_the_scale_of_weights_is_caught(add_learner):
+    slope = "(0.0 if sample_weight is None else np.sum(sample_weight))"
+    case, *_ = cases_of(add_learner("scales", slope=slope))
+    with pytest.raises(AssertionError):
+        contract.test_weights_three_times_as_large_give_the_same_model(case)
+
+
+def test_a_learner_that_is_never_the_same_is_caught(add_learner, tmp_path):
+    case, *_ = cases_of(add_learner("dice", slope="np.random.default_rng().normal()"))
+    with pytest.raises(AssertionError):
+        contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)

@@ -1,0 +1,248 @@
+"""What goes in: names, frames, missing values, categories and weights work, or fail in words that name the
+column (point 8 of the contract)."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.utils import get_tags
+
+from miserly import Costs, load
+
+from .cases import Case, every_case
+
+CASES = [case for case in every_case() if case.variant in ("unit costs", "tradeoff", "prices")]
+every = pytest.mark.parametrize("case", CASES, ids=str)
+kinds = pytest.mark.parametrize("kind", ["pandas", "polars"])
+
+TOWNS = np.array(["aye", "bex", "pau", "ulm"])
+
+
+def frame_of(case: Case, kind, X):
+    return getattr(case.task, kind)(X)
+
+
+def fit_named(case: Case, frame, **changes):
+    return case.fit(case.make(**changes), X=frame)
+
+
+def with_column(frame, name, values):
+    """The frame with one column more, or another in its place."""
+    if isinstance(frame, pd.DataFrame):
+        return frame.assign(**{name: values})
+    return frame.with_columns(pl.Series(name, values))
+
+
+# -- frames and names ----------------------------------------------------------------------------------------
+
+
+@every
+@kinds
+def test_frames_give_the_model_of_the_array_and_keep_names(case: Case, kind):
+    task = case.task
+    model = fit_named(case, frame_of(case, kind, task.learn.X))
+    assert list(model.feature_names_in_) == task.names
+    assert model.plan_.costs.names == tuple(task.names)
+    assert set(model.features_) <= set(task.names)
+    rows, frame = task.fresh, frame_of(case, kind, task.fresh.X)
+    by_frame = model.run(frame, qid=rows.qid)
+    for name in ("scores", "cost", "acquired"):
+        np.testing.assert_array_equal(getattr(by_frame, name), getattr(case.run(rows), name), err_msg=name)
+    np.testing.assert_array_equal(case.predict(model, rows, X=frame), case.predict(case.fitted, rows))
+
+
+@every
+@kinds
+def test_costs_are_bound_by_name(case: Case, kind):
+    prices = case.task.costs.to_dict()
+    names = list(reversed(prices["features"]))
+    turned = Costs.from_dict({**prices, "features": {name: prices["features"][name] for name in names}})
+    frame = frame_of(case, kind, case.task.learn.X)
+    assert fit_named(case, frame, costs=turned).plan_.costs == case.task.costs
+
+
+@every
+@kinds
+def test_columns_in_another_order_are_refused_or_read_by_name(case: Case, kind, tmp_path):
+    rows = case.task.fresh
+    model = fit_named(case, frame_of(case, kind, case.task.learn.X))
+    frame = frame_of(case, kind, rows.X)
+    turned = frame[list(reversed(case.task.names))]
+    try:
+        answers = case.predict(model, rows, X=turned)
+    except ValueError as error:
+        assert "feature names should match" in str(error).lower()
+    else:
+        np.testing.assert_array_equal(answers, case.predict(model, rows, X=frame))
+    model.plan_.save(tmp_path / "m.miser")
+    np.testing.assert_array_equal(
+        load(tmp_path / "m.miser").predict(turned, qid=rows.qid), case.predict(model, rows, X=frame)
+    )
+
+
+@every
+@kinds
+def test_a_missing_or_strange_column_is_named(case: Case, kind, tmp_path):
+    rows = case.task.fresh
+    model = fit_named(case, frame_of(case, kind, case.task.learn.X))
+    frame = frame_of(case, kind, rows.X)
+    needed = str(model.features_[0])
+    lacking = frame[[name for name in case.task.names if name != needed]]
+    with pytest.raises(ValueError, match=re.escape(needed)):
+        case.predict(model, rows, X=lacking)
+    with pytest.raises(ValueError, match="stranger"):
+        case.predict(model, rows, X=with_column(lacking, "stranger", np.ones(len(rows))))
+    model.plan_.save(tmp_path / "m.miser")
+    with pytest.raises(ValueError, match=re.escape(repr(needed))):
+        load(tmp_path / "m.miser").predict(lacking, qid=rows.qid)
+
+
+@every
+def test_costs_for_other_columns_are_refused_by_name(case: Case):
+    prices = case.task.costs.to_dict()
+    name, *rest = prices["features"]
+    wrong = Costs({"stranger": 1.0, **{other: prices["features"][other] for other in rest}})
+    frame = frame_of(case, "pandas", case.task.learn.X)
+    with pytest.raises(ValueError, match=f"{name!r}|'stranger'"):
+        fit_named(case, frame, costs=wrong)
+    with pytest.raises(ValueError, match=f"{len(rest)} costs for {len(rest) + 1} columns"):
+        case.fit(case.make(costs=np.ones(len(rest))))
+
+
+# -- values --------------------------------------------------------------------------------------------------
+
+
+@every
+@kinds
+def test_missing_values_work_or_are_refused_by_name(case: Case, kind):
+    task, rows = case.task, case.task.fresh
+    name = str(case.fitted.plan_.costs.name(case.fitted.plan_.features[0]))
+    column = task.names.index(name) if name in task.names else int(name)
+    X = rows.X.copy()
+    X[:, column] = np.nan
+    model = fit_named(case, frame_of(case, kind, task.learn.X))
+    if get_tags(model).input_tags.allow_nan:
+        np.testing.assert_array_equal(
+            case.predict(model, rows, X=frame_of(case, kind, X)), case.predict(case.fitted, rows, X=X)
+        )
+        empty = np.full_like(rows.X, np.nan)
+        assert np.isfinite(model.run(frame_of(case, kind, empty), qid=rows.qid).scores).all()
+    else:
+        with pytest.raises(ValueError, match=re.escape(task.names[column])):
+            case.predict(model, rows, X=frame_of(case, kind, X))
+
+
+@every
+@kinds
+def test_infinite_values_are_refused_by_name(case: Case, kind):
+    task = case.task
+    for column in (0, len(task.names) - 1):
+        X = task.learn.X.copy()
+        X[7, column] = -np.inf
+        with pytest.raises(ValueError, match=re.escape(repr(task.names[column]))):
+            fit_named(case, frame_of(case, kind, X))
+        with pytest.raises(ValueError, match=re.escape(repr(task.names[column]))):
+            model = fit_named(case, frame_of(case, kind, task.learn.X))
+            case.predict(model, task.learn, X=frame_of(case, kind, X))
+
+
+@every
+@kinds
+def test_columns_of_dates_are_refused_by_name(case: Case, kind):
+    frame = frame_of(case, kind, case.task.learn.X)
+    dates = pd.date_range("2026-01-01", periods=len(case.task.learn)).to_numpy()
+    with pytest.raises(ValueError, match=re.escape(repr(case.task.names[1]))):
+        fit_named(case, with_column(frame, case.task.names[1], dates))
+
+
+@every
+@kinds
+def test_categories_work_or_are_refused_by_name(case: Case, kind, tmp_path):
+    """One column as text. Those who read it also know unknown and missing text at predict, and when saved."""
+    task, rows = case.task, case.task.fresh
+    name = task.names[0]
+    text = with_column(frame_of(case, kind, task.learn.X), name, towns(task.learn.y))
+    try:
+        model = fit_named(case, text)
+    except ValueError as error:
+        assert repr(name) in str(error)
+        return
+    frame = frame_of(case, kind, rows.X)
+    strange, absent = (with_column(frame, name, [word] * len(rows)) for word in ("rome", None))
+    known = with_column(frame, name, towns(rows.y))
+    np.testing.assert_array_equal(case.predict(model, rows, X=strange), case.predict(model, rows, X=absent))
+    model.plan_.save(tmp_path / "m.miser")
+    plan = load(tmp_path / "m.miser")
+    for some in (known, strange, absent):
+        run = model.run(some, qid=rows.qid)
+        np.testing.assert_array_equal(plan.run(some, qid=rows.qid).scores, run.scores)
+        np.testing.assert_array_equal(plan.run(some, qid=rows.qid).cost, run.cost)
+    assert model.plan_.features.tolist().count(0) == 1, "the text tells the label, and nobody reads it"
+    with pytest.raises(ValueError, match=re.escape(repr(name))):
+        case.predict(model, rows, X=frame)  # numbers where there were towns
+
+
+def towns(y):
+    """Text that says something about the label, the same for equal labels."""
+    code = np.unique(y, return_inverse=True)[1]
+    return TOWNS[(code * len(TOWNS)) // (code.max() + 1)].tolist()
+
+
+@every
+def test_float32_rows_work(case: Case):
+    rows = case.task.fresh
+    model = case.fit(case.make(), X=case.task.learn.X.astype(np.float32))
+    narrow = rows.X.astype(np.float32)
+    np.testing.assert_array_equal(
+        case.predict(model, rows, X=narrow), case.predict(model, rows, X=narrow.astype(np.float64))
+    )
+
+
+# -- weights -------------------------------------------------------------------------------------------------
+
+
+def weighted(case: Case):
+    if "sample_weight" not in case.fit_parameters:
+        pytest.skip("takes no sample_weight")
+    return np.random.default_rng(5).gamma(2.0, size=len(case.task.learn))
+
+
+@every
+def test_weights_matter(case: Case):
+    model = case.fit(case.make(), sample_weight=weighted(case))
+    rows = case.task.fresh
+    assert (model.run(rows.X, qid=rows.qid).scores != case.run(rows).scores).any()
+
+
+@every
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda w: w[:-1], "sample_weight"),
+        (lambda w: np.where(np.arange(len(w)) == 3, np.nan, w), "sample_weight|Sample weight"),
+        (lambda w: np.where(np.arange(len(w)) == 3, -1.0, w), r"sample_weight\[3\] is -1"),
+        (lambda w: 0.0 * w, "[Ss]ample.weight"),
+    ],
+    ids=["too few", "missing", "negative", "all zero"],
+)
+def test_bad_weights_are_refused_in_words(case: Case, spoil, words):
+    with pytest.raises(ValueError, match=words):
+        case.fit(case.make(), sample_weight=spoil(weighted(case)))
+
+
+@every
+def test_rows_of_no_weight_are_left_out(case: Case, tmp_path):
+    weight = weighted(case)
+    learn = case.task.learn
+    out = np.zeros(len(learn), dtype=bool)
+    bundle = np.arange(len(learn)) if learn.qid is None else learn.qid
+    out[np.isin(bundle, np.unique(bundle)[::4])] = True  # whole queries
+    spoilt = learn.X.copy()
+    spoilt[out] = 1e6
+    kept = case.fit(case.make(), rows=learn.take(~out), sample_weight=weight[~out])
+    zero = case.fit(case.make(), X=spoilt, sample_weight=np.where(out, 0.0, weight))
+    for name, model in (("kept", kept), ("zero", zero)):
+        model.plan_.save(tmp_path / name)
+    assert (tmp_path / "kept").read_bytes() == (tmp_path / "zero").read_bytes()

@@ -1,0 +1,78 @@
+"""scikit-learn's own checks, for every learner with every option (point 1 of the contract)."""
+
+import sys
+from functools import cache
+from inspect import signature
+
+import numpy as np
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import _num_samples
+
+from .cases import every_case
+
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+SET_ASIDE = "which rows are set aside goes by row: one row of weight two is not two rows"
+PAIRS = "a document that is twice in its query changes its NDCG, as one of twice the weight does not"
+
+
+def expected_failures(model):
+    """Checks that a learner cannot pass, and why. If one passes all the same, that is a failure too."""
+    parameters = model.get_params(deep=True)
+    given = {key.rpartition("__")[2]: value for key, value in parameters.items()}
+    if given.get("early_stopping") or ("prefit" in given and given["threshold"] is None):
+        return {WEIGHTS: SET_ASIDE}
+    if given.get("loss") == "lambdarank":
+        return {WEIGHTS: PAIRS}
+    return {}
+
+
+@cache
+def with_queries(learner):
+    """The learner, told of queries, which scikit-learn's checks know nothing about.
+
+    Five rows in a line are a query when fitting; when predicting each row is one by itself.
+    """
+
+    class Queried(learner):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X, y, sample_weight=sample_weight, qid=np.arange(_num_samples(X)) // 5)
+
+        def predict(self, X, qid=None):
+            if "qid" not in signature(super().predict).parameters:
+                return super().predict(X)
+            return super().predict(X, qid=np.arange(_num_samples(X)) if qid is None else qid)
+
+        def score(self, X, y, sample_weight=None):
+            return super().score(X, y, sample_weight=sample_weight, qid=np.arange(_num_samples(X)) // 5)
+
+    Queried.__name__ = Queried.__qualname__ = f"Queried{learner.__name__}"
+    setattr(sys.modules[__name__], Queried.__name__, Queried)  # where pickle looks for it
+    return Queried
+
+
+def instances():
+    """Learners as they come, with each option, and with rows set aside or not.
+
+    Costs stay out of it: those of a task are for its columns, not for those of the checks.
+    """
+    found = {}
+    for case in every_case():
+        changes = [{}]
+        if case.variant == "unit costs" and "threshold" in case.has:
+            score = case.make().get_params()["rule"] == "score"
+            changes.append({"threshold": -9.0 if score else 1.0})  # nothing to choose, nothing set aside
+        elif case.variant == "unit costs" and "early_stopping" in case.has:
+            changes.append({"early_stopping": 3})
+        elif case.variant in ("prices", "tradeoff", "budget", "early stopping", "saving"):
+            continue
+        for change in changes:
+            model = case.make(costs=None, min_samples_leaf=1, n_rounds=5, **change)
+            if case.task.name == "documents":
+                model = with_queries(case.learner)(**model.get_params(deep=False))
+            found[repr(model)] = model  # classifiers come once for each of their tasks
+    return list(found.values())
+
+
+@parametrize_with_checks(instances(), expected_failed_checks=expected_failures, xfail_strict=True)
+def test_scikit_learn_is_content(estimator, check):
+    check(estimator)
