@@ -125,6 +125,7 @@ def test_memory_order_precision_and_threads_change_nothing():
     assert (bins.transform(X.astype(np.float64)).codes == codes).all()
     assert (bins.transform(X, n_threads=1).codes == bins.transform(X, n_threads=2).codes).all()
     assert (Bins.fit(np.asfortranarray(X).astype(np.float64)).edges == bins.edges).all()
+    assert (Bins.fit(X, n_threads=1).edges == Bins.fit(X, n_threads=3).edges).all()
 
 
 def test_a_sample_is_drawn_the_same_way_each_time():

@@ -11,9 +11,11 @@ training (by its bin) and in prediction (by its value).
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 from numba import prange
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +54,7 @@ class Bins:
         categorical: ArrayLike | None = None,
         sample: int = 200_000,
         random_state: int | None = 0,
+        n_threads: int | None = None,
     ) -> Bins:
         """Choose the bins from at most `sample` rows of `X`, (n, d), where NaN is missing.
 
@@ -67,13 +70,17 @@ class Bins:
             rows = np.sort(np.random.default_rng(random_state).choice(n, sample, replace=False))
         edges = np.full((d, MAX_BINS + 1), np.inf)
         n_bins = np.full(d, MAX_BINS, dtype=np.int64)
-        for first in range(0, d, _COLUMNS):
+
+        def choose(first: int) -> None:
             columns = np.sort(values[rows, first : first + _COLUMNS].T, axis=1)
             for f, column in enumerate(columns, start=first):
                 if not marked[f]:
                     cuts = _cuts(_finite(column, f), max_bins)
                     edges[f, : len(cuts)] = cuts
                     n_bins[f] = len(cuts) + 1
+
+        with ThreadPoolExecutor(n_threads or numba.get_num_threads()) as pool:
+            list(pool.map(choose, range(0, d, _COLUMNS)))
         return cls(edges, n_bins, marked)
 
     @property
@@ -148,7 +155,7 @@ def _mask(categorical: ArrayLike | None, d: int) -> NDArray[np.bool_]:
 
 def _finite(column: NDArray[Any], f: int) -> NDArray[Any]:
     """The values of a sorted column that are there (NaN is sorted to the end)."""
-    values = column[: len(column) - int(np.isnan(column).sum())]
+    values = column[: np.searchsorted(column, np.nan)]
     if len(values) and (np.isinf(values[0]) or np.isinf(values[-1])):
         raise DataError(f"column {f} holds infinite values: give numbers, or NaN where they are missing")
     return values
