@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from miserly.grow.compiled import compiled
 
+__all__ = ["Rule", "best_split", "directions", "new_bench", "read_sums"]
+
 # Of the leaf's own term; some hundred times what rounding does to it, and far below any gain that matters.
 ROUNDING = 1e-13
-
-__all__ = ["Rule", "best_split", "directions", "new_bench", "read_sums"]
 
 
 class Rule(NamedTuple):
