@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from miserly.learners._chain import is_additive, stages
 from miserly.learners._training import measure
 from miserly.metrics import Metric
 from miserly.plan import Plan
-from miserly.plan.batch import matrix_of
+from miserly.plan.batch import Run, matrix_of
 from miserly.plan.effort import engine_for
+from miserly.plan.ranking import ranked
 from miserly.selection._splits import Parts, Rows
 
-__all__ = ["Entrant", "codes_of"]
+__all__ = ["Choice", "Entrant", "scores_of"]
 
 _STOPS = 10  # numbers of rounds that are tried; one staged run judges all of them
 
@@ -82,11 +82,13 @@ class Entrant:
         """A model for each budget, the largest budget first.
 
         A model that spends no more than the next smaller budget is that budget's model too: everything it
-        bought could still be bought, and nothing that it passed over becomes more attractive.
+        bought could still be bought, and nothing that it passed over becomes more attractive. Only looking
+        ahead depends on what else is within reach.
         """
         model = None
+        ahead = bool(self.learner.get_params().get(self._path.get("lookahead", ""), False))
         for budget in sorted(budgets, reverse=True):
-            if model is None or not fits(0.0, model.plan_.max_cost, budget):
+            if model is None or ahead or not fits(0.0, model.plan_.max_cost, budget):
                 model = self.fit(rows, budget, tradeoff)
             yield budget, model
 
@@ -111,28 +113,22 @@ class Entrant:
         plan = model.plan_
         engine = engine_for(plan, len(rows))
         if not self._stops or not is_additive(plan):
-            scores = plan.run(rows.X, qid=rows.qid, compiled=engine).scores
-            return np.array([self.judge(self.metric, model, rows, scores)[0]])
+            scores = scores_of(plan.run(rows.X, qid=rows.qid, compiled=engine), rows)
+            return np.array([self.value(self.metric, plan, scores, rows)])
         reached = [min(stop, len(plan.nodes)) for stop in self._stops]
         staged = stages(plan, matrix_of(plan, rows.X), reached, account=False, compiled=engine)
         return np.array([self.value(self.metric, plan, stage.scores, rows) for stage in staged])
-
-    def judge(
-        self, metric: Metric, model: Any, rows: Rows, scores: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
-        """A metric on some rows, and the scores it comes from, given the scores of the model's plan.
-
-        Documents that leave a ranking early are put below the others by the model, not by its plan.
-        """
-        if "qid" in signature(model.predict).parameters and rows.qid is not None and not self.classifies:
-            scores = np.asarray(model.predict(rows.X, qid=rows.qid))
-        table = scores[:, None] if scores.ndim == 1 else scores
-        return self.value(metric, model.plan_, table, rows), table
 
     def value(self, metric: Metric, plan: Plan, scores: NDArray[np.float64], rows: Rows) -> float:
         """A metric of scores (n, K) of some rows."""
         y = codes_of(rows.y, plan.classes) if self.classifies else rows.y
         return measure(metric, plan.link, scores, y, rows.qid, None)
+
+
+def scores_of(run: Run, rows: Rows) -> NDArray[np.float64]:
+    """The scores (n, K) of a run; in ranking, documents sent away early come below the others."""
+    scores = ranked(run, rows.qid)
+    return scores[:, None] if scores.ndim == 1 else scores
 
 
 def codes_of(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:

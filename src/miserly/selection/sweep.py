@@ -19,7 +19,7 @@ from miserly.learners._base import bind_costs
 from miserly.metrics import Metric, get_metric
 from miserly.plan.effort import engine_for
 from miserly.plan.purchases import purchases
-from miserly.selection._choosing import Choice, Entrant
+from miserly.selection._choosing import Choice, Entrant, scores_of
 from miserly.selection._splits import Parts, Rows, divide
 from miserly.selection.points import Point
 
@@ -157,7 +157,8 @@ class Sweep:
     def _judge(self, model: Any, rows: Rows) -> Held:
         plan = model.plan_
         done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)))
-        value, scores = self.entrant.judge(self.metric, model, rows, done.scores)
+        scores = scores_of(done, rows)
+        value = self.entrant.value(self.metric, plan, scores, rows)
         return Held(value, float(done.cost.mean()), plan.max_cost, scores)
 
     def _point(self, budget: float, held: list[Held], choice: Choice, model: Any) -> Point:

@@ -1,0 +1,5 @@
+"""The command line: `miserly demo | fit | predict | show | datasets`."""
+
+from miserly.cli.main import app
+
+__all__ = ["app"]

@@ -1,0 +1,386 @@
+"""The command line, as a person at a terminal and a program in a pipe use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from miserly import EarlyExit, GreedyMiserRanker, __version__, load
+from miserly.cli import app
+from miserly.cli.tables import read_table
+
+COSTS = "# unit: CAD\nfeature,cost,group,setup\nage,1,,\nchol,5,blood,2\nthal,90,,\n"
+
+
+def table(n=120, seed=0):
+    """Three tests that say more the more they cost; `thal` in words, one value of `chol` missing."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "age": np.round(50 + 10 * (truth + 1.5 * rng.normal(size=n))),
+            "chol": np.round(200 + 40 * (truth + 0.5 * rng.normal(size=n)), 1),
+            "thal": np.select([truth < -0.4, truth < 0.4], ["fixed", "normal"], "reversible"),
+            "disease": np.where(truth > 0, "presence", "absence"),
+            "risk": np.round(truth, 3),
+            "grade": np.digitize(truth, [-0.5, 0.5]),
+            "patient": np.repeat([f"p{i}" for i in range(n // 6)], 6),
+        }
+    )
+    frame.loc[3, "chol"] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table, its costs, and a plan fitted to them."""
+    path = tmp_path_factory.mktemp("cli")
+    table()[["age", "chol", "thal", "disease"]].to_csv(path / "heart.csv", index=False)
+    (path / "costs.csv").write_text(COSTS)
+    done = run("fit", path / "heart.csv", "--target", "disease", "--costs", path / "costs.csv", *QUICK,
+               "--out", path / "heart.miser")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return path
+
+
+QUICK = ("--rounds", 12, "--depth", 2)
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def complaint(done):
+    """The one line that says what was wrong; exit code 2."""
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    return done.stderr.strip()
+
+
+# -- fit -----------------------------------------------------------------------------------------------------
+
+
+def test_fit_says_what_it_learned_and_saves_a_plan_that_runs(folder):
+    done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", folder / "costs.csv", *QUICK,
+               "--budget", 8, "--out", folder / "cheap.miser")  # fmt: skip
+    assert "2 classes: absence, presence" in done.stdout
+    assert "at most 8 CAD of 98 CAD for all" in done.stdout
+    plan = load(folder / "cheap.miser")
+    assert plan.max_cost <= 8
+    assert plan.predict(table()).tolist()[:2] != []
+    assert plan.info["target"] == "disease"
+
+
+def test_fit_for_machines(folder):
+    done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", folder / "costs.csv", *QUICK,
+               "--tradeoff", 0.002, "--out", folder / "thrifty.miser", "--json")  # fmt: skip
+    record = json.loads(done.stdout)
+    assert record["task"] == "classify" and record["rows"] == 120 and record["validation_rows"] == 24
+    assert record["buys"] == ["chol"] or "thal" not in record["buys"]
+    assert record["metric"] == "accuracy" and record["validation_value"] > 0.7
+
+
+def test_without_costs_every_column_costs_one(folder):
+    done = run(
+        "fit", folder / "heart.csv", "--target", "disease", *QUICK, "--out", folder / "a.miser", "--json"
+    )
+    assert json.loads(done.stdout)["max_cost"] == 3.0
+
+
+def test_numbers_are_regressed_and_columns_can_be_left_out(folder):
+    table().drop(columns="disease").to_csv(folder / "risk.csv", index=False)
+    done = run("fit", folder / "risk.csv", "--target", "risk", "--ignore", "patient", "--ignore", "grade",
+               *QUICK, "--validation", 0, "--out", folder / "risk.miser", "--json")  # fmt: skip
+    record = json.loads(done.stdout)
+    assert record["task"] == "regress" and record["validation_value"] is None
+    judged = run("predict", folder / "risk.miser", folder / "risk.csv", "--json")
+    assert json.loads(judged.stdout)["mse"] < np.var(table()["risk"])
+
+
+def test_rankings_are_learned_by_query(folder):
+    table()[["age", "chol", "grade", "patient"]].to_csv(folder / "rank.csv", index=False)
+    done = run("fit", folder / "rank.csv", "--target", "grade", "--query", "patient", *QUICK,
+               "--out", folder / "rank.miser", "--json")  # fmt: skip
+    assert json.loads(done.stdout)["task"] == "rank"
+    judged = run("predict", folder / "rank.miser", folder / "rank.csv", "--query", "patient", "--json")
+    assert json.loads(judged.stdout)["ndcg@5"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "diseas"), "heart.csv: no column 'diseas'; did you mean 'disease'?"),
+        (("--target", "disease", "--task", "regress"), "line 2: column 'disease' must hold numbers"),
+        (("--target", "disease", "--task", "rank"), "ranking needs --query"),
+        (("--target", "disease", "--task", "classify", "--query", "age"), "--query is for ranking"),
+        (("--target", "disease", "--ignore", "agee"), "no column 'agee'; did you mean 'age'?"),
+        (("--target", "disease", "--budget", "-1"), "a budget cannot be -1"),
+        (("--target", "disease", "--tradeoff", "inf"), "--tradeoff must be a number"),
+        (("--target", "chol", "--task", "regress"), "line 5: the target 'chol' is missing"),
+        (("--target", "disease", "--costs", "nowhere.csv"), "nowhere.csv: no such file"),
+    ],
+)
+def test_fit_names_what_is_wrong(folder, options, message):
+    assert message in complaint(run("fit", folder / "heart.csv", *options, "--out", folder / "never.miser"))
+    assert not (folder / "never.miser").exists()
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ("feature,cost\nage,1\nchol,5\n", "costs.csv: no cost for column 'thal'"),
+        ("feature,cost\nage,1\nchol,5\nthal,9\nthall,9\n", "a cost for 'thall', which is no column"),
+        (
+            "feature,cost\nage,1\nchol,cheap\n",
+            "costs.csv: line 3: the cost of feature 'chol' must be a number",
+        ),
+    ],
+)
+def test_costs_that_do_not_fit_the_table_are_named(folder, tmp_path, costs, message):
+    (tmp_path / "costs.csv").write_text(costs)
+    done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", tmp_path / "costs.csv",
+               "--out", tmp_path / "x.miser")  # fmt: skip
+    assert message in complaint(done)
+
+
+def test_too_many_words_are_no_categories(tmp_path):
+    pd.DataFrame({"id": [f"n{i}" for i in range(300)], "y": [0, 1] * 150}).to_csv(
+        tmp_path / "a.csv", index=False
+    )
+    done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
+    assert "column 'id' holds 300 different words" in complaint(done)
+
+
+def test_debug_shows_where(folder):
+    done = run("fit", folder / "heart.csv", "--target", "no", "--out", "x.miser", "--debug")
+    assert type(done.exception).__name__ == "DataError"
+
+
+# -- predict -------------------------------------------------------------------------------------------------
+
+
+def test_predict_writes_answer_cost_and_features_of_every_row(folder):
+    done = run(
+        "predict", folder / "heart.miser", folder / "heart.csv", "--proba", "--out", folder / "out.csv"
+    )
+    assert "accuracy" in done.stdout and "written to" in done.stdout
+    written = pd.read_csv(folder / "out.csv")
+    plan = load(folder / "heart.miser")
+    expected = plan.run(table())
+    assert written.columns.tolist() == [
+        "prediction", "probability_absence", "probability_presence", "cost", "features"
+    ]  # fmt: skip
+    assert written["prediction"].tolist() == plan.predict(table()).tolist()
+    np.testing.assert_allclose(written["cost"], expected.cost)
+    np.testing.assert_array_equal(written["features"], expected.acquired.sum(axis=1))
+
+
+def test_predict_into_a_pipe_is_csv_and_nothing_else(folder):
+    done = run("predict", folder / "heart.miser", folder / "heart.csv", "--budget", 8)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "prediction,cost,features" and len(lines) == 121
+    assert max(float(line.split(",")[1]) for line in lines[1:]) <= 8
+    assert "120 rows" in done.stderr
+
+
+def test_predict_needs_only_the_columns_of_the_plan(folder):
+    plan = load(folder / "cheap.miser")
+    names = [plan.costs.name(f) for f in plan.features]
+    table()[names].to_csv(folder / "few.csv", index=False)
+    assert run("predict", folder / "cheap.miser", folder / "few.csv").exit_code == 0
+    table()[["thal"]].to_csv(folder / "none.csv", index=False)
+    done = run("predict", folder / "cheap.miser", folder / "none.csv")
+    assert f"none.csv: no column '{names[0]}', which the plan needs" in complaint(done)
+
+
+def test_words_that_look_like_numbers_stay_words(tmp_path):
+    """Category '07' in the model's file, and a file to predict where every value happens to be digits."""
+    codes = np.array(["07", "9", "other"] * 40)
+    frame = pd.DataFrame({"code": codes, "y": (codes == "07").astype(int)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert (
+        run("fit", tmp_path / "a.csv", "--target", "y", *QUICK, "--out", tmp_path / "a.miser").exit_code == 0
+    )
+    (tmp_path / "b.csv").write_text("code\n07\n9\n")
+    done = run("predict", tmp_path / "a.miser", tmp_path / "b.csv", "--json")
+    assert [row["prediction"] for row in json.loads(done.stdout)["predictions"]] == [1, 0]
+
+
+def test_unknown_words_are_warned_about(folder, tmp_path):
+    (tmp_path / "new.csv").write_text("age,chol,thal\n50,200,normal\n60,210,strange\n")
+    done = run("predict", folder / "heart.miser", tmp_path / "new.csv")
+    assert done.exit_code == 0
+    assert "column 'thal' holds words unknown to the plan in 1 rows (strange)" in done.stderr
+
+
+def test_documents_that_leave_early_need_their_query(tmp_path):
+    """Proximity exits compare documents: with --query the answers are those of the learner itself."""
+    frame = table(240)
+    X, qid = frame[["age", "chol"]], np.repeat(np.arange(40), 6)
+    model = EarlyExit(GreedyMiserRanker(n_rounds=30), rule="proximity", threshold=0.1, k=2)
+    model.fit(X, frame["grade"], qid=qid).plan_.save(tmp_path / "m.miser")
+    X.assign(patient=[f"q{q}" for q in qid]).to_csv(tmp_path / "a.csv", index=False)
+    assert "--query" in complaint(run("predict", tmp_path / "m.miser", tmp_path / "a.csv"))
+    done = run("predict", tmp_path / "m.miser", tmp_path / "a.csv", "--query", "patient", "--json")
+    said = [row["prediction"] for row in json.loads(done.stdout)["predictions"]]
+    np.testing.assert_allclose(said, model.predict(X, qid=qid))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "age,chol,thal\n50,200,normal\n51,many,normal\n",
+            "line 3: column 'chol' must hold numbers, not 'many'",
+        ),
+        ("age,chol,thal\n50,200\n", "line 2: 2 values for 3 columns"),
+        ("age,chol,age\n1,2,3\n", "line 1: two columns are named 'age'"),
+        ("age,,thal\n1,2,3\n", "line 1: column 2 has no name"),
+        ("age,chol,thal\n", "no rows"),
+        ("", "the first line must name the columns"),
+        ('age,chol,thal\n50,"200,normal\n', "not a sound CSV file"),
+        ("age,chol,thal\n50,200,caf\xe9\n".encode("latin-1"), "not a text file in UTF-8"),
+    ],
+)
+def test_tables_that_are_not_sound_are_named_with_their_line(folder, tmp_path, text, message):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    said = complaint(run("predict", folder / "heart.miser", path))
+    assert "bad.csv" in said and message in said
+
+
+def test_models_that_are_not_sound_are_named(folder, tmp_path):
+    (tmp_path / "broken.miser").write_bytes((folder / "heart.miser").read_bytes()[:-7])
+    for command in (
+        ("predict", tmp_path / "broken.miser", folder / "heart.csv"),
+        ("show", tmp_path / "broken.miser"),
+    ):
+        assert "broken.miser" in complaint(run(*command))
+    assert "nowhere.miser: no such file" in complaint(run("show", tmp_path / "nowhere.miser"))
+    assert "heart.csv" in complaint(run("show", folder / "heart.csv"))
+
+
+def test_probabilities_of_numbers_are_refused(folder):
+    done = run("predict", folder / "risk.miser", folder / "risk.csv", "--proba")
+    assert "--proba" in complaint(done)
+
+
+# -- show, datasets, help ------------------------------------------------------------------------------------
+
+
+def test_show_says_what_a_plan_does_and_draws_it(folder):
+    done = run("show", folder / "cheap.miser", "--draw", folder / "plan.svg")
+    assert "What it may buy, in this order:" in done.stdout and "cost (CAD)" in done.stdout
+    assert "Never bought: thal." in done.stdout
+    assert (folder / "plan.svg").read_text().startswith("<svg")
+    assert "Never bought" not in run("show", folder / "cheap.miser", "--all").stdout
+    assert "svg or .html" in complaint(run("show", folder / "cheap.miser", "--draw", folder / "plan.png"))
+
+
+def test_show_for_machines(folder):
+    record = json.loads(run("show", folder / "heart.miser", "--json").stdout)
+    assert record["costs"]["unit"] == "CAD"
+    assert record["classes"] == ["absence", "presence"]
+    assert record["categories"] == {"thal": ["fixed", "normal", "reversible"]}
+
+
+def test_datasets_lists_the_bundled_one(monkeypatch):
+    monkeypatch.delenv("MISERLY_DATA", raising=False)
+    assert "heart_statlog" in run("datasets").stdout
+
+
+def test_version_and_help():
+    assert run("--version").stdout == f"miserly {__version__}\n"
+    for command in ("demo", "fit", "predict", "show", "datasets"):
+        assert command in run("--help").stdout
+        assert run(command, "--help").exit_code == 0
+
+
+def test_a_wrong_option_is_a_usage_error():
+    assert run("fit", "--no-such-option").exit_code == 2
+
+
+# -- reading tables ------------------------------------------------------------------------------------------
+
+MIXED = "number,word,truth,gap, spaced \n1,a,true,,7\n2.5,b,FALSE,NA,8\n-3,,True,null,9\n"
+
+
+@pytest.mark.parametrize("hidden", [(), ("pandas",), ("pandas", "polars")])
+def test_every_library_reads_the_same_columns(tmp_path, monkeypatch, hidden):
+    from miserly.cli import tables
+
+    real = tables.find_spec
+    monkeypatch.setattr(tables, "find_spec", lambda name: None if name in hidden else real(name))
+    (tmp_path / "a.csv").write_text("\ufeff" + MIXED, encoding="utf-8")
+    columns = read_table(tmp_path / "a.csv")
+    assert columns.columns == ["number", "word", "truth", "gap", "spaced"]
+    assert columns["number"].tolist() == [1.0, 2.5, -3.0]
+    assert columns["word"].tolist() == ["a", "b", None]
+    assert columns["truth"].tolist() == [True, False, True]
+    assert np.isnan(columns["gap"]).all() and columns["spaced"].dtype == np.float64
+    assert read_table(tmp_path / "a.csv", text=["number", "spaced"])["number"].tolist() == ["1", "2.5", "-3"]
+
+
+@pytest.mark.parametrize("hidden", [(), ("pandas",)])
+def test_parquet_is_read_too(tmp_path, monkeypatch, hidden):
+    from miserly.cli import tables
+
+    frame = table(12)
+    frame.to_parquet(tmp_path / "a.parquet")
+    real = tables.find_spec
+    monkeypatch.setattr(tables, "find_spec", lambda name: None if name in hidden else real(name))
+    columns = read_table(tmp_path / "a.parquet")
+    assert columns["thal"].tolist() == frame["thal"].tolist()
+    np.testing.assert_array_equal(columns["chol"], frame["chol"])
+
+
+def test_parquet_needs_a_library(tmp_path, monkeypatch):
+    from miserly.cli import tables
+
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    done = run("fit", tmp_path / "a.parquet", "--target", "y", "--out", tmp_path / "x.miser")
+    assert "needs pandas or polars" in complaint(done)
+
+
+# -- as programs ---------------------------------------------------------------------------------------------
+
+
+def test_prediction_starts_without_the_training_stack(folder):
+    """`python -m miserly predict` in a process of its own, which must not load scikit-learn or numba."""
+    code = (
+        "import sys, runpy; sys.argv[1:] = sys.argv[1:]\n"
+        "try: runpy.run_module('miserly', run_name='__main__')\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "assert not {'sklearn', 'numba', 'matplotlib'} & set(sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "predict", str(folder / "heart.miser"), str(folder / "heart.csv")]
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("prediction,cost,features\n")
+
+
+def test_the_demo_shows_a_frontier_and_saves_its_files(tmp_path, monkeypatch):
+    """The whole of it, on fewer budgets and folds than a person gets to see."""
+    from miserly.cli import demo
+
+    monkeypatch.setattr(demo, "BUDGETS", (1, 215))
+    monkeypatch.setattr(demo, "TRADEOFFS", (0.0,))
+    monkeypatch.setattr(demo, "FOLDS", 2)
+    done = run("demo", "--out", tmp_path / "demo")
+    assert done.exit_code == 0, done.output
+    for words in ("tests used", "Chosen:", "One patient", "Answer:", "heart.miser"):
+        assert words in done.stdout
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == {
+        "heart.miser", "frontier.png", "frontier.svg", "plan.svg"
+    }  # fmt: skip
+    plan = load(tmp_path / "demo" / "heart.miser")
+    assert plan.max_cost <= plan.info["budget"]
