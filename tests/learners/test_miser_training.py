@@ -225,6 +225,20 @@ def test_without_a_warm_start_everything_begins_anew(sets):
     assert model.n_features_in_ == 2 and model.classes_.tolist() == [0, 1]
 
 
+# -- a budget for features and trees ------------------------------------------------------------------------
+
+
+def test_the_first_tree_leaves_money_for_others(sets):
+    # Every feature and every tree costs 1: a fifth of the budget is for trees before features are bought.
+    costs = Costs(np.ones(sets.X.shape[1]), evaluation=1.0)
+    total = costs.total + 2.0
+    model = GreedyMiserRegressor(costs=costs, budget=total, n_rounds=50).fit(sets.X, sets.y)
+    trees = len(model.plan_.terms)
+    assert trees >= np.floor(0.2 * total) and model.cost_ <= total
+    split = clone(model).set_params(tree_budget=5.0).fit(sets.X, sets.y)
+    assert len(split.plan_.terms) == 5 and model.costs.of(split.plan_.features) <= total - 5.0
+
+
 # -- stage by stage ------------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners._base import PlanPredictor, bind_costs
-from miserly.learners._boosting import Booster, account_for, max_trees_of
+from miserly.learners._boosting import Booster, account_for, max_trees_of, reserve_of
 from miserly.learners._chain import Round, Stage, nodes_of, stages, terms_of
 from miserly.learners._progress import RoundsBar
 from miserly.learners._samples import Given, Samples, set_aside
@@ -199,6 +199,7 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
             step=self.step,
             n_trees=account_for(ledger, rounds),
             max_trees=max_trees_of(self.tree_budget, costs),
+            reserve=reserve_of(self.budget, self.tree_budget, self.n_rounds * loss.n_scores, costs),
             lookahead=bool(self.lookahead),
         )
         return Training(booster, self._watch(judging, rounds), self._patience, rounds)

@@ -47,7 +47,9 @@ class GreedyMiserRegressor(PlanRegressor, GreedyMiser):
         What one unit of cost must bring: a feature of marginal cost `c` is bought only if it lowers the
         mean loss (here half the mean squared error) by more than ``tradeoff * c``. 0 is plain boosting.
     budget : float, optional
-        What the whole model may cost at most: all features, set-ups and evaluations of its trees.
+        What the whole model may cost at most: all features, set-ups and evaluations of its trees. Where
+        evaluations cost something, up to a fifth of it (or `tree_budget`) is kept for the trees of `n_rounds`
+        rounds and not spent on features.
     tree_budget : float, optional
         What evaluating trees may cost at most; needs ``costs.evaluation > 0``.
     lookahead : bool, default=False
