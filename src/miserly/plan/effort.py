@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["engine_for"]
 
-# Plain NumPy walks a million trees down for one row each in about 0.3 seconds; compiling takes many times that.
+# Plain NumPy walks a million trees down for one row each in about 0.3 seconds; compiling takes much longer.
 _MUCH = 3_000_000
 
 
