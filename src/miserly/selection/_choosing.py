@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from miserly.costs import fits
+from miserly.costs import Costs, fits
 from miserly.errors import DataError
 from miserly.learners._chain import is_additive, stages
 from miserly.learners._training import measure
@@ -39,7 +39,7 @@ class Choice:
 class Entrant:
     """A learner that takes part in a sweep: how to set its parameters, fit it and judge it."""
 
-    def __init__(self, learner: Any, costs: Any, tradeoffs: Sequence[float], metric: Metric) -> None:
+    def __init__(self, learner: Any, costs: Costs, tradeoffs: Sequence[float], metric: Metric) -> None:
         self.learner = learner
         self.costs = costs
         self.tradeoffs = sorted(tradeoffs, reverse=True)  # the thriftiest first: it wins where values tie
@@ -82,15 +82,20 @@ class Entrant:
         """A model for each budget, the largest budget first.
 
         A model that spends no more than the next smaller budget is that budget's model too: everything it
-        bought could still be bought, and nothing that it passed over becomes more attractive. Only looking
-        ahead depends on what else is within reach.
+        bought could still be bought, and nothing that it passed over becomes more attractive.
         """
         model = None
-        ahead = bool(self.learner.get_params().get(self._path.get("lookahead", ""), False))
         for budget in sorted(budgets, reverse=True):
-            if model is None or ahead or not fits(0.0, model.plan_.max_cost, budget):
+            same = self._shares_models and model is not None and fits(0.0, model.plan_.max_cost, budget)
+            if not same:
                 model = self.fit(rows, budget, tradeoff)
             yield budget, model
+
+    @cached_property
+    def _shares_models(self) -> bool:
+        """Not where a learner looks ahead or keeps money back for trees: both depend on the whole budget."""
+        ahead = self.learner.get_params().get(self._path.get("lookahead", ""), False)
+        return not ahead and self.costs.evaluation == 0.0
 
     def _best(self, budget: float, total: dict[tuple[float, float], NDArray[np.float64]]) -> Choice:
         sign = 1.0 if self.metric.greater_is_better else -1.0
