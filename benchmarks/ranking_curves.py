@@ -186,7 +186,7 @@ def picture(results: dict[str, dict[str, list[Point]]]) -> None:
             ax.plot([p["tree"] for p in ordered], [p["test"] for p in ordered], marker=".", label=curve)
         ax.set(xscale="log", title=name, xlabel="mean cost of a document", ylabel="NDCG@5, test")
         ax.grid(alpha=0.3)
-    grid[0].legend(fontsize=8)
+    grid[-1].legend(fontsize=8, loc="lower right")
     save_picture(figure, "ranking_curves")
 
 
