@@ -25,7 +25,7 @@ __all__ = ["plot_frontier"]
 INK, SOFT, FAINT = "#1f2933", "#6b7785", "#dde3ea"
 COLOURS = ("#1764ab", "#d1580b", "#2e7d4f", "#8a3ea8", "#b3261e", "#5f6b00")
 _MOST_FEATURES = 20  # rows of dots; of more features only the most used
-_STYLE = {
+STYLE = {
     "font.family": "sans-serif",
     "font.size": 10,
     "text.color": INK,
@@ -61,7 +61,7 @@ def plot_frontier(
     if not points:
         raise DataError("there are no points to draw")
     pyplot, rc_context = _matplotlib()
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         if hasattr(target, "plot"):
             _draw_lines(target, points, chosen)
             _label_axes(target, points)

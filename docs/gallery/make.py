@@ -1,0 +1,120 @@
+"""Draw the pictures of the gallery: ``python docs/gallery/make.py [names]``. About a minute on two cores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import pyplot, rc_context
+from sklearn.base import clone
+
+from miserly import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker
+from miserly.cli import demo
+from miserly.datasets import load_heart, make_ranking
+from miserly.metrics import ndcg
+from miserly.report import plot_frontier
+from miserly.report.frontier_plot import COLOURS, FAINT, SOFT, STYLE
+from miserly.selection import one_standard_error
+
+HERE = Path(__file__).parent
+BLUE, ORANGE, *_ = COLOURS
+
+
+def frontier() -> None:
+    """The demo's frontier, and the plan it chooses."""
+    points = demo._learn(load_heart())
+    chosen = one_standard_error(points)
+    plot_frontier(points, HERE / "frontier.svg", chosen=chosen, title="Heart disease: what each budget buys")
+    chosen.model.plan_.draw().save(HERE / "plan.svg")
+
+
+def miser() -> None:
+    """Greedy Miser on a ranking set with prices from 1 to 200: what it spends, and what it gets for it."""
+    train, test = make_ranking(12_000, 200, random_state=0).train_test(random_state=0)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.0, 3.9), layout="constrained")
+    for tradeoff, colour in zip((0.0, 1e-4, 1e-3), (SOFT, BLUE, ORANGE), strict=True):
+        model = GreedyMiserRanker(costs=train.costs, tradeoff=tradeoff, n_rounds=80)
+        model.fit(train.X, train.y, qid=train.qid)
+        stages = list(model.staged_run(test.X))
+        cost = [stage.cost.mean() for stage in stages]
+        value = [ndcg(test.y, stage.scores[:, 0], test.qid) for stage in stages]
+        label = f"tradeoff {tradeoff:g}" if tradeoff else "tradeoff 0: plain boosting"
+        left.plot(range(1, len(cost) + 1), cost, color=colour, linewidth=1.8)
+        left.annotate(label, (len(cost), cost[-1]), xytext=(-4, 6), textcoords="offset points", ha="right",
+                      color=colour, fontsize=9)  # fmt: skip
+        right.plot(cost, value, color=colour, linewidth=1.8)
+        right.plot(cost[-1], value[-1], "o", color=colour, markersize=5)
+    _finish(left, "rounds of boosting", "average cost of a document", "What is spent")
+    _finish(right, "average cost of a document", "NDCG@5 on test queries", "What it brings")
+    _save(figure, "miser")
+
+
+def early_exit() -> None:
+    """Easy rows leave with the cheap features; only the hard ones pay for the dear ones."""
+    X, y, costs = _hard_and_easy()
+    train, test = slice(0, 4_000), slice(4_000, None)
+    learner = GreedyMiserClassifier(costs=costs, tradeoff=1e-4, max_depth=3, n_rounds=200)
+    learner.fit(X[train], y[train])
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.0, 3.9), layout="constrained")
+    budgeted = [_budgeted(learner, budget, X, y, train, test) for budget in np.cumsum(costs)]
+    left.plot(*zip(*budgeted, strict=True), "o-", color=SOFT, linewidth=1.4, markersize=5,
+              label="the same features for all, a model per budget")  # fmt: skip
+    left.plot(*zip(*_with_exits(learner, X[test], y[test]), strict=True), color=ORANGE, linewidth=1.8,
+              label="one model with exits, from eager to patient")  # fmt: skip
+    left.legend(frameon=False, loc="lower right", fontsize=9)
+    left.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    _finish(left, "average cost", "accuracy on test rows", "More for the same cost")
+    run = EarlyExit(learner, threshold=0.8, every=5, prefit=True).fit(X[test], y[test]).run(X[test])
+    mean = run.cost.mean()
+    right.hist(run.cost, bins=np.arange(0, learner.cost_ + 4, 2), color=ORANGE, rwidth=0.85)
+    right.axvline(mean, color=BLUE, linewidth=1.4)
+    right.annotate(f"{mean:.0f} on average", (mean, right.get_ylim()[1]), xytext=(5, -10),
+                   textcoords="offset points", color=BLUE, fontsize=9)  # fmt: skip
+    _finish(right, "cost of a row", "rows", "Who pays what, leaving at 80 %")
+    _save(figure, "early_exit")
+
+
+def _hard_and_easy() -> tuple[Any, Any, list[float]]:
+    """Six features that tell less and cost more from one to the next."""
+    X = np.random.default_rng(0).normal(size=(8_000, 6))
+    return X, (X @ [3.0, 2.0, 1.5, 1.0, 0.7, 0.5] > 0).astype(int), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+
+
+def _budgeted(learner: Any, budget: float, X: Any, y: Any, train: slice, test: slice) -> tuple[float, float]:
+    """Cost and accuracy of a Miser trained with a hard budget."""
+    model = clone(learner).set_params(budget=budget, tradeoff=0.0).fit(X[train], y[train])
+    return model.run(X[test]).cost.mean(), model.score(X[test], y[test])
+
+
+def _with_exits(learner: Any, X: Any, y: Any) -> list[tuple[float, float]]:
+    """Cost and accuracy for one given threshold after another; nothing is chosen on these rows."""
+    points = []
+    for threshold in [*np.linspace(0.6, 0.98, 20), 0.99, 0.995, 1.0]:
+        model = EarlyExit(learner, threshold=threshold, every=5, prefit=True).fit(X, y)
+        points.append((model.run(X).cost.mean(), model.score(X, y)))
+    return points
+
+
+def _finish(axes: Any, x: str, y: str, title: str) -> None:
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+def _save(figure: Any, name: str) -> None:
+    figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})
+    pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    pictures = {"frontier": frontier, "miser": miser, "early_exit": early_exit}
+    with rc_context(STYLE):
+        for name in sys.argv[1:] or pictures:
+            pictures[name]()

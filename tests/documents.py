@@ -1,0 +1,132 @@
+"""Running what the documents say: Python blocks, `miserly` commands, and the output shown under them.
+
+A document is run from top to bottom in an empty folder. A ``python`` block followed by a ``text`` block must
+print exactly that; a ``console`` block holds commands after ``$`` and, under each, what it prints. Lines
+of three dots stand for anything. Blocks marked ``python no-run`` or ``console no-run`` are only for reading.
+
+``python -m tests.documents README.md docs/*.md`` writes what is printed now into the documents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shlex
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WIDTH = "80"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text, and where in the document that text is."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    line: int
+
+
+def blocks_of(document: str) -> list[Block]:
+    return [
+        Block(
+            found[1].strip(),
+            found[2],
+            found.start(2),
+            found.end(2),
+            document[: found.start()].count("\n") + 1,
+        )
+        for found in FENCE.finditer(document)
+    ]
+
+
+def run_document(path: Path) -> list[tuple[Block, str]]:
+    """Run a document; gives every block that shows output, with the output it should show."""
+    blocks = blocks_of(path.read_text(encoding="utf-8"))
+    names: dict[str, object] = {"__name__": "document"}
+    shown: list[tuple[Block, str]] = []
+    for block, after in zip_longest(blocks, blocks[1:]):
+        if block.kind == "python":
+            printed = _run_python(block, names, path)
+            if after is not None and after.kind == "text":
+                shown.append((after, printed))
+        elif block.kind == "console":
+            shown.append((block, _run_console(block)))
+    return shown
+
+
+def _run_python(block: Block, names: dict[str, object], path: Path) -> str:
+    code = compile("\n" * block.line + block.text, str(path), "exec")  # so that errors name the right line
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, names)
+    return printed.getvalue()
+
+
+def _run_console(block: Block) -> str:
+    from miserly.cli import app
+
+    out: list[str] = []
+    for command in re.findall(r"^\$ (.*)$", block.text, re.MULTILINE):
+        words = shlex.split(command)
+        assert words[0] == "miserly", f"only miserly commands are run, not {command!r}"
+        done = CliRunner().invoke(app, words[1:], env={"COLUMNS": WIDTH})
+        assert done.exit_code == 0, f"{command}: {done.output}"
+        out += [f"$ {command}", *(line.rstrip() for line in done.stdout.splitlines())]
+    return "\n".join(out) + "\n"
+
+
+def agree(block: Block, printed: str) -> bool:
+    """Whether a document shows what was printed; blanks at line ends and three dots aside."""
+    commands_only = block.kind == "console" and all(
+        line.startswith("$ ") for line in block.text.splitlines() if line.strip()
+    )
+    wanted, got = (_stripped(text) for text in (block.text, printed))
+    checker = doctest.OutputChecker()
+    return commands_only or checker.check_output(wanted, got, doctest.ELLIPSIS)
+
+
+def _stripped(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
+
+
+@contextlib.contextmanager
+def in_empty_folder():
+    """A folder of its own to run in, and warnings as errors."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        os.chdir(folder)
+        try:
+            yield Path(folder)
+        finally:
+            os.chdir(before)
+
+
+def update(path: Path) -> None:
+    """Write what is printed now into a document, from the last block to the first: places stay right."""
+    path = path.resolve()
+    document = path.read_text(encoding="utf-8")
+    with in_empty_folder():
+        shown = run_document(path)
+    for block, printed in reversed(shown):
+        if not agree(block, printed):
+            document = document[: block.start] + _stripped(printed) + document[block.end :]
+            print(f"{path.name}, line {block.line}: changed")
+    path.write_text(document, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        update(Path(name))
