@@ -14,7 +14,7 @@ from miserly import Costs
 from miserly.datasets import Dataset, load, tiered_costs
 from miserly.metrics import get_metric
 
-OUT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write(name: str, text: str, figures: Any) -> None:
-    """Keep a page of Markdown and its figures as JSON under docs/benchmarks."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / f"{name}.md").write_text(text, encoding="utf-8")
-    (OUT / f"{name}.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
+def folder(quick: bool) -> Path:
+    """Where pages go: docs/benchmarks, or out/benchmarks if they come from a quick run."""
+    found = ROOT / ("out" if quick else "docs") / "benchmarks"
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def write(name: str, text: str, figures: Any, quick: bool) -> None:
+    """Keep a page of Markdown and its figures as JSON, and print the page."""
+    (folder(quick) / f"{name}.md").write_text(text, encoding="utf-8")
+    (folder(quick) / f"{name}.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
     print(text)
 
 
@@ -103,7 +109,6 @@ def axes(n: int, columns: int = 3) -> tuple[Any, list[Any]]:
     return figure, flat[:n]
 
 
-def save_picture(figure: Any, name: str) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
+def save_picture(figure: Any, name: str, quick: bool) -> None:
     figure.tight_layout()
-    figure.savefig(OUT / f"{name}.png", dpi=90)
+    figure.savefig(folder(quick) / f"{name}.png", dpi=90)

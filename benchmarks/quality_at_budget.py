@@ -42,6 +42,7 @@ class Effort:
     draws: int = 10
 
 
+FULL = Effort()
 QUICK = Effort(rounds=60, penalties=12, draws=1)
 
 
@@ -173,7 +174,7 @@ def of(results: list[dict[str, Any]], name: str, who: str) -> list[dict[str, Any
     return sorted(found, key=lambda r: r["seed"])
 
 
-def picture(results: list[dict[str, Any]], sets: list[str]) -> None:
+def picture(results: list[dict[str, Any]], sets: list[str], quick: bool) -> None:
     """Mean test metric over draws against the budget, as a share of the cost of all features."""
     figure, grid = axes(len(sets))
     for ax, name in zip(grid, sets, strict=True):
@@ -184,10 +185,12 @@ def picture(results: list[dict[str, Any]], sets: list[str]) -> None:
         ax.set(xscale="log", title=name, xlabel="budget / cost of all features", ylabel=rows[0]["metric"])
         ax.grid(alpha=0.3)
     grid[0].legend()
-    save_picture(figure, "quality_at_budget")
+    save_picture(figure, "quality_at_budget", quick)
 
 
-def report(results: list[dict[str, Any]], sets: list[str], effort: Effort, command: str) -> None:
+def report(results: list[dict[str, Any]], sets: list[str], quick: bool) -> None:
+    effort = QUICK if quick else FULL
+    command = "python benchmarks/quality_at_budget.py" + (" --quick" if quick else "")
     learners = list(RIVALS)
     head = [
         "set",
@@ -220,7 +223,8 @@ def report(results: list[dict[str, Any]], sets: list[str], effort: Effort, comma
         "Candidates per draw (one per member and cost), and seconds on one shared core:",
         table(["set", *learners, *learners], effort_rows),
     ]
-    write("quality_at_budget", "\n\n".join(page) + "\n", {"effort": vars(effort), "results": results})
+    figures = {"effort": vars(effort), "results": results}
+    write("quality_at_budget", "\n\n".join(page) + "\n", figures, quick)
 
 
 def main() -> None:
@@ -231,7 +235,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sets", nargs="+", default=list(DRAWS), choices=list(DRAWS))
     args = parser.parse_args()
-    effort = QUICK if args.quick else Effort()
+    effort = QUICK if args.quick else FULL
     jobs = [
         (n, FIRST_SEED + s, who)
         for n in args.sets
@@ -244,9 +248,8 @@ def main() -> None:
     ):
         print(f"{done['set']} {done['seed']} {done['learner']}: {done['mean']:.4f}", flush=True)
         results.append(done)
-    picture(results, args.sets)
-    command = "python benchmarks/quality_at_budget.py" + (" --quick" if args.quick else "")
-    report(results, args.sets, effort, command)
+    picture(results, args.sets, args.quick)
+    report(results, args.sets, args.quick)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ def at_99_on_test(found: dict[str, list[Point]], curve: str) -> str:
     return f"{min(shares):.3f}" if shares else "none"
 
 
-def picture(results: dict[str, dict[str, list[Point]]]) -> None:
+def picture(results: dict[str, dict[str, list[Point]]], quick: bool) -> None:
     figure, grid = axes(len(results))
     for ax, (name, found) in zip(grid, results.items(), strict=True):
         for curve, points in found.items():
@@ -187,7 +187,7 @@ def picture(results: dict[str, dict[str, list[Point]]]) -> None:
         ax.set(xscale="log", title=name, xlabel="mean cost of a document", ylabel="NDCG@5, test")
         ax.grid(alpha=0.3)
     grid[-1].legend(fontsize=8, loc="lower right")
-    save_picture(figure, "ranking_curves")
+    save_picture(figure, "ranking_curves", quick)
 
 
 def main() -> None:
@@ -203,7 +203,7 @@ def main() -> None:
     for given in problems(rows):
         results[given.name] = curves(given, rounds, n_settings)
         print(f"{given.name} done", flush=True)
-    picture(results)
+    picture(results, args.quick)
     head = ["set", "curve", "NDCG@5", "of GBRT's", "cost, whole trees", "cost, by path", "of GBRT's cost"]
     lines = [line for name, found in results.items() for line in standing(found, name)]
     names = list(next(iter(results.values())))
@@ -222,7 +222,7 @@ def main() -> None:
         "there, and so a little flattering to every curve:",
         table(["set", *names], least),
     ]
-    write("ranking_curves", "\n\n".join(page) + "\n", results)
+    write("ranking_curves", "\n\n".join(page) + "\n", results, args.quick)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Every benchmark, one after the other, each in a process of its own; pages go to docs/benchmarks.
+"""Every benchmark, one after the other, each in a process of its own.
 
     python benchmarks/run.py [--quick] [--only scoring_speed grow_speed]
 
-`--quick` takes minutes and shows that everything works; the figures in docs come from the full run. Those
-that need real data are left out, with a word, where MISERLY_DATA is not set.
+`--quick` takes minutes, shows that everything works and leaves its pages in out/benchmarks; the pages in
+docs/benchmarks come from the full run, which takes about an hour. Those that need real data are left out,
+with a word, where MISERLY_DATA is not set.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def main() -> None:
         "`python benchmarks/scoring_speed.py" + (" --quick`" if args.quick else "`"),
         table(("what", "who", "time", "ratio"), lines),
     ]
-    write("scoring_speed", "\n\n".join(page) + "\n", {"batch": together, "one_row": alone})
+    write("scoring_speed", "\n\n".join(page) + "\n", {"batch": together, "one_row": alone}, args.quick)
 
 
 if __name__ == "__main__":
