@@ -368,6 +368,18 @@ def test_prediction_starts_without_the_training_stack(folder):
     assert done.stdout.startswith("prediction,cost,features\n")
 
 
+def test_a_reader_who_has_seen_enough_is_no_error(folder):
+    """`miserly predict ... | head -1` on more rows than a pipe holds."""
+    rows = (folder / "heart.csv").read_text().splitlines()
+    (folder / "long.csv").write_text("\n".join([rows[0], *rows[1:] * 100]) + "\n")
+    words = f"-m miserly predict {folder / 'heart.miser'} {folder / 'long.csv'} | head -1"
+    done = subprocess.run(
+        f"{sys.executable} {words}", shell=True, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "prediction,cost,features\n"
+    assert "rror" not in done.stderr
+
+
 def test_the_demo_shows_a_frontier_and_saves_its_files(tmp_path, monkeypatch):
     """The whole of it, on fewer budgets and folds than a person gets to see."""
     from miserly.cli import demo

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -34,6 +35,9 @@ def friendly(command: Command) -> Command:
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
+        except BrokenPipeError:  # whoever reads our output has seen enough: `miserly predict ... | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
         except (MiserlyError, OSError) as error:
             if options.get("debug"):
                 raise

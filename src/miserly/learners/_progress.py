@@ -27,7 +27,7 @@ class RoundsBar:
             console=Console(stderr=True),
             disable=not visible,
         )
-        self._task = self._bar.add_task("boosting", total=n_rounds, note="")
+        self._task = self._bar.add_task("boosting", total=n_rounds, note="getting ready")
 
     def __enter__(self) -> RoundsBar:
         self._bar.start()
