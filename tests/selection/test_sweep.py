@@ -141,7 +141,7 @@ def test_several_learners_and_progress():
     seen = []
     learners = [GreedyMiserClassifier(n_rounds=3), GreedyMiserClassifier(n_rounds=3, max_depth=1)]
     points = sweep(learners, X, y, costs=COSTS, budgets=[26], progress=lambda *at: seen.append(at), **QUICK)
-    assert len(points) == 2
+    assert [point.learner for point in points] == ["GreedyMiserClassifier 1", "GreedyMiserClassifier 2"]
     steps = 2 * (3 + 1) * 2  # learners, parts and all rows, inner parts
     assert seen == [(done, steps) for done in range(1, steps + 1)]
 

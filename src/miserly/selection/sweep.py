@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -109,7 +109,8 @@ def sweep(
             inner,
             seed,
         )
-        points += plan.points(_share_of(progress, place, len(entrants)))
+        found = plan.points(_share_of(progress, place, len(entrants)))
+        points += _told_apart(found, place, entrants)
     return points
 
 
@@ -258,6 +259,14 @@ def _tradeoffs(tradeoffs: Sequence[float] | None, rows: Rows, costs: Costs, clas
     else:
         loss = 0.5 * float(np.var(rows.y.astype(np.float64)))
     return [share * loss / max(costs.total, 1e-12) for share in _SHARES]
+
+
+def _told_apart(points: list[Point], place: int, learners: Sequence[Any]) -> list[Point]:
+    """Points of learners of one class, numbered in the order they were given."""
+    alike = [i for i, learner in enumerate(learners) if type(learner) is type(learners[place])]
+    if len(alike) == 1:
+        return points
+    return [replace(point, learner=f"{point.learner} {1 + alike.index(place)}") for point in points]
 
 
 def _share_of(progress: Progress | None, place: int, many: int) -> Progress | None:
