@@ -159,14 +159,25 @@ def race(name: str, seed: int, rival: str, effort: Effort) -> dict[str, Any]:
 def summary(results: list[dict[str, Any]], name: str) -> list[Any]:
     """One line of the table: means and standard errors over draws, the lead, and what a run really pays."""
     means = {who: np.array([r["mean"] for r in of(results, name, who)]) for who in RIVALS}
-    shown = [f"{m.mean():.4f} ± {m.std() / np.sqrt(len(m)):.4f}" for m in means.values()]
-    lead = np.min([means["Miser"] - means[who] for who in PENALTIES], axis=0)
+    better = max(PENALTIES, key=lambda who: means[who].mean())
+    lead = means["Miser"] - means[better]
+    ahead = sum(means["Miser"] > np.max([means[who] for who in PENALTIES], axis=0))
     mine = of(results, name, "Miser")
-    paid = np.sum([r["cost"] for r in mine])
-    share = np.sum([r["path_cost"] for r in mine]) / paid if paid else 1.0
-    won = f"{sum(lead > 0)} of {len(lead)}"
-    better = max(means[who].mean() for who in PENALTIES)
-    return [name, mine[0]["metric"], *shown, f"{means['Miser'].mean() - better:+.4f}", won, f"{share:.2f}"]
+    share = np.sum([r["path_cost"] for r in mine]) / np.sum([r["cost"] for r in mine])
+    return [
+        name,
+        mine[0]["metric"],
+        *(with_error(values) for values in means.values()),
+        with_error(lead, "+"),
+        f"{ahead} of {len(lead)}",
+        f"{share:.2f}",
+    ]
+
+
+def with_error(values: np.ndarray, sign: str = "") -> str:
+    """The mean and, if there are several values, its standard error."""
+    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.4f}" if len(values) > 1 else ""
+    return f"{values.mean():{sign}.4f}{error}"
 
 
 def of(results: list[dict[str, Any]], name: str, who: str) -> list[dict[str, Any]]:
@@ -196,7 +207,7 @@ def report(results: list[dict[str, Any]], sets: list[str], quick: bool) -> None:
         "set",
         "metric",
         *learners,
-        "lead over the better",
+        "lead over the better, draw by draw",
         "draws ahead of both",
         "Miser: path / model cost",
     ]
