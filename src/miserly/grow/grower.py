@@ -1,4 +1,4 @@
-"""The grower: cost-aware regression trees on binned data (ALGORITHMS, Greedy Miser).
+"""The grower: cost-aware regression trees on binned data (Greedy Miser, Xu et al. 2012).
 
 A tree minimises
 

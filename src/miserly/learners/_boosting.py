@@ -1,4 +1,4 @@
-"""Rounds of cost-aware boosting: one tree per score, one ledger for all (ALGORITHMS, Greedy Miser).
+"""Rounds of cost-aware boosting: one tree per score, one ledger for all (Greedy Miser, Xu et al. 2012).
 
 A round takes the derivatives of the loss, grows a tree for each score, and adds `step` times the trees to the
 scores. The ledger is shared: what one tree buys is free for every later one, in this round as well. What

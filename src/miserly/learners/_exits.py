@@ -35,7 +35,7 @@ _ROUNDING = 1e-9  # values closer than this are equal but for rounding
 
 
 def exit_gates(rule: str, threshold: float, n_exits: int, k: int) -> list[Gate]:
-    """The gates of exits 1..n_exits (ALGORITHMS section 8); an infinite threshold means none.
+    """The gates of exits 1..n_exits (Cambazoglu et al. 2010); an infinite threshold means none.
 
     - confidence: leave once the most probable class has at least probability `threshold`;
     - score: leave once the score is no more than `threshold`;

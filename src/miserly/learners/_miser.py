@@ -38,7 +38,7 @@ PATIENCE = 20  # rounds without getting better, for early_stopping=True
 
 
 class GreedyMiser(CallbackSupportMixin, PlanPredictor):
-    """Stage-wise regression that pays for features (ALGORITHMS section 1).
+    """Stage-wise regression that pays for features (Xu et al. 2012, algorithm 1).
 
     Subclasses say what the labels mean: how to encode them, which loss, which metric.
     """

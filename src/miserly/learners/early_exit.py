@@ -1,4 +1,4 @@
-"""Early Exit: let examples leave a boosted model before its end (Cambazoglu et al. 2010; ALGORITHMS 8).
+"""Early Exit: let examples leave a boosted model before its end (Cambazoglu et al. 2010).
 
 Exit points stand every so many rounds of an additive chain. In classification an example leaves once it is
 sure enough; in ranking a document leaves once it is too far behind the others of its query. The threshold is

@@ -1,5 +1,6 @@
-"""Greedy Miser: stage-wise regression whose trees pay for the features they use (ALGORITHMS section 1).
+"""Greedy Miser: stage-wise regression whose trees pay for the features they use.
 
+Z. Xu, K. Q. Weinberger, O. Chapelle, The Greedy Miser: Learning under Test-time Budgets, ICML 2012 (eq. 5).
 Each round fits a tree ``h`` to the negative gradients of the loss, minimising
 
     1/2 sum_i (r_i - h(x_i))^2 + tradeoff * sum_a unpaid(a) cost(a) [h splits on a]
