@@ -165,7 +165,7 @@ def _settle(ledger: Ledger, n_trees: int) -> None:
     ledger.account[0] = ledger.costs.of(ledger.paid, evaluations=n_trees)
 
 
-RESERVE = 0.2  # the best of 0, 1/5, 1/3 and 1/2 in benchmarks/reserve.py
+RESERVE = 0.2  # of 0, 1/5, 1/3 and 1/2 the best on two sets of three in benchmarks/reserve.py
 
 
 def reserve_of(budget: float | None, tree_budget: float | None, n_trees: float, costs: Costs) -> float:
