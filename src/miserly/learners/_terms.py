@@ -1,0 +1,244 @@
+"""The terms that linear classifiers weigh: raw columns, or trees that were boosted first.
+
+Both kinds have one face. What holds for either, with `T` terms over `d` features:
+
+- ``values(X)`` is (n, T) float64, ready to be weighed: standardised and free of missing values for raw
+  columns, the plain output of each tree for boosted ones.
+- ``uses`` (T, d) are the raw features each term needs, ``evaluation`` (T,) what evaluating it costs on top,
+  and ``prices(costs, bought)`` what it would cost now, groups included.
+- ``plan_terms`` are the terms of a plan, whose values are raw: ``ready = (raw - center) / scale``.
+  ``weights_in_plan(beta, intercept)`` turns weights of ready columns into weights of the plan's terms. The
+  score of a row is the same number either way, so thresholds need no turning.
+
+There may be no terms at all (a constant target grows no trees); then ``values(X)`` has no columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.costs import Costs, Ledger
+from miserly.errors import DataError
+from miserly.grow import Bins, Grower, GrowOptions
+from miserly.learners._boosting import Booster
+from miserly.learners._chain import Round, terms_of
+from miserly.learners._samples import Samples
+from miserly.learners.losses import Loss
+from miserly.plan import Node, Plan, Raw, Tree
+from miserly.plan.batch import run as run_plan
+from miserly.solvers.term_prices import term_prices
+
+__all__ = ["BoostedTerms", "LinearTerms", "Terms", "row_chunks"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+ROWS_AT_A_TIME = 8_192
+MAX_TERM_DEPTH = 7  # at most 255 nodes: the number of a leaf fits a byte
+
+
+def row_chunks(n: int) -> Iterator[slice]:
+    """Rows 0 to n in pieces that fit the cache."""
+    for first in range(0, n, ROWS_AT_A_TIME):
+        yield slice(first, min(n, first + ROWS_AT_A_TIME))
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What both kinds share."""
+
+    plan_terms: tuple[Raw, ...] | tuple[Tree, ...]
+    uses: NDArray[np.bool_]
+    center: Floats
+    scale: Floats
+
+    @property
+    def n_terms(self) -> int:
+        return len(self.plan_terms)
+
+    @property
+    def evaluation(self) -> Floats:
+        return np.array([term.evaluation for term in self.plan_terms], dtype=np.float64)
+
+    def values(self, X: NDArray[Any]) -> Floats:
+        """The columns (n, T) that weights are for."""
+        raise NotImplementedError
+
+    def prices(self, costs: Costs, bought: NDArray[np.bool_]) -> Floats:
+        """What each term would cost by itself once the features in the mask `bought` are paid."""
+        return term_prices(self.uses, self.evaluation, costs, bought)
+
+    def weights_in_plan(self, beta: ArrayLike, intercept: ArrayLike) -> tuple[Floats, Floats]:
+        """Weights (T,) or (T, C) and intercept () or (C,) of ready columns as those of the plan's terms."""
+        beta = np.asarray(beta, dtype=np.float64)
+        weights = (beta.T / self.scale).T
+        return weights, np.asarray(intercept, dtype=np.float64) - self.center @ weights
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTerms(Terms):
+    """One raw column each, brought to mean 0 and standard deviation 1; missing values are at the mean.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 7.0], [3.0, 7.0], [np.nan, 7.0]])
+    >>> terms = LinearTerms.fit(Samples(X, np.zeros(3)), Costs([1.0, 1.0]))
+    >>> terms.plan_terms[0].fill, terms.values(X)[:, 1].tolist(), float(terms.values(X)[2, 0])
+    (2.0, [0.0, 0.0, 0.0], 0.0)
+    >>> weights, bias = terms.weights_in_plan([2.0, 0.0], 10.0)
+    >>> bool(np.allclose([1.0, 7.0] @ weights + bias, terms.values(X)[0] @ [2.0, 0.0] + 10.0))
+    True
+    """
+
+    @classmethod
+    def fit(cls, samples: Samples, costs: Costs) -> LinearTerms:
+        """Weighted means of the observed values, and standard deviations of the columns filled with them."""
+        weight = np.ones(len(samples)) if samples.weight is None else samples.weight
+        center = _means(samples.X, weight)
+        scale = _deviations(samples.X, weight, center)
+        terms = tuple(Raw(f, fill=float(center[f])) for f in range(len(costs)))
+        return cls(terms, np.eye(len(costs), dtype=np.bool_), center, scale)
+
+    def values(self, X: NDArray[Any]) -> Floats:
+        values = X.astype(np.float64)
+        return self.standardise(values)
+
+    def standardise(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Raw rows made ready in place, in whatever precision they are."""
+        values -= self.center.astype(values.dtype)
+        values /= self.scale.astype(values.dtype)
+        np.nan_to_num(values, copy=False, nan=0.0)
+        return values
+
+
+def _means(X: NDArray[Any], weight: Floats) -> Floats:
+    """Weighted means of the values that are there; 0 where none is."""
+    total, mass = np.zeros((2, X.shape[1]))
+    for rows in row_chunks(len(X)):
+        block = X[rows].astype(np.float64)
+        absent = np.isnan(block)
+        mass += weight[rows] @ ~absent if absent.any() else weight[rows].sum()
+        total += weight[rows] @ np.where(absent, 0.0, block)
+    return np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
+
+
+def _deviations(X: NDArray[Any], weight: Floats, center: Floats) -> Floats:
+    """Weighted standard deviations about `center`, missing values being there; 1 for constant columns.
+
+    Constant is what differs by no more than rounding would make it.
+    """
+    total = np.zeros(X.shape[1])
+    for rows in row_chunks(len(X)):
+        block = np.nan_to_num(X[rows].astype(np.float64) - center, nan=0.0)
+        total += weight[rows] @ block**2
+    deviation = np.sqrt(total / weight.sum())
+    rounding = len(X) * np.finfo(np.float64).eps * np.abs(center)
+    return np.where(deviation > rounding, deviation, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTerms(Terms):
+    """Regression trees from a booster (the boosting trick), each the plain output of one tree.
+
+    Trees grown with `tradeoff` above 0 are Greedy Miser's, and use few features. Training rows can be kept as
+    the numbers of leaves, one byte each: ``decoder[t, codes[:, t]]`` are the values of term `t`.
+    """
+
+    @classmethod
+    def fit(
+        cls,
+        samples: Samples,
+        loss: Loss,
+        costs: Costs,
+        *,
+        n_terms: int,
+        max_depth: int = 4,
+        step: float = 0.1,
+        tradeoff: float = 0.0,
+        min_samples_leaf: int = 20,
+        categorical: NDArray[np.bool_] | None = None,
+        seed: int = 0,
+        n_threads: int | None = None,
+    ) -> BoostedTerms:
+        """Boost at most `n_terms` trees (a loss of K scores gives K a round); fewer where none splits."""
+        if not 1 <= max_depth <= MAX_TERM_DEPTH:
+            raise DataError(f"trees that are terms have a depth of 1 to {MAX_TERM_DEPTH}, not {max_depth}")
+        bins = Bins.fit(samples.X, categorical=categorical, random_state=seed)
+        options = GrowOptions(max_depth=max_depth, min_samples_leaf=min_samples_leaf)
+        grower = Grower(bins.transform(samples.X, n_threads=n_threads), costs, options, n_threads=n_threads)
+        base = loss.initial(samples.y, samples.weight)
+        booster = Booster(
+            loss=loss,
+            samples=replace(samples, X=samples.X[:0]),
+            grower=grower,
+            ledger=Ledger(costs),
+            scores=np.asfortranarray(np.tile(base, (len(samples), 1))),
+            tradeoff=tradeoff,
+            step=step,
+        )
+        return cls.of(_boost(booster, n_terms), len(costs))
+
+    @classmethod
+    def of(cls, trees: tuple[Tree, ...], n_features: int) -> BoostedTerms:
+        """Terms from trees that are there already."""
+        uses = np.zeros((len(trees), n_features), dtype=np.bool_)
+        for t, tree in enumerate(trees):
+            uses[t, tree.features] = True
+        return cls(trees, uses, np.zeros(len(trees)), np.ones(len(trees)))
+
+    @property
+    def decoder(self) -> Floats:
+        """The value of each leaf, (T, 256)."""
+        table = np.zeros((self.n_terms, 256))
+        for t, tree in enumerate(self.plan_terms):
+            assert isinstance(tree, Tree)
+            table[t, : len(tree.value)] = tree.value
+        return table
+
+    def codes(self, X: NDArray[Any], n_threads: int | None = None) -> NDArray[np.uint8]:
+        """The leaf in which each row ends up in each tree, (n, T)."""
+        numbered = [_with_leaf_numbers(tree) for tree in self.plan_terms if isinstance(tree, Tree)]
+        out = np.empty((len(X), self.n_terms), dtype=np.uint8)
+        for block, rows in self._run(numbered, X, n_threads):
+            out[rows] = block
+        return out
+
+    def values(self, X: NDArray[Any], n_threads: int | None = None) -> Floats:
+        out = np.empty((len(X), self.n_terms))
+        trees = [tree for tree in self.plan_terms if isinstance(tree, Tree)]
+        for block, rows in self._run(trees, X, n_threads):
+            out[rows] = block
+        return out
+
+    def _run(
+        self, trees: list[Tree], X: NDArray[Any], n_threads: int | None
+    ) -> Iterator[tuple[Floats, slice]]:
+        """The outputs of all trees, some rows at a time: a plan of one node with a score for every tree."""
+        if not trees:
+            return
+        each = np.arange(len(trees))
+        plan = Plan(
+            costs=Costs.uniform(self.uses.shape[1], 0.0),
+            terms=trees,
+            nodes=[Node(each, each, np.ones(len(trees)), np.zeros(len(trees)))],
+            base=np.zeros(len(trees)),
+        )
+        for rows in row_chunks(len(X)):
+            done = run_plan(plan, X[rows], n_threads=n_threads, account=False)
+            yield done.scores.reshape(-1, len(trees)), rows
+
+
+def _with_leaf_numbers(tree: Tree) -> Tree:
+    return replace(tree, value=np.arange(len(tree.value), dtype=np.float64))
+
+
+def _boost(booster: Booster, n_terms: int) -> tuple[Tree, ...]:
+    """Rounds until there are enough trees, or none that would split."""
+    rounds: list[Round] = []
+    while booster.n_trees < n_terms and (one := booster.grow()) is not None:
+        rounds.append(one)
+    return tuple(terms_of(rounds)[:n_terms])
