@@ -23,6 +23,8 @@ _HOME = {
     "GreedyMiserClassifier": "miserly.learners",
     "GreedyMiserRanker": "miserly.learners",
     "EarlyExit": "miserly.learners",
+    "CostLassoRegressor": "miserly.learners",
+    "CostLassoClassifier": "miserly.learners",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -6,10 +6,19 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from miserly.learners.cost_lasso import CostLassoClassifier, CostLassoRegressor
 from miserly.learners.early_exit import EarlyExit
 from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 
-__all__ = ["EarlyExit", "GreedyMiserClassifier", "GreedyMiserRanker", "GreedyMiserRegressor", "all_learners"]
+__all__ = [
+    "CostLassoClassifier",
+    "CostLassoRegressor",
+    "EarlyExit",
+    "GreedyMiserClassifier",
+    "GreedyMiserRanker",
+    "GreedyMiserRegressor",
+    "all_learners",
+]
 
 
 def all_learners() -> list[type[Any]]:
