@@ -191,17 +191,20 @@ class BoostedTerms(Terms):
         return cls(trees, uses, np.zeros(len(trees)), np.ones(len(trees)))
 
     @property
+    def _trees(self) -> list[Tree]:
+        return [tree for tree in self.plan_terms if isinstance(tree, Tree)]
+
+    @property
     def decoder(self) -> Floats:
-        """The value of each leaf, (T, 256)."""
-        table = np.zeros((self.n_terms, 256))
-        for t, tree in enumerate(self.plan_terms):
-            assert isinstance(tree, Tree)
+        """The value of each leaf of each tree, (T, number of leaf codes)."""
+        table = np.zeros((self.n_terms, max((len(tree.value) for tree in self._trees), default=1)))
+        for t, tree in enumerate(self._trees):
             table[t, : len(tree.value)] = tree.value
         return table
 
     def codes(self, X: NDArray[Any], n_threads: int | None = None) -> NDArray[np.uint8]:
         """The leaf in which each row ends up in each tree, (n, T)."""
-        numbered = [_with_leaf_numbers(tree) for tree in self.plan_terms if isinstance(tree, Tree)]
+        numbered = [_with_leaf_numbers(tree) for tree in self._trees]
         out = np.empty((len(X), self.n_terms), dtype=np.uint8)
         for block, rows in self._run(numbered, X, n_threads):
             out[rows] = block
@@ -209,8 +212,7 @@ class BoostedTerms(Terms):
 
     def values(self, X: NDArray[Any], n_threads: int | None = None) -> Floats:
         out = np.empty((len(X), self.n_terms))
-        trees = [tree for tree in self.plan_terms if isinstance(tree, Tree)]
-        for block, rows in self._run(trees, X, n_threads):
+        for block, rows in self._run(self._trees, X, n_threads):
             out[rows] = block
         return out
 

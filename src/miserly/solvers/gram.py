@@ -1,0 +1,209 @@
+"""Gram matrices of many rows in little memory: products in the columns' own precision, sums in float64.
+
+With columns H (n, T), targets Y (n, C) and weights W = diag(w), all that weighted least squares needs is in
+
+    [H 1 Y]' W [H 1 Y]
+
+`gram` adds it up 8,192 rows at a time: one symmetric product per piece, float32 where the columns are, and
+the sum of the pieces in float64, so the error stays near 1e-7 of the diagonal however many rows there are.
+Pieces may be computed side by side, and are added in order: the result does not depend on the number of
+threads. Grams of disjoint sets of rows add and subtract: of two children only the smaller needs to be gone
+through. Columns that do not have mean zero are centred afterwards, by rank-one corrections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+__all__ = ["Centred", "CodedColumns", "Columns", "DenseColumns", "Gram", "gram"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.int64] | None
+
+ROWS_AT_A_TIME = 8_192
+
+
+class Columns(Protocol):
+    """Columns (n, T) of which some rows can be had at a time."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def block(self, rows: Any, terms: Any = slice(None)) -> NDArray[Any]:
+        """Some rows (numbers or a slice) of some columns, (rows, terms)."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseColumns:
+    """Columns that lie in memory as they are: n T values."""
+
+    values: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.values), self.values.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    def block(self, rows: Any, terms: Any = slice(None)) -> NDArray[Any]:
+        apart = isinstance(rows, slice) or isinstance(terms, slice)
+        return np.asarray(self.values[rows if apart else rows[:, None], terms])
+
+
+@dataclass(frozen=True, eq=False)
+class CodedColumns:
+    """Columns of few different values, kept as codes of a byte: row i has ``decoder[t, codes[i, t]]`` in t.
+
+    Boosted trees are such columns, their leaves the codes: an eighth of the memory of float64.
+    """
+
+    codes: NDArray[np.uint8]
+    decoder: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.codes), self.codes.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.decoder.dtype
+
+    def block(self, rows: Any, terms: Any = slice(None)) -> NDArray[Any]:
+        codes = DenseColumns(self.codes).block(rows, terms)
+        out = np.empty(codes.shape, dtype=self.dtype)
+        _decode(codes, self.decoder[terms], out)
+        return out
+
+
+@njit(cache=True, nogil=True)
+def _decode(codes, decoder, out):  # type: ignore[no-untyped-def]
+    for i in range(codes.shape[0]):
+        for t in range(codes.shape[1]):
+            out[i, t] = decoder[t, codes[i, t]]
+
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    """What is left of a Gram when every column and target has its weighted mean taken off.
+
+    A column that is constant among these rows, to rounding, has a diagonal of exactly zero.
+    """
+
+    products: Floats  # (T, T)
+    moments: Floats  # (T, C): columns with targets
+    squares: Floats  # (C,): the squared error of answering the mean
+    means: Floats  # (T,)
+    target_means: Floats  # (C,)
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """``[H 1 Y]' W [H 1 Y]`` (T + 1 + C, T + 1 + C), in float64, of columns of some precision."""
+
+    total: Floats
+    n_terms: int
+    precision: float  # of one product, relative
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.total[self.n_terms, self.n_terms])
+
+    def __sub__(self, other: Gram) -> Gram:
+        return Gram(self.total - other.total, self.n_terms, self.precision)
+
+    def centred(self) -> Centred:
+        """Products about the weighted means: ``H'WH - s s'/w`` with ``s = H'w``."""
+        t = self.n_terms
+        sums = np.delete(self.total[t], t)
+        rest = np.delete(np.delete(self.total, t, axis=0), t, axis=1)
+        about_zero = rest.diagonal().copy()
+        rest -= np.outer(sums, sums / self.weight)
+        constant = rest.diagonal() <= 100.0 * self.precision * about_zero
+        rest[constant] = 0.0
+        rest[:, constant] = 0.0
+        means = sums / self.weight
+        return Centred(rest[:t, :t], rest[:t, t:], rest.diagonal()[t:].copy(), means[:t], means[t:])
+
+
+def gram(
+    columns: Columns,
+    targets: Floats,
+    weight: Floats | None = None,
+    rows: Rows = None,
+    terms: Any = slice(None),
+    dtype: Any = None,
+    n_threads: int = 1,
+) -> Gram:
+    """The Gram of some rows and columns, with the targets.
+
+    Parameters
+    ----------
+    columns : Columns of (n, T)
+    targets : array of (n, C)
+    weight : array of (n,), optional
+    rows : int array, optional
+        All by default.
+    terms : slice or int array, optional
+        All columns by default.
+    dtype : optional
+        The precision of the products; that of the columns by default.
+
+    Examples
+    --------
+    >>> H, Y = np.array([[1.0], [2.0], [6.0]]), np.array([[1.0], [2.0], [3.0]])
+    >>> found = gram(DenseColumns(H), Y).centred()
+    >>> found.means.tolist(), found.products.tolist(), found.moments.tolist()
+    ([3.0], [[14.0]], [[5.0]])
+    """
+    dtype = np.dtype(columns.dtype if dtype is None else dtype)
+    n_rows = columns.shape[0] if rows is None else len(rows)
+    width = _width(columns.shape[1], terms) + 1 + targets.shape[1]
+
+    def product(piece: slice) -> NDArray[Any]:
+        some: Any = piece if rows is None else rows[piece]
+        block = np.empty((piece.stop - piece.start, width), dtype=dtype)
+        n_terms = width - 1 - targets.shape[1]
+        block[:, :n_terms] = columns.block(some, terms)
+        block[:, n_terms] = 1.0
+        block[:, n_terms + 1 :] = targets[some]
+        if weight is not None:
+            block *= np.sqrt(weight[some]).astype(dtype)[:, None]
+        return block.T @ block
+
+    total = np.zeros((width, width))
+    for part in _side_by_side(product, _pieces(n_rows), n_threads):
+        total += part
+    return Gram(total, width - 1 - targets.shape[1], float(np.finfo(dtype).eps))
+
+
+def _width(n_terms: int, terms: Any) -> int:
+    return len(range(n_terms)[terms]) if isinstance(terms, slice) else len(terms)
+
+
+def _pieces(n: int) -> list[slice]:
+    return [slice(first, min(n, first + ROWS_AT_A_TIME)) for first in range(0, n, ROWS_AT_A_TIME)]
+
+
+def _side_by_side(product: Any, pieces: list[slice], n_threads: int) -> Iterator[NDArray[Any]]:
+    """Products of the pieces in order; each by one thread, so that rounding is the same for any number."""
+    with threadpool_limits(1, user_api="blas"):
+        if n_threads == 1 or len(pieces) == 1:
+            yield from map(product, pieces)
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            for first in range(0, len(pieces), n_threads):  # no more at a time than threads: memory
+                yield from pool.map(product, pieces[first : first + n_threads])
