@@ -6,9 +6,9 @@ With columns ``x_i`` (of T terms), weights ``B`` (T, K) for K scores and free in
         + sum_a each_a |B_a|  +  sum_g setup_g |B_g|
 
 where ``|B_a|`` is the Euclidean norm over the scores of column `a` (with one score the absolute value: the
-plain weighted lasso) and ``|B_g|`` that over all weights of the columns of group `g`. A set-up is paid once for
-any column of its group, so it is relaxed as one norm over the group, on top of the columns' own. The norms are
-nested, so the proximal step is exact: first the columns, then the groups (Jenatton et al. 2011). Columns
+plain weighted lasso) and ``|B_g|`` that over all weights of the columns of group `g`. A set-up is paid once
+for any column of its group, so it is relaxed as one norm over the group, on top of the columns' own. They
+are nested, so the proximal step is exact: first the columns, then the groups (Jenatton et al. 2011). Columns
 that cost nothing are not penalised.
 """
 
