@@ -1,0 +1,214 @@
+"""One node of a soft tree while all others stand still: its objective with gradient, and how to lower it.
+
+With the auxiliaries fixed (see `mixed_norm`) the penalties of the node's weights are quadratics. For a leaf with
+the squared loss the minimum is the ridge solution ``(X' W X + Gamma / curvature)^-1 X' W y``. Otherwise L-BFGS
+goes down, in coordinates in which the weighted Gram matrix plus `Gamma` is the identity; the loss further down
+the tree enters by two numbers per row, what going up and going low would cost it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from miserly.solvers.linear_losses import LinearLoss
+
+__all__ = ["Gate", "Line", "NodeBlock", "ridge", "weighted_gram"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+ROWS_AT_A_TIME = 8_192
+JITTER = 1e-9  # of the mean diagonal: collinear columns stay solvable
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Weights (A, C), intercept (C,) and threshold of a node."""
+
+    weights: Floats
+    intercept: Floats
+    threshold: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """What depends on the gate of a node that is no leaf.
+
+    The weight of the node's own loss is ``at + slope * chance`` of going up; `loss_up` and `loss_low` (n,)
+    are the losses further on.
+    """
+
+    steepness: float
+    direction: Floats
+    at: float
+    slope: float
+    loss_up: Floats
+    loss_low: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NodeBlock:
+    """The relaxed objective as a function of one node's numbers.
+
+    Attributes
+    ----------
+    columns : array of (A, n)
+        Values of the terms the node may use.
+    weight : array of (n,)
+        Mass times the probability of being here.
+    chance : array of (E, n)
+        Of leaving at each exit below, for whoever went to that side; `up` (E,) says which side that is.
+    constant, pull : arrays of (E,) and (E, A)
+        The cost of an exit's path is ``constant + 1/2 sum_t pull_t |beta_t|^2``.
+    ridge : array of (A,)
+        The same for the regularisation: ``1/2 sum_t ridge_t |beta_t|^2``.
+    gate : Gate, optional
+        None for a leaf.
+    """
+
+    columns: NDArray[np.floating]
+    target: Floats
+    weight: Floats
+    emphasis: Floats
+    loss: LinearLoss
+    chance: Floats
+    up: NDArray[np.bool_]
+    constant: Floats
+    pull: Floats
+    ridge: Floats
+    gate: Gate | None = None
+
+    def scores(self, line: Line) -> Floats:
+        return np.asarray(self.columns.T @ line.weights + line.intercept)
+
+    def value_and_gradient(self, line: Line) -> tuple[float, Line]:
+        """The part of the objective that depends on this node, and its derivatives."""
+        score = self.scores(line)
+        squares = (line.weights**2).sum(axis=1)
+        cost = self.constant + 0.5 * self.pull @ squares
+        loss = self.emphasis * self.loss.each(score, self.target)
+        slope = self.emphasis[:, None] * self.loss.gradient(score, self.target)
+        if self.gate is None:
+            value, leaving, threshold = self.weight @ loss, self.chance @ self.weight, 0.0
+            slope *= self.weight[:, None]
+        else:
+            value, leaving, slope, threshold = self._through(self.gate, line, score, loss, slope, cost)
+        pull = self.ridge + leaving @ self.pull
+        value = value + leaving @ cost + 0.5 * self.ridge @ squares
+        weights = self.columns @ slope + pull[:, None] * line.weights
+        return float(value), Line(weights, slope.sum(axis=0), threshold)
+
+    def _through(
+        self, gate: Gate, line: Line, score: Floats, loss: Floats, slope: Floats, cost: Floats
+    ) -> tuple[float, Floats, Floats, float]:
+        """Loss, leaving probabilities and derivatives by score and threshold of a node that divides."""
+        chance = expit(gate.steepness * (score @ gate.direction - line.threshold))
+        here, there = self.weight * chance, self.weight * (1.0 - chance)
+        value = self.weight @ ((gate.at + gate.slope * chance) * loss)
+        value += here @ gate.loss_up + there @ gate.loss_low
+        leaving = np.where(self.up, self.chance @ here, self.chance @ there)
+        signed = np.where(self.up, cost, -cost)
+        gain = gate.slope * loss + gate.loss_up - gate.loss_low + signed @ self.chance
+        turn = gate.steepness * here * (1.0 - chance) * gain
+        slope *= (self.weight * (gate.at + gate.slope * chance))[:, None]
+        slope += turn[:, None] * gate.direction
+        return float(value), leaving, slope, -float(turn.sum())
+
+    # -- going down ----------------------------------------------------------------------------------
+
+    def gram(self, line: Line) -> Floats:
+        """The Gram matrix (A + 1, A + 1) of columns and constant, weighted by the curvature of the loss."""
+        curvature = self.loss.curvature(self.scores(line))
+        return weighted_gram(self.columns, self.weight * self.emphasis * curvature)
+
+    def penalty(self) -> Floats:
+        """The pull on each weight (A,) if rows left as they do now; for a leaf exactly."""
+        return np.asarray(self.ridge + (self.chance @ self.weight) @ self.pull)
+
+    def lower(self, line: Line, gram: Floats, max_steps: int) -> Line:
+        """L-BFGS from a line; never ends higher than it began."""
+        moves = _Coordinates(gram, self.penalty(), line, self.gate)
+
+        def value_and_gradient(u: Floats) -> tuple[float, Floats]:
+            value, slope = self.value_and_gradient(moves.line(u))
+            return value, moves.slope(slope)
+
+        start = moves.start
+        options: dict[str, Any] = {"maxiter": max_steps, "ftol": 1e-12, "gtol": 1e-10}
+        found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
+        return moves.line(found.x) if found.fun <= value_and_gradient(start)[0] else line
+
+
+class _Coordinates:
+    """Coordinates `u` of a node's numbers in which its objective is nearly round."""
+
+    def __init__(self, gram: Floats, penalty: Floats, line: Line, gate: Gate | None) -> None:
+        root = cholesky(_with_penalty(gram, penalty))  # upper: root' root = gram + penalty
+        self.back = solve_triangular(root, np.eye(len(root)))
+        self.shape = np.vstack([line.weights, line.intercept]).shape
+        self.gate = gate
+        self.unit = 1.0 if gate is None else 1.0 / gate.steepness
+        both = root @ np.vstack([line.weights, line.intercept])
+        tail = [] if gate is None else [line.threshold / self.unit]
+        self.start = np.append(both.ravel(), tail)
+
+    def line(self, u: Floats) -> Line:
+        size = self.shape[0] * self.shape[1]
+        both = self.back @ u[:size].reshape(self.shape)
+        return Line(both[:-1], both[-1], 0.0 if self.gate is None else float(u[-1] * self.unit))
+
+    def slope(self, slope: Line) -> Floats:
+        both = self.back.T @ np.vstack([slope.weights, slope.intercept])
+        tail = [] if self.gate is None else [slope.threshold * self.unit]
+        return np.append(both.ravel(), tail)
+
+
+def ridge(gram: Floats, moment: Floats, penalty: Floats) -> tuple[Floats, Floats]:
+    """Weights (A, C) and intercept (C,) with ``(gram + diag(penalty, 0)) solution = moment``.
+
+    >>> weights, intercept = ridge(np.diag([1.0, 1.0]), np.array([[2.0], [3.0]]), np.array([1.0]))
+    >>> weights.round(6).tolist(), intercept.round(6).tolist()
+    ([[1.0]], [3.0])
+    """
+    both = cho_solve(cho_factor(_with_penalty(gram, penalty)), moment)
+    return both[:-1], both[-1]
+
+
+def _with_penalty(gram: Floats, penalty: Floats) -> Floats:
+    out = gram.copy()
+    diagonal = np.einsum("ii->i", out)
+    diagonal += JITTER * diagonal.mean() + np.finfo(np.float64).tiny
+    diagonal[:-1] += penalty
+    return out
+
+
+def weighted_gram(columns: NDArray[np.floating], weight: Floats) -> Floats:
+    """``X' diag(weight) X`` of the columns (A, n) and a constant, (A + 1, A + 1)."""
+    total = np.zeros((len(columns) + 1, len(columns) + 1))
+    for rows in _rows_that_count(weight):
+        part = np.empty((len(columns) + 1, len(rows)))
+        np.take(columns, rows, axis=1, out=part[:-1], mode="clip")
+        part[-1] = 1.0
+        part *= np.sqrt(weight[rows])
+        total += part @ part.T
+    return total
+
+
+def weighted_moment(columns: NDArray[np.floating], weight: Floats, target: Floats) -> Floats:
+    """``X' diag(weight) target`` of the columns and a constant, (A + 1, C)."""
+    pushed = weight[:, None] * target
+    return np.vstack([columns @ pushed, pushed.sum(axis=0)])
+
+
+def _rows_that_count(weight: Floats) -> Iterator[NDArray[np.int64]]:
+    """Rows whose weight is not lost in rounding, some at a time."""
+    rows = np.flatnonzero(weight > 1e-14 * weight.max(initial=0.0))
+    for first in range(0, len(rows), ROWS_AT_A_TIME):
+        yield rows[first : first + ROWS_AT_A_TIME]

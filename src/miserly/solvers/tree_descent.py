@@ -1,0 +1,339 @@
+"""Fitting soft trees: initialisation from the root down, block descent over the nodes, fine-tuning.
+
+Every step lowers the objective of `soft_tree`: auxiliaries in closed form, leaves by ridge solves (or L-BFGS
+where the loss is not quadratic), other nodes by L-BFGS through all that follows them. A weight that has become
+zero stays zero, so columns are dropped as they vanish and steps get cheaper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.solvers.node_block import Gate, Line, NodeBlock, ridge, weighted_gram, weighted_moment
+from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
+
+__all__ = ["Effort", "cut_unreached", "descend", "fine_tune", "gap_near_median", "initialise"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+STEEPNESS = 10.0  # of a gate, over the deviation of its score
+SMOOTH_ROUNDS = 6  # of L-BFGS, each from a fresh start, where there are no auxiliaries to wait for
+VANISHED = 1e-3  # of what is negligible: a weight this small is on its way to zero and is dropped
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to go on.
+
+    `negligible` is the size below which weights count for nothing; `tolerance` how much (of its size) a sweep
+    over all nodes must lower the objective for another one to follow.
+    """
+
+    negligible: float = 1e-4
+    max_sweeps: int = 10
+    tolerance: float = 1e-4
+    max_rounds: int = 100  # of auxiliaries and ridge solves at a leaf
+    leaf_steps: int = 10  # of L-BFGS in each, where the loss is not quadratic
+    inner_rounds: int = 3  # of auxiliaries and L-BFGS at other nodes
+    inner_steps: int = 20  # of L-BFGS in each
+
+
+# -- leaves --------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Leaf:
+    """A node that divides nobody: rows of `weight` (n,); `others` (B,) are the squares of its ancestors."""
+
+    problem: Problem
+    weight: Floats
+    others: Floats
+    terms: NDArray[np.int64]
+
+    def fit(self, line: Line | None, effort: Effort) -> tuple[NDArray[np.int64], Line]:
+        """The terms that remain and their weights; from `line`, or from scratch."""
+        columns = self.problem.columns[self.terms]
+        if self.problem.loss.quadratic:
+            return self._by_ridge(columns, line, effort)
+        return self._by_descent(columns, line, effort)
+
+    def _by_ridge(
+        self, columns: NDArray[np.floating], line: Line | None, effort: Effort
+    ) -> tuple[NDArray[np.int64], Line]:
+        problem, terms = self.problem, self.terms
+        weight = self.weight * problem.emphasis * problem.loss.curvature(problem.target)
+        gram = weighted_gram(columns, weight)
+        moment = weighted_moment(columns, weight, problem.target)
+        line = Line(*ridge(gram, moment, _gentle(gram))) if line is None else line
+        for _ in range(effort.max_rounds):
+            before = line
+            line = Line(*ridge(gram, moment, self._penalty(terms, line)))
+            change = np.abs(line.weights - before.weights).max(initial=0.0)
+            stays = np.flatnonzero(np.abs(line.weights).max(axis=1) > VANISHED * effort.negligible)
+            if len(stays) < len(terms):
+                terms, line = terms[stays], Line(line.weights[stays], line.intercept)
+                both = np.append(stays, len(gram) - 1)
+                gram, moment = gram[np.ix_(both, both)], moment[both]
+            if change <= 0.01 * effort.negligible:
+                break
+        return terms, line
+
+    def _by_descent(
+        self, columns: NDArray[np.floating], line: Line | None, effort: Effort
+    ) -> tuple[NDArray[np.int64], Line]:
+        terms = self.terms
+        line = self._first(columns) if line is None else line
+        gram = None
+        for k in range(effort.max_rounds):
+            block = self._block(columns, terms, line)
+            if gram is None or k in (2, 6):  # the curvature moves with the first steps
+                gram = block.gram(line)
+            before, line = line, block.lower(line, gram, effort.leaf_steps)
+            change = np.abs(line.weights - before.weights).max(initial=0.0)
+            stays = np.flatnonzero(np.abs(line.weights).max(axis=1) > VANISHED * effort.negligible)
+            if len(stays) < len(terms):
+                terms, line = terms[stays], Line(line.weights[stays], line.intercept)
+                both = np.append(stays, len(gram) - 1)
+                columns, gram = columns[stays], gram[np.ix_(both, both)]
+            if change <= effort.negligible or (self.problem.smooth and k == SMOOTH_ROUNDS):
+                break
+        return terms, line
+
+    def _first(self, columns: NDArray[np.floating]) -> Line:
+        """A gently regularised fit that uses every term."""
+        start = Line(np.zeros((len(columns), self.problem.n_scores)), np.zeros(self.problem.n_scores))
+        block = self._block(columns, self.terms, start)
+        gram = block.gram(start)
+        gentle = replace(block, ridge=_gentle(gram), pull=np.zeros_like(block.pull))
+        return gentle.lower(start, gram, 30)
+
+    def _block(self, columns: NDArray[np.floating], terms: NDArray[np.int64], line: Line) -> NodeBlock:
+        problem = self.problem
+        auxiliary = np.sqrt(self.others + problem.blocks.only(terms).squares(line.weights))
+        return NodeBlock(
+            columns,
+            problem.target,
+            self.weight,
+            problem.emphasis,
+            problem.loss,
+            chance=np.ones((1, len(self.weight))),
+            up=np.array([True]),
+            constant=np.zeros(1),
+            pull=problem.blocks.only(terms).pull(auxiliary)[None],
+            ridge=_own_pull(problem, line),
+        )
+
+    def _penalty(self, terms: NDArray[np.int64], line: Line) -> Floats:
+        blocks = self.problem.blocks.only(terms)
+        auxiliary = np.sqrt(self.others + blocks.squares(line.weights))
+        return np.asarray(_own_pull(self.problem, line) + self.weight.sum() * blocks.pull(auxiliary))
+
+
+def _own_pull(problem: Problem, line: Line) -> Floats:
+    """The pull of the regularisation on each weight, its root replaced by a quadratic."""
+    size = np.sqrt((line.weights**2).sum(axis=1))
+    return np.asarray(problem.l2 + np.divide(problem.l1, size, out=np.zeros_like(size), where=size > 0))
+
+
+def _gentle(gram: Floats) -> Floats:
+    """A ridge penalty that keeps collinear columns from running away."""
+    return np.full(len(gram) - 1, 1e-2 * np.diag(gram)[:-1].mean() if len(gram) > 1 else 0.0)
+
+
+def _put(tree: SoftTree, node: int, terms: NDArray[np.int64], line: Line) -> None:
+    tree.weights[node] = 0.0
+    tree.weights[node, terms] = line.weights
+    tree.intercept[node] = line.intercept
+
+
+# -- initialisation ------------------------------------------------------------------------------------------
+
+
+def initialise(problem: Problem, shape: Shape, effort: Effort) -> SoftTree:
+    """Each node as if it were a leaf, from the root down; its gate divides its rows in two halves.
+
+    Nodes whose score is the same for all their rows are left without children.
+    """
+    tree = SoftTree.zeros(shape, problem.n_terms, problem.n_scores)
+    standing = Standing(problem, tree)
+    everything = np.arange(problem.n_terms)
+    stuck: list[int] = []
+    for node in range(len(shape)):
+        if set(shape.path(node)) & {child for k in stuck for child in (shape.up[k], shape.low[k])}:
+            continue
+        weight = problem.mass * standing.reach(node)
+        leaf = _Leaf(problem, weight, standing.path_squares(node, without=node), everything)
+        _put(tree, node, *leaf.fit(None, effort))
+        tree.weights[node][np.abs(tree.weights[node]) < effort.negligible] = 0.0
+        standing.refresh(node)
+        if not shape.is_leaf(node):
+            if not _divide(tree, node, standing.score[node], weight):
+                stuck.append(node)
+            standing.refresh(node)
+    return tree.without([c for k in stuck for c in (shape.up[k], shape.low[k]) if c != LEAVE])
+
+
+def _divide(tree: SoftTree, node: int, score: Floats, weight: Floats) -> bool:
+    """Set the gate of a node by the scores of its rows; False if they are all the same."""
+    share = weight / weight.sum()
+    centred = score - share @ score
+    covariance = centred.T @ (share[:, None] * centred)
+    direction = np.linalg.eigh(covariance)[1][:, -1]
+    direction = direction * np.sign(direction[np.abs(direction).argmax()])
+    steering = score @ direction
+    deviation = float(np.sqrt(share @ (steering - share @ steering) ** 2))
+    spread = np.abs(steering).max()
+    if not deviation > 1e-9 * spread or not deviation > 0.0:
+        return False
+    tree.direction[node] = direction
+    tree.steepness[node] = STEEPNESS / deviation
+    tree.threshold[node] = gap_near_median(steering, share)
+    return True
+
+
+def gap_near_median(score: Floats, weight: Floats) -> float:
+    """The middle of the gap between distinct scores that comes nearest to halving the weight.
+
+    The plain median of scores with few values is one of them, and a gate there is at the mercy of rounding.
+
+    >>> gap_near_median(np.array([0.0, 1.0, 1.0, 1.0, 4.0]), np.ones(5))
+    0.5
+    """
+    order = np.argsort(score, kind="stable")
+    ranked, below = score[order], np.cumsum(weight[order])
+    gaps = np.flatnonzero(np.diff(ranked) > 1e-9 * (ranked[-1] - ranked[0]))
+    best = gaps[np.abs(below[gaps] - 0.5 * below[-1]).argmin()]
+    return float(0.5 * (ranked[best] + ranked[best + 1]))
+
+
+# -- block descent -------------------------------------------------------------------------------------------
+
+
+def descend(problem: Problem, tree: SoftTree, effort: Effort) -> list[float]:
+    """Lower the objective node by node, in place; gives it at the start and after every node."""
+    standing = Standing(problem, tree)
+    history = [standing.objective()]
+    for _ in range(effort.max_sweeps):
+        history += sweep(standing, effort)
+        if history[-1 - len(tree.shape)] - history[-1] <= effort.tolerance * abs(history[-1]):
+            break
+    return history
+
+
+def sweep(standing: Standing, effort: Effort) -> list[float]:
+    """Every node once; gives the objective after each."""
+    history = []
+    for node in range(len(standing.tree.shape)):
+        if standing.tree.shape.is_leaf(node):
+            _visit_leaf(standing, node, effort)
+        else:
+            _visit_inner(standing, node, effort)
+        standing.refresh(node)
+        history.append(standing.objective())
+    return history
+
+
+def _visit_leaf(standing: Standing, node: int, effort: Effort) -> None:
+    problem, tree = standing.problem, standing.tree
+    terms = tree.active(node)
+    weight = problem.mass * standing.reach(node)
+    leaf = _Leaf(problem, weight, standing.path_squares(node, without=node), terms)
+    _put(tree, node, *leaf.fit(Line(tree.weights[node, terms], tree.intercept[node]), effort))
+
+
+def _visit_inner(standing: Standing, node: int, effort: Effort) -> None:
+    tree = standing.tree
+    further = standing.side(node, True), standing.side(node, False)
+    weight = standing.problem.mass * standing.reach(node)
+    gram = None
+    for _ in range(effort.inner_rounds):
+        terms = tree.active(node)
+        line = Line(tree.weights[node, terms], tree.intercept[node], float(tree.threshold[node]))
+        block = _inner_block(standing, node, terms, weight, further)
+        if gram is None or len(gram) != len(terms) + 1:
+            gram = block.gram(line)
+        new = block.lower(line, gram, effort.inner_steps)
+        new.weights[np.abs(new.weights).max(axis=1) < VANISHED * effort.negligible] = 0.0
+        _put(tree, node, terms, new)
+        tree.threshold[node] = new.threshold
+        if np.abs(new.weights - line.weights).max(initial=0.0) <= effort.negligible:
+            break
+
+
+def _inner_block(
+    standing: Standing,
+    node: int,
+    terms: NDArray[np.int64],
+    weight: Floats,
+    further: tuple[tuple[Floats, dict[int, Floats]], tuple[Floats, dict[int, Floats]]],
+) -> NodeBlock:
+    """The block of a node with auxiliaries at their best."""
+    problem, tree = standing.problem, standing.tree
+    (loss_up, exits_up), (loss_low, exits_low) = further
+    ends = [*exits_up, *exits_low]
+    blocks = problem.blocks.only(terms)
+    others = [standing.path_squares(k, without=node) for k in ends]
+    own = blocks.squares(tree.weights[node, terms])
+    auxiliaries = [np.sqrt(squares + own) for squares in others]
+    pull = np.array([blocks.pull(z) for z in auxiliaries])
+    constant = [_constant(blocks.price, *pair) for pair in zip(others, auxiliaries, strict=True)]
+    at, slope = standing.leaving_line(node, problem.on_exit)
+    line = Line(tree.weights[node, terms], tree.intercept[node])
+    return NodeBlock(
+        problem.columns[terms],
+        problem.target,
+        weight,
+        problem.emphasis,
+        problem.loss,
+        chance=np.array([*exits_up.values(), *exits_low.values()]),
+        up=np.arange(len(ends)) < len(exits_up),
+        constant=np.array(constant),
+        pull=pull,
+        ridge=_own_pull(problem, line),
+        gate=Gate(float(tree.steepness[node]), tree.direction[node], at, slope, loss_up, loss_low),
+    )
+
+
+def _constant(price: Floats, others: Floats, auxiliary: Floats) -> float:
+    """What the relaxed cost of a path would be if this node had no weights."""
+    ratio = np.divide(others, auxiliary, out=np.zeros_like(others), where=auxiliary > 0)
+    return float(0.5 * price @ (ratio + auxiliary))
+
+
+# -- finishing -----------------------------------------------------------------------------------------------
+
+
+def cut_unreached(problem: Problem, tree: SoftTree) -> SoftTree:
+    """The tree without nodes that no row gets to once every row goes one way only."""
+    standing, shape = Standing(problem, tree), tree.shape
+    at = np.zeros(len(problem.target), dtype=np.int64)
+    met = np.zeros(len(shape), dtype=np.bool_)
+    for node in range(len(shape)):
+        here = at == node
+        met[node] = here.any()
+        child = np.where(standing.chance[node] > 0.5, shape.up[node], shape.low[node])
+        at = np.where(here & (child != LEAVE), child, at)
+    return tree.without([k for k in range(len(shape)) if not met[k]])
+
+
+def fine_tune(problem: Problem, tree: SoftTree, effort: Effort) -> SoftTree:
+    """The answers of every node fitted anew without prices, over the terms its path has paid for.
+
+    A node that rows leave at is fitted to those rows; one that all pass on from, to all of them. Only answers
+    change: gates go on reading the scores they were made for.
+    """
+    free, standing, answers = problem.free(), Standing(problem, tree), tree.copy()
+    nobody = np.zeros(len(free.blocks.price))
+    for node in range(len(tree.shape)):
+        weight = problem.mass * standing.reach(node)
+        if node in tree.shape.exits:
+            weight = weight * standing.leaving(node)
+        path = [tree.active(k) for k in tree.shape.path(node)]
+        terms = np.unique(np.concatenate(path))
+        leaf = _Leaf(free, weight, nobody, terms)
+        _put(answers, node, *leaf.fit(None, effort))
+    return answers
