@@ -23,6 +23,11 @@ _HOME = {
     "GreedyMiserClassifier": "miserly.learners",
     "GreedyMiserRanker": "miserly.learners",
     "EarlyExit": "miserly.learners",
+    "CSTCRegressor": "miserly.learners",
+    "CSTCClassifier": "miserly.learners",
+    "CSCCClassifier": "miserly.learners",
+    "ASTCRegressor": "miserly.learners",
+    "ASTCClassifier": "miserly.learners",
     "CostLassoRegressor": "miserly.learners",
     "CostLassoClassifier": "miserly.learners",
 }

@@ -6,11 +6,19 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from miserly.learners.astc import ASTCClassifier, ASTCRegressor
 from miserly.learners.cost_lasso import CostLassoClassifier, CostLassoRegressor
+from miserly.learners.cscc import CSCCClassifier
+from miserly.learners.cstc import CSTCClassifier, CSTCRegressor
 from miserly.learners.early_exit import EarlyExit
 from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 
 __all__ = [
+    "ASTCClassifier",
+    "ASTCRegressor",
+    "CSCCClassifier",
+    "CSTCClassifier",
+    "CSTCRegressor",
     "CostLassoClassifier",
     "CostLassoRegressor",
     "EarlyExit",

@@ -12,7 +12,7 @@ zero costs nothing: a plan holds only terms that some node weighs, and a node pa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,6 +87,15 @@ class ClassifierTree:
     @property
     def n_scores(self) -> int:
         return int(self.weights.shape[2])
+
+    def rescaled(self, factor: float, offset: float = 0.0) -> ClassifierTree:
+        """The tree that says ``factor * score + offset`` and sends everybody the same way (factor > 0)."""
+        return replace(
+            self,
+            weights=factor * self.weights,
+            intercept=factor * self.intercept + offset,
+            threshold=factor * self.threshold + offset if self.steer is None else self.threshold,
+        )
 
     def scores(self, node: int, values: Floats) -> Floats:
         """The scores (n, C) of a node for rows of ready columns."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,6 +64,11 @@ class Terms:
     def evaluation(self) -> Floats:
         return np.array([term.evaluation for term in self.plan_terms], dtype=np.float64)
 
+    @property
+    def freedom(self) -> Floats:
+        """How many numbers were fitted to the target to make each term, its weight included."""
+        return np.ones(self.n_terms)
+
     def values(self, X: NDArray[Any]) -> Floats:
         """The columns (n, T) that weights are for."""
         raise NotImplementedError
@@ -71,6 +76,12 @@ class Terms:
     def prices(self, costs: Costs, bought: NDArray[np.bool_]) -> Floats:
         """What each term would cost by itself once the features in the mask `bought` are paid."""
         return term_prices(self.uses, self.evaluation, costs, bought)
+
+    def take(self, which: NDArray[Any]) -> Self:
+        """Some of the terms, by a mask or by their numbers."""
+        numbers = np.arange(self.n_terms)[which]
+        terms = tuple(self.plan_terms[t] for t in numbers)
+        return type(self)(terms, self.uses[numbers], self.center[numbers], self.scale[numbers])
 
     def weights_in_plan(self, beta: ArrayLike, intercept: ArrayLike) -> tuple[Floats, Floats]:
         """Weights (T,) or (T, C) and intercept () or (C,) of ready columns as those of the plan's terms."""
@@ -95,46 +106,60 @@ class LinearTerms(Terms):
     """
 
     @classmethod
-    def fit(cls, samples: Samples, costs: Costs) -> LinearTerms:
-        """Weighted means of the observed values, and standard deviations of the columns filled with them."""
+    def fit(cls, samples: Samples, costs: Costs, features: NDArray[np.int64] | None = None) -> LinearTerms:
+        """Weighted means of the observed values, and standard deviations of the columns filled with them.
+
+        `features` are the columns to take, all by default.
+        """
         weight = np.ones(len(samples)) if samples.weight is None else samples.weight
-        center = _means(samples.X, weight)
-        scale = _deviations(samples.X, weight, center)
-        terms = tuple(Raw(f, fill=float(center[f])) for f in range(len(costs)))
-        return cls(terms, np.eye(len(costs), dtype=np.bool_), center, scale)
+        taken = np.arange(len(costs)) if features is None else features
+        which = slice(None) if len(taken) == len(costs) else taken
+        center = _means(samples.X, weight, which)
+        scale = _deviations(samples.X, weight, center, which)
+        terms = tuple(Raw(int(f), fill=float(c)) for f, c in zip(taken, center, strict=True))
+        return cls(terms, np.eye(len(costs), dtype=np.bool_)[taken], center, scale)
 
-    def values(self, X: NDArray[Any]) -> Floats:
-        values = X.astype(np.float64)
-        return self.standardise(values)
+    def values(self, X: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
+        """Ready columns; in float32 on demand, standardised before they are rounded."""
+        taken = np.array([term.features[0] for term in self.plan_terms], dtype=np.int64)
+        which = slice(None) if len(taken) == X.shape[1] else taken
+        out = np.empty((len(X), self.n_terms), dtype=dtype)
+        for rows in row_chunks(len(X)):
+            block = X[rows, which] - self.center
+            block /= self.scale
+            absent = np.isnan(block)
+            if absent.any():
+                block[absent] = 0.0
+            out[rows] = block
+        return out
 
-    def standardise(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Raw rows made ready in place, in whatever precision they are."""
-        values -= self.center.astype(values.dtype)
-        values /= self.scale.astype(values.dtype)
-        np.nan_to_num(values, copy=False, nan=0.0)
-        return values
 
-
-def _means(X: NDArray[Any], weight: Floats) -> Floats:
+def _means(X: NDArray[Any], weight: Floats, which: Any) -> Floats:
     """Weighted means of the values that are there; 0 where none is."""
-    total, mass = np.zeros((2, X.shape[1]))
+    total, mass = np.zeros((2, X[:0, which].shape[1]))
     for rows in row_chunks(len(X)):
-        block = X[rows].astype(np.float64)
+        block = np.array(X[rows, which], dtype=np.float64, order="C")  # sums go by the order in memory
         absent = np.isnan(block)
-        mass += weight[rows] @ ~absent if absent.any() else weight[rows].sum()
-        total += weight[rows] @ np.where(absent, 0.0, block)
+        if absent.any():
+            block[absent] = 0.0
+            mass += weight[rows] @ ~absent
+        else:
+            mass += weight[rows].sum()
+        total += weight[rows] @ block
     return np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
 
 
-def _deviations(X: NDArray[Any], weight: Floats, center: Floats) -> Floats:
+def _deviations(X: NDArray[Any], weight: Floats, center: Floats, which: Any) -> Floats:
     """Weighted standard deviations about `center`, missing values being there; 1 for constant columns.
 
     Constant is what differs by no more than rounding would make it.
     """
-    total = np.zeros(X.shape[1])
+    total = np.zeros(len(center))
     for rows in row_chunks(len(X)):
-        block = np.nan_to_num(X[rows].astype(np.float64) - center, nan=0.0)
-        total += weight[rows] @ block**2
+        block = np.array(X[rows, which], dtype=np.float64, order="C")
+        block -= center
+        np.nan_to_num(block, copy=False, nan=0.0)
+        total += weight[rows] @ np.square(block, out=block)
     deviation = np.sqrt(total / weight.sum())
     rounding = len(X) * np.finfo(np.float64).eps * np.abs(center)
     return np.where(deviation > rounding, deviation, 1.0)
@@ -160,11 +185,16 @@ class BoostedTerms(Terms):
         step: float = 0.1,
         tradeoff: float = 0.0,
         min_samples_leaf: int = 20,
+        max_price: float = np.inf,
         categorical: NDArray[np.bool_] | None = None,
         seed: int = 0,
         n_threads: int | None = None,
     ) -> BoostedTerms:
-        """Boost at most `n_terms` trees (a loss of K scores gives K a round); fewer where none splits."""
+        """Boost at most `n_terms` trees (a loss of K scores gives K a round); fewer where none splits.
+
+        No tree costs more than `max_price` once the features of all earlier trees are paid (no round more
+        than K times that), so whoever has that much can buy one tree after the other.
+        """
         if not 1 <= max_depth <= MAX_TERM_DEPTH:
             raise DataError(f"trees that are terms have a depth of 1 to {MAX_TERM_DEPTH}, not {max_depth}")
         bins = Bins.fit(samples.X, categorical=categorical, random_state=seed)
@@ -180,7 +210,7 @@ class BoostedTerms(Terms):
             tradeoff=tradeoff,
             step=step,
         )
-        return cls.of(_boost(booster, n_terms), len(costs))
+        return cls.of(_boost(booster, n_terms, max_price), len(costs))
 
     @classmethod
     def of(cls, trees: tuple[Tree, ...], n_features: int) -> BoostedTerms:
@@ -193,6 +223,11 @@ class BoostedTerms(Terms):
     @property
     def _trees(self) -> list[Tree]:
         return [tree for tree in self.plan_terms if isinstance(tree, Tree)]
+
+    @property
+    def freedom(self) -> Floats:
+        """Leaves less the one that the mean stands for."""
+        return np.array([max(1, tree.n_leaves - 1) for tree in self._trees], dtype=np.float64)
 
     @property
     def decoder(self) -> Floats:
@@ -238,9 +273,13 @@ def _with_leaf_numbers(tree: Tree) -> Tree:
     return replace(tree, value=np.arange(len(tree.value), dtype=np.float64))
 
 
-def _boost(booster: Booster, n_terms: int) -> tuple[Tree, ...]:
+def _boost(booster: Booster, n_terms: int, max_price: float) -> tuple[Tree, ...]:
     """Rounds until there are enough trees, or none that would split."""
     rounds: list[Round] = []
-    while booster.n_trees < n_terms and (one := booster.grow()) is not None:
+    while booster.n_trees < n_terms:
+        booster.ledger.account[1] = booster.ledger.spent + max_price * booster.loss.n_scores
+        one = booster.grow()
+        if one is None:
+            break
         rounds.append(one)
     return tuple(terms_of(rounds)[:n_terms])

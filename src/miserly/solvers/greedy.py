@@ -89,7 +89,8 @@ def greedy_least_squares(
     market: Market,
     budget: float = np.inf,
     pivot: float = PIVOT,
-    least_share: float = 0.0,
+    toll: float = 0.0,
+    least_share: float | Floats = 0.0,
 ) -> Choice:
     """Terms by drop of the squared error per cost, as long as the budget lasts.
 
@@ -103,7 +104,9 @@ def greedy_least_squares(
         What all terms may cost on top of what is paid already.
     pivot : float
         The share of a column that must not be explained by the chosen ones; more for Grams of low precision.
-    least_share : float, default=0
+    toll : float, default=0
+        What a unit of cost must take off the squared error at least.
+    least_share : float or array of (T,), default=0
         The share of the error left that a term must take away.
 
     Examples
@@ -123,7 +126,13 @@ def greedy_least_squares(
     prices, spent = market.prices(), 0.0
     terms: list[int] = []
     drops: list[float] = []
-    while (best := _best(factor, prices, spent, budget, max(NOTHING * total, least_share * error))) >= 0:
+    while True:
+        least = np.maximum(NOTHING * total, error * np.asarray(least_share))
+        helps = factor.drops > np.maximum(least, toll * prices)
+        fits = (prices == 0.0) | (spent + prices <= budget * (1.0 + SLACK))
+        if not (helps & fits).any():
+            break
+        best = _best(factor.drops, prices, helps & fits)
         terms.append(best)
         drops.append(float(factor.drops[best]))
         spent += float(prices[best])
@@ -134,16 +143,12 @@ def greedy_least_squares(
     return Choice(np.array(terms, dtype=np.int64), np.array(drops), spent)
 
 
-def _best(factor: _Factor, prices: Floats, spent: float, budget: float, least: float) -> int:
-    """The next term, or -1 if none is left that helps and fits."""
-    drops = factor.drops
-    open_ = drops > least
-    free = open_ & (prices == 0.0)
+def _best(drops: Floats, prices: Floats, admitted: Bools) -> int:
+    """The most useful of those that cost nothing; if all cost something, the most useful per cost."""
+    free = admitted & (prices == 0.0)
     if free.any():
         return int(np.where(free, drops, -1.0).argmax())
-    fitting = open_ & (spent + prices <= budget * (1.0 + SLACK))
-    worth = np.divide(drops, prices, out=np.full_like(drops, -1.0), where=fitting)
-    return int(worth.argmax()) if fitting.any() else -1
+    return int(np.divide(drops, prices, out=np.full_like(drops, -1.0), where=admitted).argmax())
 
 
 class _Factor:
