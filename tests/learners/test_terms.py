@@ -6,9 +6,10 @@ import pytest
 from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.learners._samples import Samples
-from miserly.learners._terms import ROWS_AT_A_TIME, BoostedTerms, LinearTerms
+from miserly.learners._terms import BoostedTerms, LinearTerms
 from miserly.learners.losses import Multinomial, Squared
 from miserly.plan import Node, Plan
+from miserly.solvers.columns import ROWS_AT_A_TIME
 
 
 def table(n=300, d=5, seed=0):

@@ -107,7 +107,7 @@ def test_an_open_group_makes_its_features_cheaper(rng):
     H = rng.normal(size=(200, 3))
     groups = {"g": {"features": [0, 1], "setup": 8.0}}
     choice = buy(H, H @ [3.0, 1.0, 1.2], [1.0, 1.0, 2.0], groups=groups)
-    # Alone, column 1 would cost 9, and column 2 be the better buy; once column 0 has opened the group it is not
+    # Alone, column 1 would cost 9 and column 2 be the better buy; once column 0 has opened the group, 1 is.
     assert choice.terms.tolist() == [0, 1, 2] and choice.cost == 12.0
 
 

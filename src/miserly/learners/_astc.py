@@ -113,7 +113,7 @@ class TreeGrower:
             least_share=NOISE * self.freedom / len(place.rows),
         )
         weights, intercept, scores = least_squares(
-            centred, choice.terms, self.columns, self.targets, place.rows, place.weight
+            centred, choice.terms, self.columns, self.targets, place.rows, place.weight, self.n_threads
         )
         direction = _direction(scores, place.weight)
         steering = scores @ direction

@@ -31,20 +31,14 @@ from miserly.learners._samples import Samples
 from miserly.learners.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
 from miserly.plan.batch import run as run_plan
+from miserly.solvers.columns import means_and_deviations, pieces_of, standardised
 from miserly.solvers.term_prices import term_prices
 
-__all__ = ["BoostedTerms", "LinearTerms", "Terms", "row_chunks"]
+__all__ = ["BoostedTerms", "LinearTerms", "Terms"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-ROWS_AT_A_TIME = 8_192
 MAX_TERM_DEPTH = 7  # at most 255 nodes: the number of a leaf fits a byte
-
-
-def row_chunks(n: int) -> Iterator[slice]:
-    """Rows 0 to n in pieces that fit the cache."""
-    for first in range(0, n, ROWS_AT_A_TIME):
-        yield slice(first, min(n, first + ROWS_AT_A_TIME))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,63 +100,26 @@ class LinearTerms(Terms):
     """
 
     @classmethod
-    def fit(cls, samples: Samples, costs: Costs, features: NDArray[np.int64] | None = None) -> LinearTerms:
+    def fit(
+        cls,
+        samples: Samples,
+        costs: Costs,
+        features: NDArray[np.int64] | None = None,
+        n_threads: int = 1,
+    ) -> LinearTerms:
         """Weighted means of the observed values, and standard deviations of the columns filled with them.
 
         `features` are the columns to take, all by default.
         """
-        weight = np.ones(len(samples)) if samples.weight is None else samples.weight
         taken = np.arange(len(costs)) if features is None else features
-        which = slice(None) if len(taken) == len(costs) else taken
-        center = _means(samples.X, weight, which)
-        scale = _deviations(samples.X, weight, center, which)
+        center, scale = means_and_deviations(samples.X, samples.weight, taken, n_threads)
         terms = tuple(Raw(int(f), fill=float(c)) for f, c in zip(taken, center, strict=True))
         return cls(terms, np.eye(len(costs), dtype=np.bool_)[taken], center, scale)
 
-    def values(self, X: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
+    def values(self, X: NDArray[Any], dtype: Any = np.float64, n_threads: int = 1) -> NDArray[Any]:
         """Ready columns; in float32 on demand, standardised before they are rounded."""
         taken = np.array([term.features[0] for term in self.plan_terms], dtype=np.int64)
-        which = slice(None) if len(taken) == X.shape[1] else taken
-        out = np.empty((len(X), self.n_terms), dtype=dtype)
-        for rows in row_chunks(len(X)):
-            block = X[rows, which] - self.center
-            block /= self.scale
-            absent = np.isnan(block)
-            if absent.any():
-                block[absent] = 0.0
-            out[rows] = block
-        return out
-
-
-def _means(X: NDArray[Any], weight: Floats, which: Any) -> Floats:
-    """Weighted means of the values that are there; 0 where none is."""
-    total, mass = np.zeros((2, X[:0, which].shape[1]))
-    for rows in row_chunks(len(X)):
-        block = np.array(X[rows, which], dtype=np.float64, order="C")  # sums go by the order in memory
-        absent = np.isnan(block)
-        if absent.any():
-            block[absent] = 0.0
-            mass += weight[rows] @ ~absent
-        else:
-            mass += weight[rows].sum()
-        total += weight[rows] @ block
-    return np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
-
-
-def _deviations(X: NDArray[Any], weight: Floats, center: Floats, which: Any) -> Floats:
-    """Weighted standard deviations about `center`, missing values being there; 1 for constant columns.
-
-    Constant is what differs by no more than rounding would make it.
-    """
-    total = np.zeros(len(center))
-    for rows in row_chunks(len(X)):
-        block = np.array(X[rows, which], dtype=np.float64, order="C")
-        block -= center
-        np.nan_to_num(block, copy=False, nan=0.0)
-        total += weight[rows] @ np.square(block, out=block)
-    deviation = np.sqrt(total / weight.sum())
-    rounding = len(X) * np.finfo(np.float64).eps * np.abs(center)
-    return np.where(deviation > rounding, deviation, 1.0)
+        return standardised(X, taken, self.center, self.scale, dtype, n_threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +221,7 @@ class BoostedTerms(Terms):
             nodes=[Node(each, each, np.ones(len(trees)), np.zeros(len(trees)))],
             base=np.zeros(len(trees)),
         )
-        for rows in row_chunks(len(X)):
+        for rows in pieces_of(len(X)):
             done = run_plan(plan, X[rows], n_threads=n_threads, account=False)
             yield done.scores.reshape(-1, len(trees)), rows
 

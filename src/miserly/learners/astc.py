@@ -164,6 +164,10 @@ class _ASTC(PlanPredictor):
             tree = self._search(grow, least, most, lambda tree: _mean_cost(tree, terms, costs, judging))
         self._keep(tree, terms, costs, samples)
 
+    @property
+    def _n_threads(self) -> int:
+        return self._threads or os.cpu_count() or 1
+
     def _node_budgets(self) -> tuple[Floats, Floats]:
         """The least and the most that nodes may spend: what is given, or what a budget might come to.
 
@@ -191,7 +195,8 @@ class _ASTC(PlanPredictor):
         """The terms that some row might be able to pay for; dearer ones need not be looked at."""
         nothing = np.zeros(len(costs), dtype=np.bool_)
         if self.terms == "linear":
-            return LinearTerms.fit(samples, costs, np.flatnonzero(_fit_in(costs.marginals(nothing), reach)))
+            payable = np.flatnonzero(_fit_in(costs.marginals(nothing), reach))
+            return LinearTerms.fit(samples, costs, payable, self._n_threads)
         boosted = BoostedTerms.fit(
             samples,
             self._loss,
@@ -210,16 +215,15 @@ class _ASTC(PlanPredictor):
 
     def _grower(self, samples: Samples, terms: Terms, costs: Costs) -> Callable[[Floats], ClassifierTree]:
         """What grows a tree for the budgets of its nodes; the Gram of all rows is made once."""
-        n_threads = self._threads or os.cpu_count() or 1
         targets, unit = self._targets(samples)
         grower = TreeGrower(
-            columns=_columns(terms, samples.X, n_threads),
+            columns=_columns(terms, samples.X, self._n_threads),
             targets=targets,
             weight=samples.weight,
             max_depth=self.max_depth,
             min_rows=self.min_samples_leaf,
             soft=bool(self.soft),
-            n_threads=n_threads,
+            n_threads=self._n_threads,
             freedom=terms.freedom,
         )
         market = Market.of(terms.uses, terms.evaluation, costs)
@@ -275,7 +279,7 @@ def _columns(terms: Terms, X: NDArray[Any], n_threads: int) -> Columns:
     if isinstance(terms, BoostedTerms):
         return CodedColumns(terms.codes(X, n_threads), terms.decoder.astype(dtype))
     assert isinstance(terms, LinearTerms)
-    return DenseColumns(terms.values(X, dtype))
+    return DenseColumns(terms.values(X, dtype, n_threads))
 
 
 def _mean_cost(tree: ClassifierTree, terms: Terms, costs: Costs, rows: Samples) -> float:

@@ -13,86 +13,19 @@ through. Columns that do not have mean zero are centred afterwards, by rank-one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
+
+from miserly.solvers.columns import CodedColumns, Columns, DenseColumns, pieces_of, side_by_side
 
 __all__ = ["Centred", "CodedColumns", "Columns", "DenseColumns", "Gram", "gram"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64] | None
-
-ROWS_AT_A_TIME = 8_192
-
-
-class Columns(Protocol):
-    """Columns (n, T) of which some rows can be had at a time."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-
-    def block(self, rows: Any, terms: Any = slice(None)) -> NDArray[Any]:
-        """Some rows (numbers or a slice) of some columns, (rows, terms)."""
-
-
-@dataclass(frozen=True, eq=False)
-class DenseColumns:
-    """Columns that lie in memory as they are: n T values."""
-
-    values: NDArray[Any]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.values), self.values.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.values.dtype
-
-    def block(self, rows: Any, terms: Any = slice(None)) -> NDArray[Any]:
-        apart = isinstance(rows, slice) or isinstance(terms, slice)
-        return np.asarray(self.values[rows if apart else rows[:, None], terms])
-
-
-@dataclass(frozen=True, eq=False)
-class CodedColumns:
-    """Columns of few different values, kept as codes of a byte: row i has ``decoder[t, codes[i, t]]`` in t.
-
-    Boosted trees are such columns, their leaves the codes: an eighth of the memory of float64.
-    """
-
-    codes: NDArray[np.uint8]
-    decoder: NDArray[Any]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.codes), self.codes.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.decoder.dtype
-
-    def block(self, rows: Any, terms: Any = slice(None)) -> NDArray[Any]:
-        codes = DenseColumns(self.codes).block(rows, terms)
-        out = np.empty(codes.shape, dtype=self.dtype)
-        _decode(codes, self.decoder[terms], out)
-        return out
-
-
-@njit(cache=True, nogil=True)
-def _decode(codes, decoder, out):  # type: ignore[no-untyped-def]
-    for i in range(codes.shape[0]):
-        for t in range(codes.shape[1]):
-            out[i, t] = decoder[t, codes[i, t]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,11 +106,12 @@ def gram(
     n_rows = columns.shape[0] if rows is None else len(rows)
     width = _width(columns.shape[1], terms) + 1 + targets.shape[1]
 
+    n_terms = width - 1 - targets.shape[1]
+
     def product(piece: slice) -> NDArray[Any]:
         some: Any = piece if rows is None else rows[piece]
         block = np.empty((piece.stop - piece.start, width), dtype=dtype)
-        n_terms = width - 1 - targets.shape[1]
-        block[:, :n_terms] = columns.block(some, terms)
+        columns.fill(block[:, :n_terms], some, terms)
         block[:, n_terms] = 1.0
         block[:, n_terms + 1 :] = targets[some]
         if weight is not None:
@@ -185,25 +119,11 @@ def gram(
         return block.T @ block
 
     total = np.zeros((width, width))
-    for part in _side_by_side(product, _pieces(n_rows), n_threads):
-        total += part
-    return Gram(total, width - 1 - targets.shape[1], float(np.finfo(dtype).eps))
+    with threadpool_limits(1, user_api="blas"):  # one thread for a piece: rounding is then always the same
+        for part in side_by_side(product, pieces_of(n_rows), n_threads):
+            total += part
+    return Gram(total, n_terms, float(np.finfo(dtype).eps))
 
 
 def _width(n_terms: int, terms: Any) -> int:
     return len(range(n_terms)[terms]) if isinstance(terms, slice) else len(terms)
-
-
-def _pieces(n: int) -> list[slice]:
-    return [slice(first, min(n, first + ROWS_AT_A_TIME)) for first in range(0, n, ROWS_AT_A_TIME)]
-
-
-def _side_by_side(product: Any, pieces: list[slice], n_threads: int) -> Iterator[NDArray[Any]]:
-    """Products of the pieces in order; each by one thread, so that rounding is the same for any number."""
-    with threadpool_limits(1, user_api="blas"):
-        if n_threads == 1 or len(pieces) == 1:
-            yield from map(product, pieces)
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            for first in range(0, len(pieces), n_threads):  # no more at a time than threads: memory
-                yield from pool.map(product, pieces[first : first + n_threads])

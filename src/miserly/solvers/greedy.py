@@ -66,13 +66,14 @@ class Market:
 
     def buy(self, term: int) -> NDArray[np.int64]:
         """Pay for a term; gives the terms whose prices have changed by it."""
-        fresh = self.uses[term] & ~self.bought
-        self.bought |= fresh
+        fresh = np.flatnonzero(self.uses[term] & ~self.bought)
+        self.bought[fresh] = True
         self.evaluated[term] = True
-        opened = np.unique(self.costs.group[fresh])
-        fresh |= np.isin(self.costs.group, opened[opened >= 0])
-        changed = np.flatnonzero(self.uses[:, fresh].any(axis=1))
-        return np.union1d(changed, [term])
+        if not len(fresh):
+            return np.array([term])
+        for group in set(self.costs.group[fresh].tolist()) - {-1}:
+            fresh = np.union1d(fresh, self.costs.members(group))
+        return np.flatnonzero(self.uses[:, fresh].any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from miserly.solvers.gram import ROWS_AT_A_TIME, Centred, Columns
+from miserly.solvers.columns import Columns, pieces_of, side_by_side
+from miserly.solvers.gram import Centred
 
-__all__ = ["least_squares", "scores_of"]
+__all__ = ["least_squares"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-
-LOOKS = 2  # each takes off all but about a hundredth of the error that a float32 Gram leaves
 
 
 def least_squares(
@@ -25,6 +25,7 @@ def least_squares(
     targets: Floats,
     rows: Ints,
     weight: Floats | None = None,
+    n_threads: int = 1,
 ) -> tuple[Floats, Floats, Floats]:
     """Minimise ``sum_i w_i |y_i - b - B' h_i|^2`` over the weights `B` of some columns, and intercepts `b`.
 
@@ -36,40 +37,54 @@ def least_squares(
     -------
     weights (terms, C), intercept (C,), scores (rows, C)
     """
-    n_targets = targets.shape[1]
     if len(terms) == 0:
+        n_targets = targets.shape[1]
         return np.zeros((0, n_targets)), gram.target_means, np.tile(gram.target_means, (len(rows), 1))
     factor = cho_factor(gram.products[np.ix_(terms, terms)], lower=True)
     weights = cho_solve(factor, gram.moments[terms])
     intercept = gram.target_means - gram.means[terms] @ weights
-    scores = scores_of(columns, rows, terms, weights, intercept)
-    for _ in range(0 if columns.dtype == np.float64 else LOOKS):
-        left = targets[rows] - scores
-        mass = np.ones(len(rows)) if weight is None else weight
-        intercept = intercept + mass @ left / mass.sum()
-        left -= mass @ left / mass.sum()
-        change = cho_solve(factor, _products(columns, rows, terms, mass[:, None] * left))
+    look = _Look(columns, terms, rows, targets, weight, n_threads)
+    if columns.dtype != np.float64:
+        left, products = look.residuals(weights, intercept)
+        change = cho_solve(factor, products - np.outer(gram.means[terms], left))
         weights += change
-        intercept -= gram.means[terms] @ change
-        scores = scores_of(columns, rows, terms, weights, intercept)
-    return weights, intercept, scores
+        intercept = intercept + left / look.mass - gram.means[terms] @ change
+    return weights, intercept, look.scores(weights, intercept)
 
 
-def scores_of(columns: Columns, rows: Ints, terms: Ints, weights: Floats, intercept: Floats) -> Floats:
-    """``H B + b`` of some rows and columns, (rows, C)."""
-    out = np.tile(intercept, (len(rows), 1))
-    for piece in _pieces(len(rows)):
-        out[piece] += columns.block(rows[piece], terms) @ weights
-    return out
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """Some rows and columns, gone through a piece at a time."""
 
+    columns: Columns
+    terms: Ints
+    rows: Ints
+    targets: Floats
+    weight: Floats | None
+    n_threads: int
 
-def _products(columns: Columns, rows: Ints, terms: Ints, left: Floats) -> Floats:
-    """``H' left``, (terms, C)."""
-    total = np.zeros((len(terms), left.shape[1]))
-    for piece in _pieces(len(rows)):
-        total += columns.block(rows[piece], terms).T @ left[piece]
-    return total
+    @property
+    def mass(self) -> float:
+        return float(len(self.rows) if self.weight is None else self.weight.sum())
 
+    def scores(self, weights: Floats, intercept: Floats) -> Floats:
+        """``H B + b``, (rows, C)."""
 
-def _pieces(n: int) -> list[slice]:
-    return [slice(first, min(n, first + ROWS_AT_A_TIME)) for first in range(0, n, ROWS_AT_A_TIME)]
+        def score(piece: slice) -> Floats:
+            return self.columns.block(self.rows[piece], self.terms) @ weights + intercept
+
+        return np.concatenate(list(side_by_side(score, pieces_of(len(self.rows)), self.n_threads)))
+
+    def residuals(self, weights: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+        """Weighted sums of the residuals, (C,), and of their products with the columns, (terms, C)."""
+
+        def add_up(piece: slice) -> Floats:
+            block = self.columns.block(self.rows[piece], self.terms).astype(np.float64)
+            left = self.targets[self.rows[piece]] - block @ weights - intercept
+            if self.weight is not None:
+                left *= self.weight[piece, None]
+            return np.vstack([left.sum(axis=0), block.T @ left])
+
+        parts = side_by_side(add_up, pieces_of(len(self.rows)), self.n_threads)
+        total = sum(parts, np.zeros((1 + len(self.terms), len(intercept))))
+        return total[0], total[1:]
