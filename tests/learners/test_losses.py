@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miserly.learners.losses import LambdaRank, Logistic, Multinomial, Squared, SquaredHinge
+from miserly.learners.losses import LambdaRank, Logistic, Multinomial, Squared, SquaredHinge, WithinQueries
 from miserly.metrics import Queries
 
 RNG = np.random.default_rng(0)
@@ -99,6 +99,36 @@ def test_extreme_scores_stay_finite():
     wide = np.array([[800.0, -800.0, 0.0], [-800.0, 800.0, 0.0]])
     for part in Multinomial(3).gradient_hessian(np.array([1.0, 1.0]), wide, None):
         assert np.isfinite(part).all()
+
+
+# -- within queries ----------------------------------------------------------------------------------------
+
+QUERIES = Queries(RNG.integers(0, 6, 40))
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_gradient_within_queries_is_the_derivative_of_the_loss(weight):
+    loss, y, score = WithinQueries(QUERIES), RNG.normal(size=40), RNG.normal(size=(40, 1))
+    gradient, _ = loss.gradient_hessian(y, score, weight)
+    expected = numeric_gradient(lambda s: loss.loss(y, s, weight) * loss.total_weight(y, weight), score)
+    np.testing.assert_allclose(gradient, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_a_number_for_a_whole_query_changes_nothing_within_queries(weight):
+    loss, y, score = WithinQueries(QUERIES), RNG.normal(size=40), RNG.normal(size=(40, 1))
+    moved = score + RNG.normal(size=6)[QUERIES.code][:, None]
+    assert loss.loss(y, moved, weight) == pytest.approx(loss.loss(y, score, weight), rel=1e-12)
+    np.testing.assert_allclose(
+        loss.residual(y, moved, weight), loss.residual(y, score, weight), rtol=0, atol=1e-12
+    )
+
+
+def test_within_one_query_is_squared_loss_around_the_mean():
+    loss, y = WithinQueries(Queries(np.zeros(40, dtype=int))), RNG.normal(size=40)
+    start = np.tile(loss.initial(y, WEIGHT), (40, 1))
+    np.testing.assert_allclose(loss.residual(y, start, WEIGHT), y - np.average(y, weights=WEIGHT), atol=1e-14)
+    assert loss.loss(y, start, WEIGHT) == pytest.approx(Squared().loss(y, start, WEIGHT), rel=1e-12)
 
 
 # -- lambdarank --------------------------------------------------------------------------------------------

@@ -303,7 +303,7 @@ def test_cost_scaled_up_and_tradeoff_scaled_down_give_the_same_model(sets):
 # -- weights -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", ["number", "class", "classes", "squared rank", "lambdarank"])
+@pytest.mark.parametrize("task", ["number", "class", "classes", "within_queries", "squared", "lambdarank"])
 def test_weights_times_three_change_nothing(sets, task):
     def fit(weight):
         shared = {"costs": sets.costs, "tradeoff": 0.002, "n_rounds": 10, "l2_regularization": 1.0}
@@ -312,8 +312,7 @@ def test_weights_times_three_change_nothing(sets, task):
         if task in ("class", "classes"):
             y = sets.label if task == "class" else sets.classes
             return GreedyMiserClassifier(**shared).fit(sets.X, y, sample_weight=weight)
-        loss = "squared" if task == "squared rank" else "lambdarank"
-        model = GreedyMiserRanker(loss=loss, **shared)
+        model = GreedyMiserRanker(loss=task, **shared)
         return model.fit(sets.X, sets.grade, sample_weight=weight, qid=sets.qid)
 
     one, three = fit(sets.weight), fit(3 * sets.weight)
@@ -331,6 +330,17 @@ def test_weights_equal_repeated_rows(sets):
     weighted = model.fit(X, y, sample_weight=times).predict(X)
     repeated = model.fit(np.repeat(X, times, axis=0), np.repeat(y, times)).predict(X)
     np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
+
+
+def test_a_document_twice_in_its_query_is_one_of_twice_the_weight(sets):
+    times = np.random.default_rng(1).integers(1, 3, len(sets.y))
+    X = np.round(sets.X, 1)
+    model = GreedyMiserRanker(min_samples_leaf=1, n_rounds=10)
+    weighted = model.fit(X, sets.grade, sample_weight=times, qid=sets.qid).predict(X)
+    repeated = [np.repeat(part, times, axis=0) for part in (X, sets.grade, sets.qid)]
+    np.testing.assert_allclose(
+        weighted, model.fit(*repeated[:2], qid=repeated[2]).predict(X), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_rows_of_no_weight_are_as_if_they_were_not_there(sets):
@@ -354,7 +364,7 @@ def test_training_stops_where_nothing_can_split(sets):
     np.testing.assert_array_equal(model.feature_importances_, [0.0, 0.0])
 
 
-@pytest.mark.parametrize("loss", ["squared", "lambdarank"])
+@pytest.mark.parametrize("loss", ["within_queries", "squared", "lambdarank"])
 def test_ranker_beats_a_random_order(sets, loss):
     half = sets.qid < 20
     model = GreedyMiserRanker(loss=loss, n_rounds=30)
@@ -364,7 +374,20 @@ def test_ranker_beats_a_random_order(sets, loss):
     assert model.score(*tested, qid=sets.qid[~half]) > max(0.85, chance + 0.2)
 
 
-@pytest.mark.parametrize("loss", ["squared", "lambdarank"])
+def test_nothing_is_bought_to_tell_one_query_from_another():
+    # Column 0 knows how high the grades of a query are, column 1 a little of the order inside it.
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(40), 15)
+    level, inside = rng.normal(size=40)[qid], rng.normal(size=len(qid))
+    y, X = 3 * level + inside, np.column_stack([level, inside + rng.normal(size=len(qid))])
+    bought = {}
+    for loss in ("within_queries", "squared"):
+        model = GreedyMiserRanker(loss=loss, budget=1.0, n_rounds=5).fit(X, y, qid=qid)
+        bought[loss] = model.features_.tolist()
+    assert bought == {"within_queries": [1], "squared": [0]}
+
+
+@pytest.mark.parametrize("loss", ["within_queries", "squared", "lambdarank"])
 def test_order_of_rows_does_not_matter_to_the_ranker(sets, loss):
     shuffled = np.random.default_rng(0).permutation(len(sets.y))
     model = GreedyMiserRanker(loss=loss, n_rounds=5, tradeoff=0.001, costs=sets.costs)

@@ -38,7 +38,7 @@ def test_with_queries_a_regressor_is_the_ranker_of_squared_loss(sets):
     grades = np.clip(np.round(sets.y), 0, 3)
     shared = {"early_stopping": 3, "random_state": 0, "n_rounds": 10}
     number = GreedyMiserRegressor(metric="ndcg@5", **shared).fit(sets.X, grades, qid=qid)
-    order = GreedyMiserRanker(**shared).fit(sets.X, grades, qid=qid)
+    order = GreedyMiserRanker(loss="squared", **shared).fit(sets.X, grades, qid=qid)
     np.testing.assert_array_equal(number.validation_curve_, order.validation_curve_)
     assert bits(number, sets.X) == bits(order, sets.X)
     with pytest.raises(DataError, match="qid must name the query"):
@@ -99,7 +99,7 @@ def test_unknown_metric_is_named(sets):
         GreedyMiserClassifier(early_stopping=True, metric="acuracy").fit(sets.X, sets.label)
 
 
-@pytest.mark.parametrize("loss", ["squared", "lambdarank"])
+@pytest.mark.parametrize("loss", ["within_queries", "squared", "lambdarank"])
 def test_ranker_is_judged_by_ndcg_of_whole_queries(sets, loss):
     model = GreedyMiserRanker(loss=loss, n_rounds=10, early_stopping=True, random_state=0)
     model.fit(sets.X, sets.grade, qid=sets.qid)

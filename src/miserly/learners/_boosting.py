@@ -102,7 +102,7 @@ class Booster:
         """One grower of a tree for each score, bound to what that tree is fitted to."""
         y, weight = self.samples.y, self.samples.weight
         if self.loss.least_squares:
-            return [partial(self.grower.fit_tree, y - self.scores[:, 0], weight)]
+            return [partial(self.grower.fit_tree, self.loss.residual(y, self.scores, weight), weight)]
         with threads(self.grower.n_threads):
             gradient, hessian = self.loss.gradient_hessian(y, self.scores, weight)
         total = self.loss.total_weight(y, weight)

@@ -1,4 +1,4 @@
-"""What boosting lowers: squared, logistic, multinomial, squared hinge, lambdarank.
+"""What boosting lowers: squared (also within queries), logistic, multinomial, squared hinge, lambdarank.
 
 Every loss is a weighted *mean* over examples (over queries for lambdarank), so that a `tradeoff` means the
 same for any number of rows. Scores are arrays (n, K). `gradient_hessian` gives the derivatives of
@@ -17,7 +17,7 @@ from scipy.special import expit, logsumexp
 from miserly.learners._lambdarank import pair_gradients, pair_loss
 from miserly.metrics import Queries
 
-__all__ = ["LambdaRank", "Logistic", "Loss", "Multinomial", "Squared", "SquaredHinge"]
+__all__ = ["LambdaRank", "Logistic", "Loss", "Multinomial", "Squared", "SquaredHinge", "WithinQueries"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Weight: TypeAlias = NDArray[np.float64] | None
@@ -26,7 +26,7 @@ Weight: TypeAlias = NDArray[np.float64] | None
 class Loss:
     """What all losses share: one score per row, examples weighted one by one.
 
-    `least_squares` marks the loss whose trees are plain regression trees on ``y - score`` (its second
+    `least_squares` marks losses whose trees are plain regression trees on the `residual` (the second
     derivative is 1 everywhere); `link` says how scores become answers.
     """
 
@@ -53,6 +53,10 @@ class Loss:
     def total_weight(self, y: Floats, weight: Weight) -> float:
         """What the mean divides by."""
         return float(len(y)) if weight is None else float(weight.sum())
+
+    def residual(self, y: Floats, score: Floats, weight: Weight) -> Floats:
+        """What is left to fit (n,), for a loss of least squares."""
+        return y - score[:, 0]
 
     def _each(self, y: Floats, score: Floats) -> Floats:
         raise NotImplementedError
@@ -148,6 +152,44 @@ class SquaredHinge(Loss):
         sign = (2.0 * y - 1.0)[:, None]
         inside = np.maximum(0.0, 1.0 - sign * score)
         return -sign * inside, (inside > 0.0).astype(np.float64)
+
+
+class WithinQueries(Loss):
+    """``1/2 (e - mean of e over the query)^2`` with ``e = y - s``: squared loss on what orders documents.
+
+    A number added to every document of a query changes no order, so it changes no loss either. Plain squared
+    loss rewards trees for telling easy queries from hard ones, and a budget goes to features that know the
+    query and not the document. The means are weighted; the second derivatives are those of `Squared`, which
+    bound the true ones from above.
+
+    >>> from miserly.metrics import Queries
+    >>> loss = WithinQueries(Queries(np.array([1, 1, 2, 2])))
+    >>> y, score = np.array([0.0, 2.0, 5.0, 5.0]), np.zeros((4, 1))
+    >>> loss.loss(y, score, None), loss.residual(y, score, None).tolist()
+    (0.25, [-1.0, 1.0, 0.0, 0.0])
+    """
+
+    least_squares = True
+
+    def __init__(self, queries: Queries) -> None:
+        self.queries = queries
+
+    def initial(self, y: Floats, weight: Weight) -> Floats:
+        return np.array([np.average(y, weights=weight)])
+
+    def loss(self, y: Floats, score: Floats, weight: Weight) -> float:
+        return float(np.average(0.5 * self.residual(y, score, weight) ** 2, weights=weight))
+
+    def gradient_hessian(self, y: Floats, score: Floats, weight: Weight) -> tuple[Floats, Floats]:
+        hessian = np.ones(score.shape) if weight is None else weight[:, None].copy()
+        return -self.residual(y, score, weight)[:, None] * hessian, hessian
+
+    def residual(self, y: Floats, score: Floats, weight: Weight) -> Floats:
+        code = self.queries.code
+        error = y - score[:, 0]
+        weight = np.ones(len(error)) if weight is None else weight
+        mean = np.bincount(code, weight * error) / np.bincount(code, weight)
+        return np.asarray(error - mean[code])
 
 
 class LambdaRank(Loss):

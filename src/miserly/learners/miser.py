@@ -28,7 +28,15 @@ from miserly.errors import DataError, did_you_mean
 from miserly.learners._base import PlanClassifier, PlanRegressor, decision_of, has_probabilities
 from miserly.learners._miser import GreedyMiser
 from miserly.learners._samples import Given, Samples, check_grades
-from miserly.learners.losses import LambdaRank, Logistic, Loss, Multinomial, Squared, SquaredHinge
+from miserly.learners.losses import (
+    LambdaRank,
+    Logistic,
+    Loss,
+    Multinomial,
+    Squared,
+    SquaredHinge,
+    WithinQueries,
+)
 from miserly.metrics import Queries, get_metric
 from miserly.plan import links
 
@@ -295,9 +303,10 @@ class GreedyMiserRanker(GreedyMiser):
 
     Parameters
     ----------
-    loss : {"squared", "lambdarank"}, default="squared"
-        Squared loss on the grades, as in the paper; or pairs weighted by what they matter to NDCG@30, where
-        the mean loss that `tradeoff` refers to is per query.
+    loss : {"within_queries", "squared", "lambdarank"}, default="within_queries"
+        Squared loss on the grades less their query's mean, so that nothing is bought to tell one query from
+        another; squared loss on the plain grades, as in the paper; or pairs weighted by what they matter to
+        NDCG@30, where the mean loss that `tradeoff` refers to is per query.
     costs, tradeoff, budget, tree_budget, lookahead, step, max_depth, n_rounds, ... :
         As for `GreedyMiserRegressor`. The metric of early stopping is ndcg@5 by default, and validation rows
         are set aside by whole queries.
@@ -317,7 +326,7 @@ class GreedyMiserRanker(GreedyMiser):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GreedyMiser._parameter_constraints,
-        "loss": [StrOptions({"squared", "lambdarank"})],
+        "loss": [StrOptions({"within_queries", "squared", "lambdarank"})],
     }
 
     def __init__(
@@ -331,7 +340,7 @@ class GreedyMiserRanker(GreedyMiser):
         step: float = 0.1,
         max_depth: int = 4,
         n_rounds: int = 100,
-        loss: str = "squared",
+        loss: str = "within_queries",
         max_leaves: int | None = None,
         min_samples_leaf: int = 20,
         l2_regularization: float = 0.0,
@@ -389,6 +398,8 @@ class GreedyMiserRanker(GreedyMiser):
     def _loss_for(self, samples: Samples) -> Loss:
         if self.loss == "squared":
             return Squared()
+        if self.loss == "within_queries":
+            return WithinQueries(Queries(samples.qid))
         check_grades(samples.y)
         return LambdaRank(Queries(samples.qid))
 
