@@ -34,6 +34,7 @@ BENCHMARKS = {
         ("--rows", "473134", "--features", "519", "--trees", "20"),
     ),
     "quality_at_budget": Benchmark(("--quick",), needs_data=True),
+    "best_subsets": Benchmark(("--quick",), needs_data=True),
     "ranking_losses": Benchmark(("--quick",), needs_data=True),
     "ranking_curves": Benchmark(("--quick",), needs_data=True),
 }
