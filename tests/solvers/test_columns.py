@@ -24,7 +24,9 @@ def table():
 
 
 @pytest.mark.parametrize("rows", [slice(5, 90), np.array([7, 3, 3, 60])], ids=["slice", "numbers"])
-@pytest.mark.parametrize("terms", [slice(None), np.array([2, 0])], ids=["all", "some"])
+@pytest.mark.parametrize(
+    "terms", [slice(None), np.array([2, 0]), np.array([3, 0, 2, 1])], ids=["all", "some", "all, turned round"]
+)
 def test_a_block_is_the_part_of_the_matrix(rows, terms):
     rng = np.random.default_rng(1)
     codes, decoder = rng.integers(0, 5, size=(100, 4)).astype(np.uint8), rng.normal(size=(4, 5))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from miserly.costs import Costs
 from miserly.solvers.gram import DenseColumns, gram
-from miserly.solvers.greedy import Market, greedy_least_squares
+from miserly.solvers.greedy import Evidence, Market, greedy_least_squares
 
 
 def error_of(H, Y, w, terms):
@@ -130,8 +130,27 @@ def test_several_targets_count_together(rng):
     assert buy(H, Y, [1.0, 1.0, 1.0]).terms[0] == 1
 
 
-def test_a_share_of_the_error_may_be_asked_for(rng):
-    H = rng.normal(size=(200, 4))
-    y = H @ [2.0, 1.0, 0.0, 0.0] + rng.normal(size=200)
-    assert sorted(buy(H, y, np.ones(4), least_share=0.02).terms.tolist()) == [0, 1]
-    assert len(buy(H, y, np.ones(4)).terms) == 4
+def test_noise_is_told_by_how_little_it_explains(rng):
+    H = rng.normal(size=(200, 40))
+    y = H[:, :2] @ [2.0, 1.0] + rng.normal(size=200)
+    everything = buy(H, y, np.ones(40))
+    strict = buy(H, y, np.ones(40), evidence=Evidence(200, np.ones(40), 12.0))
+    assert len(everything.terms) == 40 and sorted(strict.terms.tolist()) == [0, 1]
+    # A term made of many fitted numbers has to explain so much the more.
+    heavy = buy(H, y, np.ones(40), evidence=Evidence(200, np.r_[1.0, np.full(39, 30.0)], 12.0))
+    assert heavy.terms.tolist() == [0]
+
+
+def test_the_share_that_noise_takes_grows_as_rows_are_used_up():
+    evidence = Evidence(21, np.array([1.0, 5.0, 1.0]), 4.0)
+    np.testing.assert_allclose(evidence.share([]), [0.2, 1.0, 0.2])  # 4 times 1, 5, 1 of 20
+    np.testing.assert_allclose(evidence.share([1, 0]), np.array([4.0, 20.0, 4.0]) / 14.0)
+
+
+def test_a_toll_is_what_a_unit_of_cost_must_bring(rng):
+    H = rng.normal(size=(300, 2))
+    y = H @ [1.0, 1.0]
+    first, second = buy(H, y, [1.0, 10.0]).drops
+    assert buy(H, y, [1.0, 10.0], toll=0.99 * second / 10.0).terms.tolist() == [0, 1]
+    assert buy(H, y, [1.0, 10.0], toll=1.01 * second / 10.0).terms.tolist() == [0]
+    assert buy(H, y, [1.0, 10.0], toll=1.01 * first).terms.size == 0

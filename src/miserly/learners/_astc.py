@@ -17,7 +17,7 @@ from scipy.special import expit
 from miserly.learners._classifier_tree import ClassifierTree
 from miserly.plan import LEAVE
 from miserly.solvers.gram import Columns, Gram, gram
-from miserly.solvers.greedy import PIVOT, Market, greedy_least_squares
+from miserly.solvers.greedy import PIVOT, Evidence, Market, greedy_least_squares
 from miserly.solvers.least_squares import least_squares
 
 __all__ = ["TreeGrower", "middle_of", "path_budget"]
@@ -28,7 +28,7 @@ Ints: TypeAlias = NDArray[np.int64]
 STEEPNESS = 10.0  # of soft traversal, per standard deviation of a node's scores
 NEGLIGIBLE = 1e-3  # a row that reaches a node with less probability is left out there
 SAME = 1e-9  # of the range of scores: what is nearer than this is one score
-NOISE = 2.0  # a number fitted to noise takes 1 / rows off the error left; terms must take twice as much
+NOISE = 4.0  # times what a number fitted to noise would take off the error: the usual "F to enter"
 COARSE_PIVOT = 1e-5  # for Grams of float32 products
 
 
@@ -110,7 +110,7 @@ class TreeGrower:
             budget,
             pivot=PIVOT if exact else COARSE_PIVOT,
             toll=2.0 * tradeoff * place.gram.weight,  # the loss is half the mean squared error
-            least_share=NOISE * self.freedom / len(place.rows),
+            evidence=Evidence(len(place.rows), self.freedom, NOISE),
         )
         weights, intercept, scores = least_squares(
             centred, choice.terms, self.columns, self.targets, place.rows, place.weight, self.n_threads

@@ -82,10 +82,12 @@ class DenseColumns:
         return self.values.dtype
 
     def fill(self, out: NDArray[Any], rows: Any, terms: Any = slice(None)) -> None:
-        if isinstance(rows, slice) and isinstance(terms, slice):
+        if not isinstance(terms, slice):
+            _copy(self.values, *_numbers(self.shape, rows, terms), out)
+        elif isinstance(rows, slice):
             out[:] = self.values[rows, terms]
         else:
-            _copy(self.values, *_numbers(self.shape, rows, terms), out)
+            _copy_rows(self.values[:, terms], rows, out)
 
     def block(self, rows: Any, terms: Any = slice(None)) -> NDArray[Any]:
         return _block(self, rows, terms)
@@ -137,14 +139,16 @@ def _numbers(shape: tuple[int, int], rows: Any, terms: Any) -> tuple[NDArray[np.
 
 @njit(cache=True, nogil=True)
 def _copy(values, rows, terms, out):  # type: ignore[no-untyped-def]
-    if len(terms) == values.shape[1]:
-        for i in range(len(rows)):
-            for t in range(len(terms)):
-                out[i, t] = values[rows[i], t]
-    else:
-        for i in range(len(rows)):
-            for t in range(len(terms)):
-                out[i, t] = values[rows[i], terms[t]]
+    for i in range(len(rows)):
+        for t in range(len(terms)):
+            out[i, t] = values[rows[i], terms[t]]
+
+
+@njit(cache=True, nogil=True)
+def _copy_rows(values, rows, out):  # type: ignore[no-untyped-def]
+    for i in range(len(rows)):
+        for t in range(values.shape[1]):
+            out[i, t] = values[rows[i], t]
 
 
 @njit(cache=True, nogil=True)

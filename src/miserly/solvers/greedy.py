@@ -29,7 +29,7 @@ from miserly.costs import SLACK, Costs
 from miserly.solvers.gram import Centred
 from miserly.solvers.term_prices import term_prices
 
-__all__ = ["Choice", "Market", "greedy_least_squares"]
+__all__ = ["Choice", "Evidence", "Market", "greedy_least_squares"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -77,6 +77,24 @@ class Market:
 
 
 @dataclass(frozen=True, eq=False)
+class Evidence:
+    """What tells a term from noise: the number of rows, and how many numbers were fitted to make each term.
+
+    A number fitted to noise takes away 1 / (rows not yet used up by fitted numbers) of the error left. A term
+    must take away `times` as much for each of its own (in stepwise regression, "F to enter").
+    """
+
+    rows: float
+    freedom: Floats  # (T,)
+    times: float
+
+    def share(self, chosen: list[int]) -> Floats:
+        """The share of the error left that each term must take away, once some are chosen."""
+        left = self.rows - 1.0 - self.freedom[chosen].sum()
+        return np.asarray(self.times * self.freedom / max(left, 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
 class Choice:
     """The terms taken, in order, how much each lowered the squared error, and what they cost together."""
 
@@ -91,7 +109,7 @@ def greedy_least_squares(
     budget: float = np.inf,
     pivot: float = PIVOT,
     toll: float = 0.0,
-    least_share: float | Floats = 0.0,
+    evidence: Evidence | None = None,
 ) -> Choice:
     """Terms by drop of the squared error per cost, as long as the budget lasts.
 
@@ -107,8 +125,8 @@ def greedy_least_squares(
         The share of a column that must not be explained by the chosen ones; more for Grams of low precision.
     toll : float, default=0
         What a unit of cost must take off the squared error at least.
-    least_share : float or array of (T,), default=0
-        The share of the error left that a term must take away.
+    evidence : Evidence, optional
+        How much more than a column of noise a term must explain; by default, anything will do.
 
     Examples
     --------
@@ -128,8 +146,8 @@ def greedy_least_squares(
     terms: list[int] = []
     drops: list[float] = []
     while True:
-        least = np.maximum(NOTHING * total, error * np.asarray(least_share))
-        helps = factor.drops > np.maximum(least, toll * prices)
+        least = 0.0 if evidence is None else evidence.share(terms) * error
+        helps = factor.drops > np.maximum(np.maximum(least, NOTHING * total), toll * prices)
         fits = (prices == 0.0) | (spent + prices <= budget * (1.0 + SLACK))
         if not (helps & fits).any():
             break
