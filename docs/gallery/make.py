@@ -15,7 +15,7 @@ from miserly.cli import demo
 from miserly.datasets import load_heart, make_ranking
 from miserly.metrics import ndcg
 from miserly.report import plot_frontier
-from miserly.report.frontier_plot import COLOURS, FAINT, SOFT, STYLE
+from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
 from miserly.selection import one_standard_error
 
 HERE = Path(__file__).parent

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from miserly.errors import DataError
+from miserly.report.style import (
+    COLOURS,
+    INK,
+    PALE,
+    SOFT,
+    STYLE,
+    dress,
+    matplotlib,
+    money,
+    save,
+    subtitle,
+)
 from miserly.selection.points import Point
 
 if TYPE_CHECKING:
@@ -22,22 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_frontier"]
 
-INK, SOFT, FAINT = "#1f2933", "#6b7785", "#dde3ea"
-COLOURS = ("#1764ab", "#d1580b", "#2e7d4f", "#8a3ea8", "#b3261e", "#5f6b00")
 _MOST_FEATURES = 20  # rows of dots; of more features only the most used
-STYLE = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.color": INK,
-    "axes.edgecolor": SOFT,
-    "axes.labelcolor": INK,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "miserly",  # the same picture has the same bytes
-}
 
 
 def plot_frontier(
@@ -60,7 +56,7 @@ def plot_frontier(
     """
     if not points:
         raise DataError("there are no points to draw")
-    pyplot, rc_context = _matplotlib()
+    pyplot, rc_context = matplotlib()
     with rc_context(STYLE):
         if hasattr(target, "plot"):
             _draw_lines(target, points, chosen)
@@ -68,23 +64,9 @@ def plot_frontier(
             figure: Figure = target.figure
             return figure
         figure = _new_figure(pyplot, points, chosen, title)
-        for path in [target] if isinstance(target, (str, Path)) else target or []:
-            figure.savefig(path, dpi=200, metadata=_plain(path))
+        save(figure, target)
         pyplot.close(figure)
     return figure
-
-
-def _matplotlib() -> tuple[Any, Any]:
-    try:
-        from matplotlib import pyplot, rc_context
-    except ImportError:
-        raise DataError("pictures of frontiers need matplotlib: pip install 'miserly[report]'") from None
-    return pyplot, rc_context
-
-
-def _plain(path: Any) -> dict[str, None]:
-    """No date in the file."""
-    return {"Date": None} if str(path).lower().endswith(".svg") else {}
 
 
 def _new_figure(pyplot: Any, points: Sequence[Point], chosen: Point | None, title: str) -> Figure:
@@ -109,8 +91,7 @@ def _new_figure(pyplot: Any, points: Sequence[Point], chosen: Point | None, titl
         below.set_xlabel(above.get_xlabel())
         above.set_xlabel("")
         above.tick_params(axis="x", length=0, labelbottom=False)
-    above.set_title(title, loc="left", fontsize=12.5, fontweight="bold", pad=26)
-    above.text(0, 1.03, _caption(points), transform=above.transAxes, fontsize=9, color=SOFT)
+    subtitle(above, title, _caption(points))
     return figure  # type: ignore[no-any-return]
 
 
@@ -160,7 +141,7 @@ def _mark(axes: Axes, chosen: Point) -> None:
         zorder=4,
     )
     axes.annotate(
-        f"chosen: {_shown(chosen)}\nfor {_money(chosen.cost, chosen.unit)} on average",
+        f"chosen: {_shown(chosen)}\nfor {money(chosen.cost, chosen.unit)} on average",
         (chosen.cost, chosen.value),
         xytext=(-36, -72),  # below the band, as a rule
         textcoords="offset points",
@@ -175,15 +156,9 @@ def _mark(axes: Axes, chosen: Point) -> None:
 def _label_axes(axes: Axes, points: Sequence[Point]) -> None:
     first = points[0]
     unit = f" ({first.unit})" if first.unit else ""
-    axes.set_xlabel(f"average bill{unit}")
-    axes.set_ylabel(f"{first.metric} on held-out rows")
+    dress(axes, f"average bill{unit}", f"{first.metric} on held-out rows")
     if _is_share(first.metric):
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    axes.grid(axis="y", color=FAINT, linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
     axes.set_xticks(_ticks(max(point.cost for point in points)))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
 
@@ -208,10 +183,6 @@ def _shown(point: Point) -> str:
     return f"{100 * point.value:.0f} %" if _is_share(point.metric) else f"{point.metric} {point.value:.3g}"
 
 
-def _money(amount: float, unit: str) -> str:
-    return f"{amount:.3g} {unit}".strip()
-
-
 # -- below: what it takes ----------------------------------------------------------------------------------
 
 
@@ -228,7 +199,7 @@ def _features(points: Sequence[Point]) -> list[Any]:
 def _draw_dots(axes: Axes, points: Sequence[Point], features: Sequence[Any], chosen: Point | None) -> None:
     places = [float(row) for row in range(len(features))]
     for row in places[::2]:
-        axes.axhspan(row - 0.5, row + 0.5, color="#f5f7fa", linewidth=0, zorder=0)
+        axes.axhspan(row - 0.5, row + 0.5, color=PALE, linewidth=0, zorder=0)
     for point in points:
         used = [row for row, feature in enumerate(features) if feature in point.features]
         colour = INK if point is chosen else COLOURS[0]

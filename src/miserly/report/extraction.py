@@ -1,0 +1,226 @@
+"""Which features a plan extracts: how much of each price tier by each level, and how far leaves differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.costs import Costs
+from miserly.plan.nodes import LEAVE, Node, Threshold
+from miserly.plan.program import Plan
+from miserly.plan.wording import number
+from miserly.report.stages import Stage, plan_of, read_rows, stages, visits
+
+__all__ = ["Extracted", "Similarity", "extracted", "leaf_similarity"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+_MOST_TIERS = 7  # different prices that are each a tier; of more, neighbours share one
+_FEW_TIERS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Extracted:
+    """How much of each price tier is extracted by each level.
+
+    Attributes
+    ----------
+    share : array of (n_levels, n_tiers)
+    tiers : tuple of str
+        The prices in each tier.
+    size : array of (n_tiers,)
+        How many features are in each.
+    """
+
+    share: Floats
+    tiers: tuple[str, ...]
+    size: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """How alike the leaves are in what they buy.
+
+    Attributes
+    ----------
+    matrix : array of (n_leaves, n_leaves)
+        Features two leaves have in common, as a share of those that either has (Jaccard).
+    leaves : tuple of Stage
+        From the upper to the lower ones; in a chain, all stages where examples may leave.
+    size : array of (n_leaves,)
+        How many features each has bought by then.
+    """
+
+    matrix: Floats
+    leaves: tuple[Stage, ...]
+    size: NDArray[np.int64]
+
+
+def extracted(
+    model: Any, X: Any = None, tiers: Sequence[float] | None = None, *, qid: ArrayLike | None = None
+) -> Extracted:
+    """How much of each price tier has been extracted by the end of each level of stages.
+
+    Parameters
+    ----------
+    model : fitted learner or Plan
+    X : array or frame, optional
+        With rows: the share of the tier's features that a row has bought by then, on average over all rows
+        (who has left buys no more). Without: the share that some node up to this level may read.
+    tiers : list of float, optional
+        The upper ends of the tiers; what is dearer is one more. By default every price is a tier, or if
+        there are many, neighbouring prices share one.
+    qid : array, optional
+
+    Returns
+    -------
+    Extracted
+
+    Notes
+    -----
+    The price of a feature is what it costs if nothing else is bought, so with the set-up of its group.
+
+    Examples
+    --------
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node, Raw, Threshold
+    >>> nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(0.0), up=1), Node([1], [0], [1.0], [0.0])]
+    >>> plan = Plan(costs=Costs([1.0, 10.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
+    >>> extracted(plan).share.tolist(), extracted(plan, [[-1.0, 0.0], [1.0, 0.0]]).share.tolist()
+    ([[1.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [1.0, 0.5]])
+    """
+    plan = plan_of(model)
+    parts = stages(plan)
+    bought = _may_buy(plan, parts) if X is None else _do_buy(plan, parts, read_rows(plan, X, qid), qid)
+    code, names = _tiers(plan.costs, tiers)
+    members = code[:, None] == np.arange(len(names))  # (n_features, n_tiers)
+    size = members.sum(axis=0)
+    return Extracted(bought @ members / size, names, size)
+
+
+def _may_buy(plan: Plan, parts: Sequence[Stage]) -> Floats:
+    """Which features are read somewhere up to each level, (n_levels, n_features)."""
+    read = np.zeros((max(stage.level for stage in parts), plan.n_features))
+    for stage in parts:
+        read[stage.level - 1 :, _features(plan, stage.nodes)] = 1.0
+    return read
+
+
+def _do_buy(plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: ArrayLike | None) -> Floats:
+    """The share of rows that have bought each feature by the end of each level."""
+    has = np.zeros((len(matrix), plan.n_features), dtype=np.bool_)
+    shares = []
+    for visit in visits(plan, parts, matrix, qid):
+        has[visit.rows] = visit.acquired
+        shares.append(has.mean(axis=0))
+    return np.array(shares)
+
+
+def _features(plan: Plan, nodes: Sequence[int]) -> Bools:
+    mask = np.zeros(plan.n_features, dtype=np.bool_)
+    for t in {t for k in nodes for t in plan.nodes[k].terms.tolist()}:
+        mask[plan.terms[t].features] = True
+    return mask
+
+
+def _tiers(costs: Costs, ends: Sequence[float] | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The tier of each feature, and the prices in each tier that has any."""
+    price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))
+    if ends is None:
+        different = np.unique(price)
+        ends = different.tolist()
+        if len(different) > _MOST_TIERS:
+            ends = [part[-1] for part in np.array_split(different, _FEW_TIERS)]
+    code = np.searchsorted(np.sort(np.asarray(ends, dtype=np.float64)), price)
+    _, code = np.unique(code, return_inverse=True)
+    names = [_range(price[code == tier]) for tier in range(code.max(initial=-1) + 1)]
+    return code, tuple(names)
+
+
+def _range(prices: Floats) -> str:
+    low, high = number(prices.min()), number(prices.max())
+    return low if low == high else f"{low} to {high}"
+
+
+def leaf_similarity(model: Any, X: Any = None, *, qid: ArrayLike | None = None) -> Similarity:
+    """How alike the leaves of a tree (or the exits of a chain) are in the features bought on the way.
+
+    Parameters
+    ----------
+    model : fitted learner or Plan
+    X : array or frame, optional
+        With rows: what the rows that leave there really bought; leaves that none reaches are left out.
+        Without: all that may be read on the way.
+    qid : array, optional
+
+    Returns
+    -------
+    Similarity
+
+    Examples
+    --------
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node, Raw, Threshold
+    >>> nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(0.0), up=1, low=2),
+    ...          Node([1], [0], [1.0], [0.0]), Node([], [], [], [0.0])]
+    >>> plan = Plan(costs=Costs([1.0, 10.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
+    >>> leaf_similarity(plan).matrix.tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    plan = plan_of(model)
+    parts = stages(plan)
+    leaves = [i for i in _from_the_top(parts) if _may_leave(plan.nodes[parts[i].nodes[-1]])]
+    if X is None:
+        sets = [_features(plan, _way(parts, leaf)) for leaf in leaves]
+    else:
+        leaves, sets = _bought_by_leavers(parts, leaves, plan.run(read_rows(plan, X, qid), qid=qid))
+    masks = np.array(sets).reshape(len(leaves), plan.n_features)
+    common = (masks[:, None] & masks).sum(axis=2)
+    either = (masks[:, None] | masks).sum(axis=2)
+    matrix = np.where(either > 0, common / np.maximum(either, 1), 1.0)  # nothing equals nothing
+    return Similarity(matrix, tuple(parts[i] for i in leaves), masks.sum(axis=1))
+
+
+def _bought_by_leavers(
+    parts: Sequence[Stage], leaves: Sequence[int], run: Any
+) -> tuple[list[int], list[Bools]]:
+    kept, sets = [], []
+    for leaf in leaves:
+        rows = np.isin(run.exit, parts[leaf].nodes)
+        if rows.any():
+            kept.append(leaf)
+            sets.append(run.acquired[rows].any(axis=0))
+    return kept, sets
+
+
+def _may_leave(node: Node) -> bool:
+    """Whether examples may answer from a node that ends a stage."""
+    if node.up != LEAVE and node.low != LEAVE:
+        return False
+    if isinstance(node.gate, Threshold) and np.isinf(node.gate.value):
+        return (node.low if node.gate.value > 0 else node.up) == LEAVE
+    return True
+
+
+def _from_the_top(parts: Sequence[Stage]) -> list[int]:
+    """Stages in the order they are met from the first, upper ways before lower ones."""
+    ahead, order = [0], []
+    while ahead:
+        i = ahead.pop()
+        order.append(i)
+        ahead += parts[i].children[::-1]
+    return order
+
+
+def _way(parts: Sequence[Stage], leaf: int) -> list[int]:
+    """The nodes from the root to the end of a stage."""
+    nodes: list[int] = []
+    while leaf >= 0:
+        nodes += parts[leaf].nodes
+        leaf = parts[leaf].parent
+    return nodes

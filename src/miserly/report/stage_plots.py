@@ -1,0 +1,200 @@
+"""Pictures of stages: who is still there, what has been extracted by then, how alike the leaves are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from miserly.report.extraction import Extracted, Similarity, extracted, leaf_similarity
+from miserly.report.stages import is_chain, plan_of, remaining, stages
+from miserly.report.style import COLOURS, SOFT, STYLE, dress, matplotlib, save, subtitle
+from miserly.report.tree_plot import stage_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_extracted", "plot_leaf_similarity", "plot_remaining"]
+
+_MOST_NUMBERS = 16  # leaves up to which each square says its number
+_MOST_MARKS = 30  # stages up to which each has a dot
+
+
+def plot_remaining(
+    models: Any, X: Any, target: Any = None, *, qid: ArrayLike | None = None, title: str = ""
+) -> Figure:
+    """Draw how many rows are left at each stage.
+
+    Parameters
+    ----------
+    models : fitted learner or Plan, or a mapping from names to them
+    X : array or frame
+    target : path, list of paths, or matplotlib Axes, optional
+    qid : array, optional
+        The query of each row, for plans that compare documents.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    named = models if isinstance(models, Mapping) else {"": models}
+    shares = {str(name): remaining(model, X, qid=qid) for name, model in named.items()}
+
+    def draw(axes: Axes) -> None:
+        longest = max(map(len, shares.values()))
+        for (name, share), colour in zip(shares.items(), COLOURS * len(shares), strict=False):
+            _line(axes, share, colour, name, longest)
+        if len(shares) > 1:
+            axes.legend(frameon=False, loc="best", fontsize=9)
+        _finish(axes, longest, "share of rows that reach it")
+
+    return _picture(draw, target, title, "of all rows, those that have not left before the stage")
+
+
+def plot_extracted(
+    model: Any,
+    X: Any = None,
+    target: Any = None,
+    *,
+    tiers: Sequence[float] | None = None,
+    qid: ArrayLike | None = None,
+    title: str = "",
+) -> Figure:
+    """Draw how much of each price tier has been extracted by the end of each stage.
+
+    Parameters
+    ----------
+    model : fitted learner or Plan
+    X : array or frame, optional
+        With rows, what they have bought on average; without, what may be bought up to there.
+    target : path, list of paths, or matplotlib Axes, optional
+    tiers : list of float, optional
+        The upper ends of the tiers; see `extracted`.
+    qid : array, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    found = extracted(model, X, tiers, qid=qid)
+    unit = plan_of(model).costs.unit
+    says = "what some node up to there may read" if X is None else "what a row has bought by then, on average"
+    return _picture(lambda axes: _draw_tiers(axes, found, unit), target, title, f"of each price tier, {says}")
+
+
+def _draw_tiers(axes: Axes, found: Extracted, unit: str) -> None:
+    from matplotlib import colormaps
+
+    n_tiers = len(found.tiers)
+    colours = colormaps["viridis"](np.linspace(0.9, 0.0, n_tiers)) if n_tiers > 1 else [COLOURS[0]]
+    for tier, colour in enumerate(colours):
+        name = f"{found.tiers[tier]} ({found.size[tier]})"
+        _line(axes, found.share[:, tier], colour, name, len(found.share))
+    heading = f"price{f' in {unit}' if unit else ''}\n(how many features)"
+    legend = axes.legend(
+        frameon=False,
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        fontsize=9,
+        title=heading,
+        reverse=True,
+        alignment="left",
+    )
+    legend.get_title().set_fontsize(9)
+    legend.get_title().set_color(SOFT)
+    _finish(axes, len(found.share), "share of features extracted")
+
+
+def plot_leaf_similarity(
+    model: Any, X: Any = None, target: Any = None, *, qid: ArrayLike | None = None, title: str = ""
+) -> Figure:
+    """Draw how alike the leaves of a tree, or the exits of a chain, are in the features bought by then.
+
+    Parameters
+    ----------
+    model : fitted learner or Plan
+    X : array or frame, optional
+        With rows, what those who leave there really bought; without, all that may be read on the way.
+    target : path, list of paths, or matplotlib Axes, optional
+    qid : array, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    found = leaf_similarity(model, X, qid=qid)
+    chain = is_chain(stages(plan_of(model)))
+    side = float(np.clip(1.8 + 0.5 * len(found.leaves), 4.2, 9.0))
+    caption = "features in common, of all that either has"
+    return _picture(
+        lambda axes: _draw_squares(axes, found, chain), target, title, caption, size=(side + 0.6, side)
+    )
+
+
+def _draw_squares(axes: Axes, found: Similarity, chain: bool) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    n = len(found.leaves)
+    shades = LinearSegmentedColormap.from_list("alike", ["#ffffff", "#cfe0f0", COLOURS[0]])
+    axes.imshow(found.matrix, cmap=shades, vmin=0.0, vmax=1.0)
+    if n <= _MOST_NUMBERS:
+        for (i, j), value in np.ndenumerate(found.matrix):
+            colour = "white" if value > 0.75 else STYLE["text.color"]
+            axes.text(j, i, f"{value:.2f}", ha="center", va="center_baseline", fontsize=9, color=colour)
+    for edge in np.arange(n - 1) + 0.5:
+        axes.axhline(edge, color="white", linewidth=1.2)
+        axes.axvline(edge, color="white", linewidth=1.2)
+    shown = np.arange(0, n, -(-n // 2 // _MOST_NUMBERS) or 1)
+    names = [stage_name(found.leaves[i], chain).replace("steps", "step") for i in shown]
+    axes.set_xticks(shown, [name.split(" ")[1] for name in names])
+    axes.set_yticks(shown, [f"{name} ({found.size[i]})" for name, i in zip(names, shown, strict=True)])
+    axes.tick_params(length=0, labelsize=9)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_ylabel("leaf (how many features it has)")
+
+
+# -- what they share ---------------------------------------------------------------------------------------
+
+
+def _picture(
+    draw: Any, target: Any, title: str, caption: str, size: tuple[float, float] = (7.0, 4.4)
+) -> Figure:
+    """A new figure with its title and caption, or axes of the caller without a caption."""
+    pyplot, rc_context = matplotlib()
+    with rc_context(STYLE):
+        if hasattr(target, "plot"):
+            draw(target)
+            target.set_title(title, loc="left", fontsize=11, fontweight="bold")
+            figure: Figure = target.figure
+            return figure
+        figure, axes = pyplot.subplots(figsize=size, layout="constrained")
+        draw(axes)
+        subtitle(axes, title, caption)
+        save(figure, target)
+        pyplot.close(figure)
+    return figure
+
+
+def _line(axes: Axes, share: Any, colour: Any, name: str, longest: int) -> None:
+    marker = "o" if longest <= _MOST_MARKS else ""
+    places = np.arange(1, len(share) + 1)
+    axes.plot(
+        places, share, marker=marker, markersize=5, color=colour, linewidth=1.8, label=name, clip_on=False
+    )
+
+
+def _finish(axes: Axes, longest: int, y: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    dress(axes, "stage", y)
+    axes.set_ylim(0.0, 1.0)
+    axes.set_xlim(1.0 - 0.02 * longest, longest + 0.02 * longest)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=1))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")

@@ -1,0 +1,309 @@
+"""How rows travel through a plan, stage by stage: how many come how far, what they paid, what they are.
+
+A stage is a run of nodes at whose end examples part: at a fork of a tree of classifiers, at an exit, or at
+the end. A cascade is a chain of stages, a tree of classifiers a tree of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.errors import DataError
+from miserly.plan.batch import matrix_of
+from miserly.plan.exits import is_exit
+from miserly.plan.nodes import LEAVE
+from miserly.plan.program import Plan
+from miserly.plan.purchases import purchases
+from miserly.plan.wording import plain
+
+__all__ = [
+    "Flow",
+    "Stage",
+    "Visit",
+    "flow",
+    "fuse",
+    "is_chain",
+    "plan_of",
+    "read_rows",
+    "remaining",
+    "stages",
+    "visits",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Nodes after which examples part; `up` and `low` are the stages that follow, None to leave instead."""
+
+    nodes: tuple[int, ...]
+    parent: int  # -1 for the first
+    level: int  # 1 for the first
+    up: int | None = None
+    low: int | None = None
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        return tuple(child for child in (self.up, self.low) if child is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """The rows that reach a level: where in it they are, and what they have when they leave it."""
+
+    rows: NDArray[np.int64]
+    stage: NDArray[np.int64]
+    cost: Floats
+    acquired: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What rows do in a plan.
+
+    Attributes
+    ----------
+    stages : tuple of Stage
+    reached, left : arrays of (n_stages,)
+        The shares of all rows that reach a stage, and that leave there with an answer.
+    cost : array of (n_stages,)
+        What rows have paid when they are through with the stage, on average; NaN where none comes.
+    features : tuple of tuples of int
+        The columns that each stage may buy and none before it on the way does.
+    label, left_label : arrays of (n_stages, n_labels) or None
+        Of the rows that reach a stage, and of those that leave there: the share of each class, or the mean
+        label. None without labels.
+    classes : tuple of str
+        What the columns of `label` stand for; empty where they are means.
+    """
+
+    plan: Plan = field(repr=False)
+    stages: tuple[Stage, ...]
+    reached: Floats
+    left: Floats
+    cost: Floats
+    features: tuple[tuple[int, ...], ...]
+    label: Floats | None = None
+    left_label: Floats | None = None
+    classes: tuple[str, ...] = ()
+
+
+# -- the stages --------------------------------------------------------------------------------------------
+
+
+def plan_of(model: Any) -> Plan:
+    """The plan of a fitted model, or the plan itself."""
+    plan = model if isinstance(model, Plan) else getattr(model, "plan_", None)
+    if not isinstance(plan, Plan):
+        raise DataError(f"a fitted model or a plan is needed, and {type(model).__name__} has no plan_")
+    if not plan.nodes:
+        raise DataError("this plan takes no step: there is nothing to show")
+    return plan
+
+
+def stages(plan: Plan) -> list[Stage]:
+    """The stages of a plan, each after the one it follows.
+
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node, Threshold
+    >>> chain = [Node([], [], [], [0.0], up=1), Node([], [], [], [0.0], gate=Threshold(0.0), up=2),
+    ...          Node([], [], [], [0.0])]
+    >>> [stage.nodes for stage in stages(Plan(costs=Costs([]), terms=[], nodes=chain, base=[0.0]))]
+    [(0, 1), (2,)]
+    """
+    starts = [(0, -1, 1)]
+    found: list[Stage] = []
+    for start, parent, level in starts:
+        run = [start]
+        while _all_go_on(plan, run[-1]):
+            run.append(plan.nodes[run[-1]].up)
+        last, ways = plan.nodes[run[-1]], dict[str, int]()
+        for way, child in (("up", last.up), ("low", last.low)):
+            if child != LEAVE:
+                ways[way] = len(starts)
+                starts.append((child, len(found), level + 1))
+        found.append(Stage(tuple(run), parent, level, **ways))
+    return found
+
+
+def _all_go_on(plan: Plan, k: int) -> bool:
+    node = plan.nodes[k]
+    return node.up != LEAVE and node.low == LEAVE and not is_exit(node)
+
+
+def is_chain(parts: Sequence[Stage]) -> bool:
+    return all(len(stage.children) < 2 for stage in parts)
+
+
+def fuse(parts: Sequence[Stage], most: int) -> list[Stage]:
+    """The stages of a chain, neighbours taken together so that no more than `most` are left."""
+    if not is_chain(parts) or len(parts) <= most:
+        return list(parts)
+    pieces = np.array_split(np.arange(len(parts)), most)
+    fused = [tuple(node for i in piece for node in parts[i].nodes) for piece in pieces]
+    return [Stage(nodes, i - 1, i + 1, i + 1 if i + 1 < most else None) for i, nodes in enumerate(fused)]
+
+
+# -- the rows ----------------------------------------------------------------------------------------------
+
+
+def flow(
+    model: Any, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None, most: int | None = None
+) -> Flow:
+    """Follow rows through the stages of a fitted model.
+
+    Parameters
+    ----------
+    model : fitted learner or Plan
+    X : array or frame
+    y : array, optional
+        Classes where the plan answers with classes, else numbers.
+    qid : array, optional
+        The query of each row, for plans that compare documents.
+    most : int, optional
+        Neighbouring stages of a longer chain are taken together.
+
+    Returns
+    -------
+    Flow
+
+    Examples
+    --------
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node, Raw, Threshold
+    >>> nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(0.0), up=1), Node([1], [0], [1.0], [0.0])]
+    >>> plan = Plan(costs=Costs([1.0, 10.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
+    >>> found = flow(plan, [[-1.0, 0.0], [1.0, 0.0]], [3.0, 5.0])
+    >>> found.reached.tolist(), found.cost.tolist(), found.label[:, 0].tolist()
+    ([1.0, 0.5], [1.0, 11.0], [4.0, 5.0])
+    """
+    plan = plan_of(model)
+    parts = stages(plan) if most is None else fuse(stages(plan), most)
+    matrix = read_rows(plan, X, qid)
+    labels, classes = _label_columns(plan, y, len(matrix))
+    spent, at = np.zeros(len(parts)), np.zeros(len(matrix), dtype=np.int64)
+    for visit in visits(plan, parts, matrix, qid):
+        at[visit.rows] = visit.stage
+        spent += np.bincount(visit.stage, visit.cost, len(parts))
+    left = np.bincount(at, minlength=len(parts)).astype(np.float64)
+    left_sum = np.zeros((len(parts), labels.shape[1]))
+    np.add.at(left_sum, at, labels)
+    reached, reached_sum = _upstream(parts, left), _upstream(parts, left_sum)
+    bought = purchases(plan)
+    return Flow(
+        plan=plan,
+        stages=tuple(parts),
+        reached=reached / len(matrix),
+        left=left / len(matrix),
+        cost=_ratio(spent, reached),
+        features=tuple(tuple(i.feature for k in stage.nodes for i in bought[k].items) for stage in parts),
+        label=None if y is None else _ratio(reached_sum, reached[:, None]),
+        left_label=None if y is None else _ratio(left_sum, left[:, None]),
+        classes=classes,
+    )
+
+
+def remaining(model: Any, X: Any, *, qid: ArrayLike | None = None) -> Floats:
+    """The share of rows that reach each level of stages: of a cascade, those not yet decided.
+
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node, Raw, Threshold
+    >>> nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(0.0), up=1), Node([], [], [], [0.0])]
+    >>> plan = Plan(costs=Costs([1.0]), terms=[Raw(0)], nodes=nodes, base=[0.0])
+    >>> remaining(plan, [[-1.0], [1.0], [2.0], [-3.0]]).tolist()
+    [1.0, 0.5]
+    """
+    plan = plan_of(model)
+    parts = stages(plan)
+    matrix = read_rows(plan, X, qid)
+    last = _stage_of(plan, parts)[plan.run(matrix, qid=qid).exit]
+    levels = np.array([stage.level for stage in parts])
+    left = np.bincount(levels[last], minlength=levels.max() + 1)[1:]
+    return np.cumsum(left[::-1])[::-1] / len(matrix)
+
+
+def visits(
+    plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: ArrayLike | None
+) -> Iterator[Visit]:
+    """Level by level, the rows that come so far.
+
+    What they have by then is known by running the plan as if it ended there; those who have left before take
+    no part, unless documents are compared with each other.
+    """
+    part_of = _stage_of(plan, parts)
+    node_level = np.array([stage.level for stage in parts])[part_of]
+    whole = plan.run(matrix, qid=qid)
+    farthest = node_level[whole.exit]
+    for level in range(1, node_level.max() + 1):
+        rows = np.flatnonzero(farthest >= level)
+        kept = np.flatnonzero(node_level <= level)
+        if len(kept) == len(node_level):
+            run, own = whole, rows
+        elif plan.listwise:
+            run, own = _ending(plan, kept).run(matrix, qid=qid), rows
+        else:
+            run, own = _ending(plan, kept).run(matrix[rows]), np.arange(len(rows))
+        yield Visit(rows, part_of[kept[run.exit[own]]], run.cost[own], run.acquired[own])
+
+
+def _ending(plan: Plan, kept: NDArray[np.int64]) -> Plan:
+    """The plan with these nodes alone; whoever would go past them leaves."""
+    place = np.full(len(plan.nodes) + 1, LEAVE)
+    place[kept] = np.arange(len(kept))
+    nodes = [plan.nodes[k] for k in kept]
+    nodes = [replace(node, up=int(place[node.up]), low=int(place[node.low])) for node in nodes]
+    return plan.replace(nodes=nodes)
+
+
+def _stage_of(plan: Plan, parts: Sequence[Stage]) -> NDArray[np.int64]:
+    """The stage of each node."""
+    owner = np.zeros(len(plan.nodes), dtype=np.int64)
+    for i, stage in enumerate(parts):
+        owner[list(stage.nodes)] = i
+    return owner
+
+
+def _upstream(parts: Sequence[Stage], left: Floats) -> Floats:
+    """Sums over rows that reach each stage, from those over the rows that leave there."""
+    total = left.copy()
+    for i in range(len(parts) - 1, 0, -1):  # stages come after the one they follow
+        total[parts[i].parent] += total[i]
+    return total
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    out = np.full(above.shape, np.nan)
+    np.divide(above, below, out=out, where=below > 0)
+    return out
+
+
+def read_rows(plan: Plan, X: Any, qid: ArrayLike | None) -> NDArray[Any]:
+    """Rows as a matrix, if there are any and the plan has what it needs to run them."""
+    if plan.listwise and qid is None:
+        raise DataError("this plan compares the documents of a query; give qid, the query of each row")
+    matrix = matrix_of(plan, X)
+    if not len(matrix):
+        raise DataError("there are no rows to follow")
+    return matrix
+
+
+def _label_columns(plan: Plan, y: ArrayLike | None, n: int) -> tuple[Floats, tuple[str, ...]]:
+    """Labels as columns whose means are wanted: one per class, or the numbers themselves."""
+    if y is None:
+        return np.zeros((n, 1)), ()
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise DataError(f"labels of shape {labels.shape} for {n} rows")
+    if plan.classes is None:
+        return labels.astype(np.float64)[:, None], ()
+    columns = labels[:, None] == plan.classes
+    strange = labels[~columns.any(axis=1)]
+    if len(strange):
+        raise DataError(f"label {plain(strange[0])} is none of the plan's classes, {plan.classes.tolist()}")
+    return columns.astype(np.float64), tuple(plain(label) for label in plan.classes)

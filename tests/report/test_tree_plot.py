@@ -1,0 +1,87 @@
+"""The picture of a tree or chain says what rows do there, and no words run into each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from miserly.report import plot_tree
+
+from ..plan import sample_plans
+from .hand_made import LABELS, ROWS, cascade, tree
+from .looking import crowded, texts
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from miserly.report.tree_plot import width_of, wrap  # noqa: E402
+
+RANDOM = np.random.default_rng(0).normal(size=(200, 13))
+
+
+def test_a_tree_says_what_was_worked_out_by_hand():
+    said = texts(plot_tree(tree(), ROWS, LABELS, title="By hand"))
+    assert "By hand" in said
+    for words in ("100 %", "75 %", "50 %", "25 %", "paid 1 CAD", "paid 11 CAD", "paid 111 CAD"):
+        assert words in said
+    for words in (
+        "mean label 3.00",
+        "mean label 3.67",
+        "mean label 4.50",
+        "+ a",
+        "+ b",
+        "+ c",
+        "nothing new",
+    ):
+        assert words in said
+    assert "25 % leave here" in said and "node 3" in said
+
+
+def test_a_chain_tells_who_leaves():
+    said = texts(plot_tree(cascade(), ROWS, ["no", "yes", "yes", "no"]))
+    assert "steps 1-2" in said and "+ a, b" in said
+    assert said.count("yes 50 %") == 5  # in three boxes, and beside two
+    assert "50 % leave here" in said and "50 % end here" in said
+
+
+def test_levels_that_are_not_shown_are_counted():
+    plan = sample_plans.tree_of_classifiers(5)
+    said = texts(plot_tree(plan, RANDOM, levels=2))
+    assert sum(words.endswith("to 7 more nodes") for words in said) == 4
+
+
+@pytest.mark.parametrize("levels", [2, 4, 5])
+def test_no_words_run_into_each_other_in_a_tree(levels):
+    figure = plot_tree(
+        sample_plans.tree_of_classifiers(5), RANDOM, RANDOM[:, 0], levels=levels, title="A tree"
+    )
+    assert crowded(figure) == []
+
+
+def test_no_words_run_into_each_other_in_a_chain():
+    labels = np.where(RANDOM[:, 0] > 0, "present", "absent")
+    figure = plot_tree(sample_plans.heart(), RANDOM, labels, title="A chain")
+    assert crowded(figure) == []
+
+
+def test_a_tree_without_a_fork_or_labels_can_be_drawn():
+    plan = sample_plans.kernel_machine()
+    said = texts(plot_tree(plan, np.zeros((3, 8))))
+    assert "100 % end here" in said and not any("label" in words for words in said)
+
+
+@pytest.mark.parametrize("name", ["feature number 7", "x" * 60])
+def test_names_that_find_no_place_are_counted(name):
+    lines = wrap([name] * 12, 2.0)
+    assert len(lines) == 2 and lines[1].endswith("+10 more")
+    assert all(width_of(line, 8.0) <= 2.0 for line in lines)
+
+
+def test_a_box_without_names_says_so():
+    assert wrap([], 2.0) == ["nothing new"] and wrap(["age", "sex"], 2.0) == ["+ age, sex"]
+
+
+def test_files_are_the_same_each_time(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        plot_tree(tree(), ROWS, LABELS, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
