@@ -33,6 +33,7 @@ BENCHMARKS = {
         ("--rows", "20000", "--features", "100", "--trees", "5"),
         ("--rows", "473134", "--features", "519", "--trees", "20"),
     ),
+    "astc_speed": Benchmark(("--quick",)),
     "quality_at_budget": Benchmark(("--quick",), needs_data=True),
     "best_subsets": Benchmark(("--quick",), needs_data=True),
     "ranking_losses": Benchmark(("--quick",), needs_data=True),

@@ -41,6 +41,7 @@ class _Place:
     weight: Floats | None
     gram: Gram
     market: Market
+    spent: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +89,20 @@ class TreeGrower:
     def _whole(self) -> Gram:
         return gram(self.columns, self.targets, self.weight, n_threads=self.n_threads)
 
-    def grow(self, market: Market, budgets: Floats, tradeoff: float = 0.0) -> ClassifierTree:
-        """A tree whose node at position `k` may spend ``budgets[k]`` on top of what its ancestors did."""
+    def grow(
+        self, market: Market, budgets: Floats, path_budget: float = np.inf, tradeoff: float = 0.0
+    ) -> ClassifierTree:
+        """A tree whose node at position `k` may spend ``budgets[k]`` on top of what its ancestors did.
+
+        What the nodes of one path spend together stays within `path_budget`.
+        """
         everybody = np.arange(self.columns.shape[0])
         todo = [_Place(0, everybody, self.weight, self._whole, market)]
         grown: list[_Grown] = []
         while todo:
             place = todo.pop()
-            node, children = self._grow_node(place, float(budgets[place.position]), tradeoff)
+            budget = min(float(budgets[place.position]), path_budget - place.spent)
+            node, children = self._grow_node(place, budget, tradeoff)
             grown.append(node)
             todo += children
         return _tree_of(grown, self.columns.shape[1])
@@ -118,7 +125,9 @@ class TreeGrower:
         direction = _direction(scores, place.weight)
         steering = scores @ direction
         threshold = middle_of(steering, place.weight) if self._may_divide(place) else np.nan
-        children = self._children(place, market, steering, threshold) if np.isfinite(threshold) else []
+        children = []
+        if np.isfinite(threshold):
+            children = self._children(place, market, place.spent + choice.cost, steering, threshold)
         if not children:
             threshold = np.nan
         return _Grown(place.position, choice.terms, weights, intercept, direction, threshold), children
@@ -127,7 +136,9 @@ class TreeGrower:
         level = int(np.log2(place.position + 1)) + 1
         return level < self.max_depth and len(place.rows) >= 2 * self.min_rows
 
-    def _children(self, place: _Place, market: Market, steering: Floats, threshold: float) -> list[_Place]:
+    def _children(
+        self, place: _Place, market: Market, spent: float, steering: Floats, threshold: float
+    ) -> list[_Place]:
         """Both children, or none if one of them would have too few rows."""
         shares = self._shares(steering, threshold, place.weight)
         if min(share.sum() for share in shares) < self.min_rows:
@@ -142,7 +153,7 @@ class TreeGrower:
                 weight = shares[side][reached] * (1.0 if weight is None else weight)
             other = sides[1 - side]
             found = place.gram - other.gram if other is not None else self._gram_of(rows, weight)
-            sides[side] = _Place(2 * place.position + 1 + side, rows, weight, found, market)
+            sides[side] = _Place(2 * place.position + 1 + side, rows, weight, found, market, spent)
         return [side for side in sides if side is not None]
 
     def _gram_of(self, rows: Ints, weight: Floats | None) -> Gram:

@@ -62,8 +62,8 @@ _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
 EXACT = 1 << 21  # values: up to as many columns are in float64, beyond in float32
 TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
-MAX_TRIES = 8  # node budgets tried for a budget
-CLOSE = 0.02  # of the budget: near enough
+PARTS = (1.0, 1.5, 2.0, 3.0)  # of which a node may spend one, where a budget is to be divided
+HALVINGS = 6
 
 
 class _ASTC(PlanPredictor):
@@ -130,12 +130,16 @@ class _ASTC(PlanPredictor):
         """Labels as numbers, codes for classes."""
         raise NotImplementedError
 
-    def _targets(self, samples: Samples) -> tuple[NDArray[np.float64], float]:
-        """What least squares is fitted to, (n, C), and in which unit."""
+    def _unit(self, samples: Samples) -> tuple[float, float]:
+        """What targets are measured from, and in units of what."""
+        return 0.0, 1.0
+
+    def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:
+        """What least squares is fitted to, (n, C)."""
         raise NotImplementedError
 
-    def _scale(self, plan: Plan, samples: Samples) -> tuple[float, float]:
-        """How the scores of a plan become answers: times a factor, plus an offset."""
+    def _scale(self, plan: Plan, samples: Samples, unit: tuple[float, float]) -> tuple[float, float]:
+        """How the scores of a plan become answers: plus an offset, times a factor."""
         raise NotImplementedError
 
     def _plan_classes(self) -> NDArray[Any] | None:
@@ -151,18 +155,22 @@ class _ASTC(PlanPredictor):
         samples = given.checked(table.values, self, self._numeric_target).without_zero_weights()
         samples = replace(samples, y=self._encode(samples.y)).with_mean_weight_one()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        unit = self._unit(samples)
         judging = None
         if self.budget is not None:
             classes = None if self._numeric_target else samples.y
             samples, judging = set_aside(samples, self.validation_fraction, seed, classes)
         least, most = self._node_budgets()
         terms = self._fit_terms(samples, table, costs, seed, float(least.max()), path_budget(most))
-        grow = self._grower(samples, terms, costs)
+        grow = self._grower(
+            samples, self._targets(samples.y, unit), terms, costs, self.tradeoff / unit[1] ** 2
+        )
         if judging is None:
-            self.node_budget_, tree = least, grow(least)
+            self.node_budget_, tree = least, grow(least, np.inf)
         else:
-            tree = self._search(grow, least, most, lambda tree: _mean_cost(tree, terms, costs, judging))
-        self._keep(tree, terms, costs, samples)
+            aims = self._targets(judging.y, unit)
+            tree = self._search(grow, lambda tree: _judge(tree, terms, costs, judging, aims))
+        self._keep(tree, terms, costs, samples, unit)
 
     @property
     def _n_threads(self) -> int:
@@ -213,54 +221,62 @@ class _ASTC(PlanPredictor):
         )
         return boosted.take(_fit_in(boosted.prices(costs, nothing), reach))
 
-    def _grower(self, samples: Samples, terms: Terms, costs: Costs) -> Callable[[Floats], ClassifierTree]:
-        """What grows a tree for the budgets of its nodes; the Gram of all rows is made once."""
-        targets, unit = self._targets(samples)
+    def _grower(
+        self, samples: Samples, targets: Floats, terms: Terms, costs: Costs, tradeoff: float
+    ) -> Callable[[Floats, float], ClassifierTree]:
+        """What grows a tree for the budgets of its nodes and paths; the Gram of all rows is made once."""
         grower = TreeGrower(
             columns=_columns(terms, samples.X, self._n_threads),
             targets=targets,
             weight=samples.weight,
             max_depth=self.max_depth,
             min_rows=self.min_samples_leaf,
+            freedom=terms.freedom,
             soft=bool(self.soft),
             n_threads=self._n_threads,
-            freedom=terms.freedom,
         )
         market = Market.of(terms.uses, terms.evaluation, costs)
-        return lambda budgets: grower.grow(market, budgets, self.tradeoff / unit**2)
+        return lambda budgets, path: grower.grow(market, budgets, path, tradeoff)
 
     def _search(
         self,
-        grow: Callable[[Floats], ClassifierTree],
-        least: Floats,
-        most: Floats,
-        expected_cost: Callable[[ClassifierTree], float],
+        grow: Callable[[Floats, float], ClassifierTree],
+        judge: Callable[[ClassifierTree], tuple[float, float]],
     ) -> ClassifierTree:
-        """The tree of the largest node budget whose expected cost is within the budget, found by halving.
+        """The tree of the least error on rows set aside among those whose cost there is within the budget.
 
-        With the least one every row keeps to the budget.
+        Nodes may spend some part of the budget each and all of it along a path; or as much as they can, the
+        same for all nodes and whatever that comes to along a path, which is found by halving.
         """
         assert self.budget is not None
-        best = grow(least)
-        self.node_budget_, self.expected_cost_ = least, expected_cost(best)
-        low, high, share = 0.0, 1.0, 1.0
-        for _ in range(MAX_TRIES):
-            budgets = least + share * (most - least)
-            tree = grow(budgets)
-            cost = expected_cost(tree)
-            if fits(0.0, cost, self.budget):
-                best, low = tree, share
+        n_nodes = 2**self.max_depth - 1
+        best, least_error = None, np.inf
+
+        def attempt(node_budget: float, path: float) -> bool:
+            nonlocal best, least_error
+            budgets = np.full(n_nodes, node_budget)
+            tree = grow(budgets, path)
+            cost, error = judge(tree)
+            inside = fits(0.0, cost, self.budget)  # type: ignore[arg-type]
+            if inside and error < least_error:
+                best, least_error = tree, error
                 self.node_budget_, self.expected_cost_ = budgets, cost
-                if share == 1.0 or cost >= (1.0 - CLOSE) * self.budget:
-                    break
-            else:
-                high = share
-            share = 0.5 * (low + high)
+            return inside
+
+        for parts in sorted({*PARTS, float(self.max_depth)}):
+            attempt(self.budget / parts, self.budget)
+        low, high = 1.0 / self.max_depth, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if attempt(middle * self.budget, np.inf) else (low, middle)
+        assert best is not None
         return best
 
-    def _keep(self, tree: ClassifierTree, terms: Terms, costs: Costs, samples: Samples) -> None:
-        mean = np.average(self._targets(samples)[0], axis=0, weights=samples.weight)
-        factor, offset = self._scale(build_plan(tree, terms, costs, base=mean), samples)
+    def _keep(
+        self, tree: ClassifierTree, terms: Terms, costs: Costs, samples: Samples, unit: tuple[float, float]
+    ) -> None:
+        mean = np.average(self._targets(samples.y, unit), axis=0, weights=samples.weight)
+        offset, factor = self._scale(build_plan(tree, terms, costs, base=mean), samples, unit)
         self.plan_ = build_plan(
             tree.rescaled(factor, offset),
             terms,
@@ -282,9 +298,13 @@ def _columns(terms: Terms, X: NDArray[Any], n_threads: int) -> Columns:
     return DenseColumns(terms.values(X, dtype, n_threads))
 
 
-def _mean_cost(tree: ClassifierTree, terms: Terms, costs: Costs, rows: Samples) -> float:
+def _judge(
+    tree: ClassifierTree, terms: Terms, costs: Costs, rows: Samples, aims: Floats
+) -> tuple[float, float]:
+    """What rows cost on average, and their mean squared error."""
     run = build_plan(tree, terms, costs).run(rows.X)
-    return float(np.average(run.cost, weights=rows.weight))
+    error = ((as_columns(run.scores) - aims) ** 2).sum(axis=1)
+    return float(np.average(run.cost, weights=rows.weight)), float(np.average(error, weights=rows.weight))
 
 
 def _fit_in(prices: Floats, budget: float) -> NDArray[np.bool_]:
@@ -303,8 +323,9 @@ class ASTCRegressor(PlanRegressor, _ASTC):
         nodes, or ``2**max_depth - 1`` numbers: the root, its upper child, its lower child, the children of
         the upper child, ... No limit by default.
     budget : float, optional
-        What a row may cost on average. The largest `node_budget`, the same for all nodes, is found with which
-        rows that are set aside cost no more.
+        What a row may cost on average, as judged by rows that are set aside. Several ways to divide it are
+        tried (how much of it a node may spend; whether it also limits each way through the tree), and that
+        of the least error on those rows is taken.
     tradeoff : float, default=0
         What one unit of cost must bring: a node buys a term of price `c` only if that lowers the mean loss of
         its rows (half the squared error) by more than ``tradeoff * c``. Boosted terms are grown with it too.
@@ -332,7 +353,7 @@ class ASTCRegressor(PlanRegressor, _ASTC):
     cost_ : float
         What the costliest way through the tree costs.
     node_budget_ : array
-        What each node was allowed to spend.
+        What each node was allowed to spend; with a `budget`, as long as its ancestors had left so much.
     expected_cost_ : float
         What the rows that were set aside cost on average, if there was a `budget`.
 
@@ -364,20 +385,16 @@ class ASTCRegressor(PlanRegressor, _ASTC):
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         return y
 
-    def _targets(self, samples: Samples) -> tuple[Floats, float]:
-        mean, deviation = _mean_and_deviation(samples)
-        return ((samples.y - mean) / deviation)[:, None], deviation
+    def _unit(self, samples: Samples) -> tuple[float, float]:
+        mean = float(np.average(samples.y, weights=samples.weight))
+        deviation = float(np.sqrt(np.average((samples.y - mean) ** 2, weights=samples.weight)))
+        return mean, deviation if deviation > 0.0 else 1.0
 
-    def _scale(self, plan: Plan, samples: Samples) -> tuple[float, float]:
-        mean, deviation = _mean_and_deviation(samples)
-        return deviation, mean
+    def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:
+        return ((y - unit[0]) / unit[1])[:, None]
 
-
-def _mean_and_deviation(samples: Samples) -> tuple[float, float]:
-    """Of the labels; numbers are fitted in units of their deviation, 1 if there is none."""
-    mean = float(np.average(samples.y, weights=samples.weight))
-    deviation = float(np.sqrt(np.average((samples.y - mean) ** 2, weights=samples.weight)))
-    return mean, deviation if deviation > 0.0 else 1.0
+    def _scale(self, plan: Plan, samples: Samples, unit: tuple[float, float]) -> tuple[float, float]:
+        return unit
 
 
 class ASTCClassifier(PlanClassifier, _ASTC):
@@ -415,14 +432,14 @@ class ASTCClassifier(PlanClassifier, _ASTC):
         self.classes_, codes = _encode_classes(y)
         return codes
 
-    def _targets(self, samples: Samples) -> tuple[Floats, float]:
+    def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:
         if len(self.classes_) == 2:
-            return (2.0 * samples.y - 1.0)[:, None], 1.0
-        return np.where(samples.y[:, None] == np.arange(len(self.classes_)), 1.0, -1.0), 1.0
+            return (2.0 * y - 1.0)[:, None]
+        return np.where(y[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
 
-    def _scale(self, plan: Plan, samples: Samples) -> tuple[float, float]:
+    def _scale(self, plan: Plan, samples: Samples, unit: tuple[float, float]) -> tuple[float, float]:
         scores = run_plan(plan, samples.X, n_threads=self._threads, account=False).scores
-        return steepness_of(as_columns(scores), samples.y, samples.weight), 0.0
+        return 0.0, steepness_of(as_columns(scores), samples.y, samples.weight)
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
