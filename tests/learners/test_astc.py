@@ -6,7 +6,7 @@ import pytest
 from miserly import ASTCClassifier, ASTCRegressor, Costs
 from miserly.datasets import load_heart, make_quadrants, make_ranking
 from miserly.errors import CostError, DataError
-from miserly.learners import _astc, astc
+from miserly.learners import _astc, _astc_base
 from miserly.learners._astc import middle_of
 from miserly.plan import LEAVE
 
@@ -97,8 +97,8 @@ def test_how_much_is_set_aside_and_which_rows_matter(heart):
 def test_queries_are_set_aside_whole(monkeypatch):
     data = make_ranking(1000, 12, random_state=0)
     seen = {}
-    judge = astc._judge
-    monkeypatch.setattr(astc, "_judge", lambda *given: seen.update(rows=given[3]) or judge(*given))
+    judge = _astc_base._judge
+    monkeypatch.setattr(_astc_base, "_judge", lambda *given: seen.update(rows=given[3]) or judge(*given))
     small(ASTCRegressor, costs=data.costs, budget=30).fit(data.X, data.y, qid=data.qid)
     aside = np.isin(data.qid, seen["rows"].qid)
     assert aside.sum() == len(seen["rows"]) and 0 < aside.mean() < 0.5
@@ -225,7 +225,7 @@ def test_float32_columns_give_the_tree_of_float64_ones(monkeypatch, terms, soft)
     data = make_ranking(3000, 25, random_state=1)
     given = {"costs": data.costs, "node_budget": 40, "terms": terms, "n_terms": 20, "soft": soft}
     exact = small(ASTCRegressor, **given).fit(data.X, data.y)
-    monkeypatch.setattr(astc, "EXACT", 0)
+    monkeypatch.setattr(_astc_base, "EXACT", 0)
     rough = small(ASTCRegressor, **given).fit(data.X, data.y)
     assert rough.features_.tolist() == exact.features_.tolist()
     one, other = exact.run(data.X), rough.run(data.X)
@@ -235,7 +235,7 @@ def test_float32_columns_give_the_tree_of_float64_ones(monkeypatch, terms, soft)
 
 
 def test_targets_far_from_zero_lose_nothing(monkeypatch):
-    monkeypatch.setattr(astc, "EXACT", 0)
+    monkeypatch.setattr(_astc_base, "EXACT", 0)
     data = make_quadrants(1000, random_state=0)
     here, there = (
         small(ASTCRegressor, costs=data.costs, node_budget=12).fit(data.X, data.y + shift).predict(data.X)
