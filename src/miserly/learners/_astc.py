@@ -117,7 +117,7 @@ class TreeGrower:
             budget,
             pivot=PIVOT if exact else COARSE_PIVOT,
             toll=2.0 * tradeoff * place.gram.weight,  # the loss is half the mean squared error
-            evidence=Evidence(len(place.rows), self.freedom, NOISE),
+            evidence=Evidence(place.gram.weight if self.soft else len(place.rows), self.freedom, NOISE),
         )
         weights, intercept, scores = least_squares(
             centred, choice.terms, self.columns, self.targets, place.rows, place.weight, self.n_threads

@@ -16,11 +16,13 @@ scores that is nearest the median, as the median itself may be the score of many
 fits is passed over. A term must take away four times as much of the squared error left as a column of noise
 would (a boosted tree so much for each of its leaves but one): without that, nodes with few rows fit noise,
 above all with the many terms that are free. Prices know groups and evaluations, and terms may be boosted
-trees, none of which adds features for more than a node may spend. With several classes
-each has a score (least squares on 1 and -1) and drops are summed; rows are divided along the first principal
-component of the node's scores, which on letter, optdigits, dna and cifar10 did better than the score of the
-most frequent class or the score that varies most (letter: accuracy 0.65 against 0.59 and 0.60); on covertype
-the latter did better.
+trees, none of which adds features for more than a node may spend.
+
+With several classes each has a score (least squares on 1 and -1) and drops are summed; rows are divided along
+the first principal component of the node's scores. Accuracies with that, with the score of the most frequent
+class and with the score that varies most (four levels, three features a node): letter 0.667, 0.600, 0.628;
+dna 0.946, 0.943, 0.942; cifar10 0.259, 0.257, 0.251; optdigits 0.903, 0.907, 0.889; covertype 0.723, 0.714,
+0.729.
 """
 
 from __future__ import annotations
