@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib import pyplot, rc_context
 from sklearn.base import clone
 
-from miserly import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker
+from miserly import ASTCClassifier, ASTCRegressor, EarlyExit, GreedyMiserClassifier, GreedyMiserRanker
 from miserly.cli import demo
-from miserly.datasets import load_heart, make_ranking
+from miserly.datasets import load_heart, make_quadrants, make_ranking
 from miserly.metrics import ndcg
-from miserly.report import plot_frontier
+from miserly.report import plot_extracted, plot_frontier, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
 from miserly.selection import one_standard_error
 
@@ -97,6 +97,47 @@ def _with_exits(learner: Any, X: Any, y: Any) -> list[tuple[float, float]]:
     return points
 
 
+def trees() -> None:
+    """Trees of classifiers: who is asked what."""
+    train, test = make_quadrants(1000, random_state=0), make_quadrants(1000, random_state=1)
+    model = ASTCRegressor(costs=train.costs, max_depth=3, node_budget=[2, 0, 0, 10, 10, 10, 10])
+    model.fit(train.X, train.y)
+    title = "Four quadrants: two cheap signs tell which expert to ask"
+    plot_tree(model, test.X, test.y, HERE / "tree.svg", title=title)
+    heart = load_heart()
+    labels = np.array(heart.classes)[heart.y]
+    model = ASTCClassifier(costs=heart.costs, max_depth=3, node_budget=110).fit(heart.X, labels)
+    plot_tree(model, heart.X, labels, HERE / "heart_tree.svg", title="Heart disease: a tree of classifiers")
+
+
+def extraction() -> None:
+    """What a tree extracts by which level, and how its leaves differ."""
+    train, test = make_ranking(12_000, 200, random_state=0).train_test(random_state=0)
+    model = ASTCRegressor(costs=train.costs, max_depth=4, node_budget=60, random_state=0)
+    model.fit(train.X, train.y, qid=train.qid)
+    title = "A tree for ranking: what is extracted by when"
+    plot_extracted(model, test.X, HERE / "extracted.svg", title=title)
+    plot_leaf_similarity(model, test.X, HERE / "leaves.svg", title="A tree for ranking: its leaves")
+
+
+def exits() -> None:
+    """A chain with exits, and how many rows are left after each."""
+    X, y, costs = _hard_and_easy()
+    train, test = slice(0, 4_000), slice(4_000, None)
+    learner = GreedyMiserClassifier(costs=costs, tradeoff=1e-4, max_depth=3, n_rounds=100)
+    learner.fit(X[train], y[train])
+    models = {
+        f"leave at {100 * threshold:.0f} %": EarlyExit(
+            learner, threshold=threshold, every=20, prefit=True
+        ).fit(X[train], y[train])
+        for threshold in (0.7, 0.8, 0.9)
+    }
+    plot_tree(
+        models["leave at 80 %"], X[test], y[test], HERE / "chain.svg", title="Early Exit: who leaves when"
+    )
+    plot_remaining(models, X[test], HERE / "remaining.svg", title="Early Exit: how many rows are left")
+
+
 def _finish(axes: Any, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -114,7 +155,14 @@ def _save(figure: Any, name: str) -> None:
 
 
 if __name__ == "__main__":
-    pictures = {"frontier": frontier, "miser": miser, "early_exit": early_exit}
+    pictures = {
+        "frontier": frontier,
+        "miser": miser,
+        "early_exit": early_exit,
+        "trees": trees,
+        "extraction": extraction,
+        "exits": exits,
+    }
     with rc_context(STYLE):
         for name in sys.argv[1:] or pictures:
             pictures[name]()

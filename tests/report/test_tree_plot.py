@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from miserly.costs import Costs
+from miserly.plan import Threshold
 from miserly.report import plot_tree
 
 from ..plan import sample_plans
@@ -40,7 +44,7 @@ def test_a_tree_says_what_was_worked_out_by_hand():
 def test_a_chain_tells_who_leaves():
     said = texts(plot_tree(cascade(), ROWS, ["no", "yes", "yes", "no"]))
     assert "steps 1-2" in said and "+ a, b" in said
-    assert said.count("yes 50 %") == 5  # in three boxes, and beside two
+    assert said.count("yes: 50 %") == 5  # in three boxes, and beside two
     assert "50 % leave here" in said and "50 % end here" in said
 
 
@@ -62,6 +66,24 @@ def test_no_words_run_into_each_other_in_a_chain():
     labels = np.where(RANDOM[:, 0] > 0, "present", "absent")
     figure = plot_tree(sample_plans.heart(), RANDOM, labels, title="A chain")
     assert crowded(figure) == []
+
+
+def test_long_names_and_many_classes_find_room():
+    """Ten classes with long names, a long unit: what does not fit is cut or left out."""
+    plan = sample_plans.tree_of_classifiers(3)
+    names = [f"the class with the number {i}" for i in range(10)]
+    nodes = [
+        replace(node, terms=node.terms, bias=np.zeros(10), channels=[0, 1, 2], gate=Threshold(0.0, channel=9))
+        for node in plan.nodes
+    ]
+    costs = Costs(sample_plans.HEART, unit="milliseconds of a machine")
+    long = plan.replace(
+        costs=costs, nodes=nodes, base=np.zeros(10), link="softmax", n_outputs=10, classes=names
+    )
+    said = texts(figure := plot_tree(long, RANDOM, np.resize(names, 200)))
+    assert crowded(figure) == [] and "…" in said
+    assert "the class with th…: 10 %" in said
+    assert any(words.endswith("millisecond…") for words in said)
 
 
 def test_a_tree_without_a_fork_or_labels_can_be_drawn():

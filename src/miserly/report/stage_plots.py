@@ -50,7 +50,7 @@ def plot_remaining(
             _line(axes, share, colour, name, longest)
         if len(shares) > 1:
             axes.legend(frameon=False, loc="best", fontsize=9)
-        _finish(axes, longest, "share of rows that reach it")
+        _finish(axes, longest, "stage", "share of rows that reach it")
 
     return _picture(draw, target, title, "of all rows, those that have not left before the stage")
 
@@ -82,12 +82,18 @@ def plot_extracted(
     matplotlib Figure
     """
     found = extracted(model, X, tiers, qid=qid)
-    unit = plan_of(model).costs.unit
+    plan = plan_of(model)
+    level = "stage" if is_chain(stages(plan)) else "level of the tree"
     says = "what some node up to there may read" if X is None else "what a row has bought by then, on average"
-    return _picture(lambda axes: _draw_tiers(axes, found, unit), target, title, f"of each price tier, {says}")
+    return _picture(
+        lambda axes: _draw_tiers(axes, found, plan.costs.unit, level),
+        target,
+        title,
+        f"of each price tier, {says}",
+    )
 
 
-def _draw_tiers(axes: Axes, found: Extracted, unit: str) -> None:
+def _draw_tiers(axes: Axes, found: Extracted, unit: str, level: str) -> None:
     from matplotlib import colormaps
 
     n_tiers = len(found.tiers)
@@ -107,7 +113,7 @@ def _draw_tiers(axes: Axes, found: Extracted, unit: str) -> None:
     )
     legend.get_title().set_fontsize(9)
     legend.get_title().set_color(SOFT)
-    _finish(axes, len(found.share), "share of features extracted")
+    _finish(axes, len(found.share), level, "share of features extracted")
 
 
 def plot_leaf_similarity(
@@ -190,10 +196,10 @@ def _line(axes: Axes, share: Any, colour: Any, name: str, longest: int) -> None:
     )
 
 
-def _finish(axes: Axes, longest: int, y: str) -> None:
+def _finish(axes: Axes, longest: int, x: str, y: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    dress(axes, "stage", y)
+    dress(axes, x, y)
     axes.set_ylim(0.0, 1.0)
     axes.set_xlim(1.0 - 0.02 * longest, longest + 0.02 * longest)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12, min_n_ticks=1))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from miserly.plan.nodes import Threshold
-from miserly.plan.wording import Wording
+from miserly.plan.wording import Wording, plain
 from miserly.report.stages import Flow, Stage, flow, is_chain
 from miserly.report.style import COLOURS, FAINT, INK, PALE, SOFT, STYLE, matplotlib, money, percent, save
 
@@ -30,6 +30,7 @@ _CHAIN_WIDE, _CHAIN_GAP, _ASIDE = 4.2, 0.26, 2.4  # of a chain: the same, and th
 _STUB = 0.3
 _MOST_STAGES = 10  # boxes of a chain
 _TEXT, _SMALL = 9.0, 8.0
+_LONGEST, _LONGEST_UNIT = 18, 12  # letters of a class and of a unit in a box
 
 
 def plot_tree(
@@ -97,13 +98,21 @@ class _Box:
         words = Wording(found.plan)
         self.wide, self.inline = wide, inline
         self.share = percent(found.reached[i])
-        self.paid = f"paid {money(found.cost[i], found.plan.costs.unit)}"
-        self.name = stage_name(found.stages[i], is_chain(found.stages))
+        paid = money(found.cost[i], plain(words.unit, _LONGEST_UNIT))
+        self.name, self.paid = self._beside(stage_name(found.stages[i], is_chain(found.stages)), paid)
         self.lines = wrap([words.feature(f) for f in found.features[i]], wide - 3 * _PAD)
         self.classes = found.label[i] if found.classes and found.label is not None else None
         self.label = label_words(found, found.label, i)
         n_lines = 1 + len(self.lines) + (bool(self.label) and not inline)
         self.height = _LINE * n_lines + 2 * _PAD + (0.06 if self.classes is not None else 0.0)
+
+    def _beside(self, name: str, paid: str) -> tuple[str, str]:
+        """What there is room for beside the share: the bill in any case, its word, the name."""
+        room = self.wide - 3 * _PAD - 0.2 - width_of(self.share, _TEXT, True)
+        for words in ((name, f"paid {paid}"), (name, paid)):
+            if width_of(words[0], _SMALL) + width_of(words[1], _TEXT) <= room:
+                return words
+        return "", paid
 
     def draw(self, axes: Axes, x: float, y: float, colour: Any) -> None:
         from matplotlib.patches import Rectangle
@@ -166,7 +175,7 @@ def label_words(found: Flow, label: Any, i: int) -> str:
     if not found.classes:
         return f"mean label {label[i][0]:.{_decimals(found)}f}"
     best = 1 if len(found.classes) == 2 else int(np.argmax(label[i]))
-    return f"{found.classes[best]} {percent(label[i][best])}"
+    return f"{plain(found.classes[best], _LONGEST)}: {percent(label[i][best])}"
 
 
 def _decimals(found: Flow) -> int:
@@ -336,6 +345,9 @@ def _heading(axes: Axes, found: Flow, title: str) -> None:
         keys = {"lowest labels": COLOURS[0], "highest labels": COLOURS[1]}
     x = _MARGIN
     for name, colour in keys.items():
+        if x + 0.4 + width_of(name, _SMALL) > axes.get_xlim()[1] - _MARGIN:
+            _write(axes, x, 0.73, "…", _SMALL, SOFT)
+            break
         axes.plot([x, x + 0.12], [0.73, 0.73], color=colour, linewidth=5, solid_capstyle="butt")
         _write(axes, x + 0.18, 0.73, name, _SMALL, SOFT)
         x += 0.38 + width_of(name, _SMALL)
