@@ -96,3 +96,13 @@ def test_several_scores_need_to_be_told_what_steers():
         three_nodes(3, steer=None)
     with pytest.raises(PlanError, match="threshold of shape"):
         three_nodes(threshold=[0.0])
+
+
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_rescaled_scores_go_the_same_ways(rows, terms, n_scores):
+    tree = three_nodes(n_scores)
+    values = terms.values(rows)
+    scores, leaves = tree.ways(values)
+    moved, same = tree.rescaled(3.0, -5.0).ways(values)
+    np.testing.assert_allclose(moved, 3.0 * scores - 5.0)
+    np.testing.assert_array_equal(same, leaves)

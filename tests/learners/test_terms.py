@@ -128,3 +128,30 @@ def test_a_constant_target_gives_no_terms():
 def test_trees_too_deep_for_a_byte_are_refused():
     with pytest.raises(DataError, match="depth of 1 to 7"):
         boosted(table(), max_depth=8)
+
+
+def test_each_tree_adds_features_for_no_more_than_its_price_allows():
+    samples = table()
+    noise = np.random.default_rng(2).normal(size=len(samples))
+    costs = Costs([1.0, 2.0, 3.0, 4.0, 5.0], evaluation=0.5)
+    terms = boosted(Samples(samples.X, samples.y + noise), max_price=4.6)
+    bought = np.zeros(5, dtype=bool)
+    for t, use in enumerate(terms.uses):
+        assert terms.prices(costs, bought)[t] <= 4.6
+        bought |= use
+    assert bought.sum() > 2, "later trees add to what earlier ones have paid"
+
+
+def test_some_of_the_terms_are_terms():
+    samples = table()
+    for terms in (LinearTerms.fit(samples, Costs.uniform(5)), boosted(samples)):
+        some = terms.take(np.arange(terms.n_terms) % 2 == 1)
+        np.testing.assert_array_equal(some.values(samples.X), terms.values(samples.X)[:, 1::2])
+        np.testing.assert_array_equal(some.uses, terms.uses[1::2])
+
+
+def test_trees_have_as_much_freedom_as_leaves_but_one():
+    samples = table()
+    terms = boosted(samples)
+    assert terms.freedom.tolist() == [tree.n_leaves - 1 for tree in terms.plan_terms]
+    assert (LinearTerms.fit(samples, Costs.uniform(5)).freedom == 1.0).all()
