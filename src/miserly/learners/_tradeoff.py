@@ -9,28 +9,16 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from miserly.costs import Costs, fits
 
-__all__ = ["Found", "first_guess", "in_loss", "tradeoff_for_budget"]
+__all__ = ["Found", "first_guess", "tradeoff_for_budget"]
 
 Model = TypeVar("Model")
 
 DECADE = 10.0
 MAX_DECADES = 9  # up or down from the first guess
-
-
-def in_loss(tradeoff: float, prices: ArrayLike) -> NDArray[np.float64]:
-    """Prices as what they must bring in mean loss, to 12 digits.
-
-    Rounded, so that prices in another currency and a tradeoff in that currency give the same model to the
-    last bit, however many steps a solver takes.
-
-    >>> in_loss(0.1 * 3.0, [0.7]) == in_loss(0.3, [0.7]), 0.1 * 3.0 == 0.3
-    (array([ True]), False)
-    """
-    return np.array([float(f"{price:.11e}") for price in tradeoff * np.asarray(prices, dtype=np.float64)])
 
 
 def first_guess(y: NDArray[np.float64], costs: Costs) -> float:

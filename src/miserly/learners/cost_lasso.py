@@ -32,9 +32,10 @@ from miserly.errors import DataError
 from miserly.learners._base import PlanClassifier, PlanPredictor, PlanRegressor, bind_costs
 from miserly.learners._samples import Given, Samples
 from miserly.learners._terms import LinearTerms
-from miserly.learners._tradeoff import first_guess, in_loss, tradeoff_for_budget
+from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
 from miserly.plan import LEAVE, Node, Plan
 from miserly.solvers.cost_lasso import Penalty, Weights, cost_lasso, refit
+from miserly.solvers.mixed_norm import canonical
 
 __all__ = ["CostLassoClassifier", "CostLassoRegressor"]
 
@@ -82,7 +83,9 @@ class _CostLasso(PlanPredictor):
 
         def fit(tradeoff: float) -> Weights:
             nonlocal last
-            penalty = Penalty(in_loss(tradeoff, costs.feature), costs.group, in_loss(tradeoff, costs.setup))
+            penalty = Penalty(
+                canonical(tradeoff * costs.feature), costs.group, canonical(tradeoff * costs.setup)
+            )
             last = cost_lasso(columns, samples.y, penalty, start=last, **given)
             return last
 
