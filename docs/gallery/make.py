@@ -121,21 +121,21 @@ def extraction() -> None:
 
 
 def exits() -> None:
-    """A chain with exits, and how many rows are left after each."""
-    X, y, costs = _hard_and_easy()
-    train, test = slice(0, 4_000), slice(4_000, None)
-    learner = GreedyMiserClassifier(costs=costs, tradeoff=1e-4, max_depth=3, n_rounds=100)
-    learner.fit(X[train], y[train])
+    """Documents that leave because others of their query are better, and how many are left."""
+    train, test = make_ranking(6_000, 100, random_state=0, evaluation=1.0).train_test(random_state=0)
+    miser = GreedyMiserRanker(costs=train.costs, tradeoff=3e-5, n_rounds=80)
+    miser.fit(train.X, train.y, qid=train.qid)
     models = {
-        f"leave at {100 * threshold:.0f} %": EarlyExit(
-            learner, threshold=threshold, every=20, prefit=True
-        ).fit(X[train], y[train])
-        for threshold in (0.7, 0.8, 0.9)
+        f"at most {slack:g} behind": EarlyExit(miser, rule="proximity", threshold=slack, prefit=True)
+        for slack in (2.0, 1.0, 0.5)
     }
-    plot_tree(
-        models["leave at 80 %"], X[test], y[test], HERE / "chain.svg", title="Early Exit: who leaves when"
-    )
-    plot_remaining(models, X[test], HERE / "remaining.svg", title="Early Exit: how many rows are left")
+    for model in models.values():
+        model.fit(train.X, train.y, qid=train.qid)
+    title = "Early Exit: the documents of a query, from hopeless to promising"
+    chosen = models["at most 1 behind"]
+    plot_tree(chosen, test.X, test.y, HERE / "chain.svg", qid=test.qid, title=title)
+    title = "Early Exit: how many documents are left"
+    plot_remaining(models, test.X, HERE / "remaining.svg", qid=test.qid, title=title)
 
 
 def _finish(axes: Any, x: str, y: str, title: str) -> None:

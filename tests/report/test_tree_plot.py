@@ -18,7 +18,7 @@ from .looking import crowded, texts
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-from miserly.report.tree_plot import width_of, wrap  # noqa: E402
+from miserly.report.tree_plot import class_colours, width_of, wrap  # noqa: E402
 
 RANDOM = np.random.default_rng(0).normal(size=(200, 13))
 
@@ -84,6 +84,11 @@ def test_long_names_and_many_classes_find_room():
     assert crowded(figure) == [] and "…" in said
     assert "the class with th…: 10 %" in said
     assert any(words.endswith("millisecond…") for words in said)
+
+
+@pytest.mark.parametrize("n_classes", [2, 6, 7, 26])
+def test_every_class_has_a_colour_of_its_own(n_classes):
+    assert len({tuple(colour) for colour in class_colours(n_classes)}) == n_classes
 
 
 def test_a_tree_without_a_fork_or_labels_can_be_drawn():

@@ -248,7 +248,8 @@ def visits(
         elif plan.listwise:
             run, own = _ending(plan, kept).run(matrix, qid=qid), rows
         else:
-            run, own = _ending(plan, kept).run(matrix[rows]), np.arange(len(rows))
+            some = matrix if len(rows) == len(matrix) else matrix[rows]
+            run, own = _ending(plan, kept).run(some), np.arange(len(rows))
         yield Visit(rows, part_of[kept[run.exit[own]]], run.cost[own], run.acquired[own])
 
 

@@ -340,7 +340,7 @@ def _heading(axes: Axes, found: Flow, title: str) -> None:
     labels = "" if found.label is None else " their labels;"
     says = f"in each box: rows that get there; their mean bill by then;{labels} + what may be newly bought"
     _write(axes, _MARGIN, 0.53, says, _TEXT, SOFT)
-    keys = dict(zip(found.classes, COLOURS * len(found.classes), strict=False))
+    keys = dict(zip(found.classes, class_colours(len(found.classes)), strict=True))
     if found.label is not None and not found.classes:
         keys = {"lowest labels": COLOURS[0], "highest labels": COLOURS[1]}
     x = _MARGIN
@@ -351,6 +351,15 @@ def _heading(axes: Axes, found: Flow, title: str) -> None:
         axes.plot([x, x + 0.12], [0.73, 0.73], color=colour, linewidth=5, solid_capstyle="butt")
         _write(axes, x + 0.18, 0.73, name, _SMALL, SOFT)
         x += 0.38 + width_of(name, _SMALL)
+
+
+def class_colours(n_classes: int) -> list[Any]:
+    """A colour of its own for each class."""
+    from matplotlib import colormaps
+
+    if n_classes <= len(COLOURS):
+        return list(COLOURS[:n_classes])
+    return list(colormaps["turbo"](np.linspace(0.05, 0.95, n_classes)))
 
 
 def _stripes(found: Flow) -> list[Any]:
@@ -369,7 +378,7 @@ def _bar(axes: Axes, x: float, y: float, wide: float, shares: Any) -> None:
     """The classes as pieces of one bar."""
     from matplotlib.patches import Rectangle
 
-    for share, colour in zip(shares, COLOURS * len(shares), strict=False):
+    for share, colour in zip(shares, class_colours(len(shares)), strict=True):
         axes.add_patch(Rectangle((x, y), wide * share, 0.05, color=colour, linewidth=0, zorder=4))
         x += wide * share
 
