@@ -29,6 +29,8 @@ __all__ = ["Case", "cases_of", "every_case", "give", "make", "takes"]
 # Sizes that keep a fit to milliseconds, for whichever learner has the parameter.
 SMALL = {
     "n_rounds": 8,
+    "n_terms": 12,
+    "max_sweeps": 2,
     "max_depth": 3,
     "min_samples_leaf": 5,
     "every": 2,

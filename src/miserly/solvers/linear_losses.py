@@ -48,7 +48,7 @@ class Squared(LinearLoss):
         return np.asarray(((score - target) ** 2).mean(axis=1))
 
     def gradient(self, score: Floats, target: Floats) -> Floats:
-        return (2.0 / score.shape[1]) * (score - target)
+        return np.asarray((2.0 / score.shape[1]) * (score - target))
 
     def curvature(self, score: Floats) -> Floats:
         return np.full(len(score), 2.0 / score.shape[1])
@@ -87,5 +87,4 @@ class Multinomial(LinearLoss):
 def _shares(score: Floats) -> Floats:
     """The softmax of each row."""
     share = np.exp(score - score.max(axis=1, keepdims=True))
-    share /= share.sum(axis=1, keepdims=True)
-    return share
+    return np.asarray(share / share.sum(axis=1, keepdims=True))

@@ -1,9 +1,9 @@
 """One node of a soft tree while all others stand still: its objective with gradient, and how to lower it.
 
-With the auxiliaries fixed (see `mixed_norm`) the penalties of the node's weights are quadratics. For a leaf with
-the squared loss the minimum is the ridge solution ``(X' W X + Gamma / curvature)^-1 X' W y``. Otherwise L-BFGS
-goes down, in coordinates in which the weighted Gram matrix plus `Gamma` is the identity; the loss further down
-the tree enters by two numbers per row, what going up and going low would cost it.
+With the auxiliaries fixed (see `mixed_norm`) the penalties of the node's weights are quadratics. For a leaf
+with the squared loss the minimum is the ridge solution ``(X' W X + Gamma / curvature)^-1 X' W y``.
+Otherwise L-BFGS goes down, in coordinates in which the weighted Gram matrix plus `Gamma` is the identity;
+the loss further down the tree enters by two numbers per row, what going up and going low would cost it.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ class NodeBlock:
         loss = self.emphasis * self.loss.each(score, self.target)
         slope = self.emphasis[:, None] * self.loss.gradient(score, self.target)
         if self.gate is None:
-            value, leaving, threshold = self.weight @ loss, self.chance @ self.weight, 0.0
+            value, leaving, threshold = float(self.weight @ loss), self.chance @ self.weight, 0.0
             slope *= self.weight[:, None]
         else:
             value, leaving, slope, threshold = self._through(self.gate, line, score, loss, slope, cost)
         pull = self.ridge + leaving @ self.pull
-        value = value + leaving @ cost + 0.5 * self.ridge @ squares
+        value += float(leaving @ cost + 0.5 * self.ridge @ squares)
         weights = self.columns @ slope + pull[:, None] * line.weights
-        return float(value), Line(weights, slope.sum(axis=0), threshold)
+        return value, Line(weights, slope.sum(axis=0), threshold)
 
     def _through(
         self, gate: Gate, line: Line, score: Floats, loss: Floats, slope: Floats, cost: Floats
@@ -131,6 +131,18 @@ class NodeBlock:
     def penalty(self) -> Floats:
         """The pull on each weight (A,) if rows left as they do now; for a leaf exactly."""
         return np.asarray(self.ridge + (self.chance @ self.weight) @ self.pull)
+
+    def step(self, line: Line, gram: Floats) -> Line:
+        """A Newton step of a leaf, by a Gram matrix that may be old, short enough to lower the objective."""
+        value, slope = self.value_and_gradient(line)
+        both = np.vstack([slope.weights, slope.intercept])
+        move = cho_solve(cho_factor(_with_penalty(gram, self.penalty())), both)
+        fall = float((move * both).sum())
+        for length in 0.5 ** np.arange(12):
+            new = Line(line.weights - length * move[:-1], line.intercept - length * move[-1])
+            if self.value_and_gradient(new)[0] <= value - 1e-4 * length * fall:
+                return new
+        return line
 
     def lower(self, line: Line, gram: Floats, max_steps: int) -> Line:
         """L-BFGS from a line; never ends higher than it began."""

@@ -1,15 +1,20 @@
 """Trees and chains of linear classifiers that rows go through with probabilities, and what they cost in all.
 
 A row with score `f` at node `k` goes up with probability
-``sigmoid(steepness_k (f . direction_k - threshold_k))``. The objective (Xu 2014, eqs. 3.13, 3.21 and 3.22; `rho`
-is `l1`) over weights, intercepts and thresholds is
+``sigmoid(steepness_k (f . direction_k - threshold_k))``. The objective (Xu 2014, eqs. 3.13, 3.21 and 3.22;
+`rho` is `l1`) over weights, intercepts and thresholds is
 
     sum_k [ sum_i mass_i emphasis_i r_i^k loss(f_i^k, target_i) + l1 sum_t |beta_t^k| + l2/2 |beta^k|^2 ]
       + sum_exits (sum_i mass_i p_i^exit) * sum_b price_b sqrt(sum_{k on the path} sum_{t in b} |beta_t^k|^2)
 
 with `r` the probability of reaching a node (a tree, CSTC) or of leaving there (a cascade, CSCC). Masses sum
-to 1. Intercepts cost nothing. Steepness and direction are fixed; with several scores per node the direction says
-along which combination of them rows are told apart.
+to 1. Intercepts cost nothing. Steepness and direction are fixed; with several scores per node the direction
+says along which combination of them rows are told apart.
+
+The sum over all nodes that a row meets is as printed, and fair while all ways are equally long. In a tree
+that was pruned it would reward leaving early, by the losses of nodes not met, and descent would send
+everybody to the shortest way. So here the loss of the node that a row leaves at counts once more for every
+level that is left.
 """
 
 from __future__ import annotations
@@ -84,6 +89,10 @@ class Shape:
         while self.parent[path[-1]] >= 0:
             path.append(self.parent[path[-1]])
         return path[::-1]
+
+    def spare(self, node: int) -> int:
+        """How many levels of the tree come after this node's."""
+        return max(len(self.path(k)) for k in self.exits) - len(self.path(node))
 
     def below(self, node: int) -> list[int]:
         """This node and all that come after it."""
@@ -192,12 +201,7 @@ class Problem:
 
     @property
     def n_scores(self) -> int:
-        return self.target.shape[1]
-
-    @property
-    def smooth(self) -> bool:
-        """Whether nothing draws weights all the way to zero."""
-        return self.l1 == 0.0 and not self.blocks.price.any()
+        return int(self.target.shape[1])
 
     def free(self) -> Problem:
         """The same without prices."""
@@ -229,28 +233,38 @@ class Standing:
     def reach(self, node: int) -> Floats:
         """The probability of getting to a node (n,)."""
         shape = self.tree.shape
-        reach = np.ones(len(self.problem.target))
+        reach: Floats = np.ones(len(self.problem.target))
         path = shape.path(node)
         for k, child in pairwise(path):
             reach *= self.chance[k] if child == shape.up[k] else 1.0 - self.chance[k]
-        return reach
+        return np.asarray(reach)
 
     def leaving(self, node: int) -> Floats:
         """The probability of leaving at a node, for whoever is there (n,)."""
-        at, slope = self.leaving_line(node, on_exit=True)
-        return at + slope * self.chance[node]
+        at, slope = self._leaving_line(node)
+        return np.asarray(at + slope * self.chance[node])
 
-    def leaving_line(self, node: int, on_exit: bool) -> tuple[float, float]:
-        """How the weight of a node's own loss depends on the chance of going up: ``at + slope * chance``."""
+    def own_line(self, node: int) -> tuple[float, float]:
+        """How the weight of a node's own loss depends on the chance of going up: ``at + slope * chance``.
+
+        In a tree, whoever leaves before the last level has the loss of this node on all levels that are left.
+        """
+        at, slope = self._leaving_line(node)
+        if self.problem.on_exit:
+            return at, slope
+        spare = self.tree.shape.spare(node)
+        return 1.0 + spare * at, spare * slope
+
+    def _leaving_line(self, node: int) -> tuple[float, float]:
         shape = self.tree.shape
-        if not on_exit or shape.is_leaf(node):
+        if shape.is_leaf(node):
             return 1.0, 0.0
         out_up, out_low = float(shape.up[node] == LEAVE), float(shape.low[node] == LEAVE)
         return out_low, out_up - out_low
 
     def onward(self, node: int) -> tuple[Floats, dict[int, Floats]]:
         """For whoever is at a node: the loss from there on, and the chance of leaving at each exit below."""
-        at, slope = self.leaving_line(node, self.problem.on_exit)
+        at, slope = self.own_line(node)
         loss = (at + slope * self.chance[node]) * self.loss[node]
         if self.tree.shape.is_leaf(node):
             return loss, {node: np.ones_like(loss)}
@@ -275,7 +289,7 @@ class Standing:
         """Squared weights in every block (B,) of the path to a node, perhaps without those of one node."""
         blocks = self.problem.blocks
         found = [blocks.squares(self.tree.weights[k]) for k in self.tree.shape.path(node) if k != without]
-        return np.sum([np.zeros(len(blocks.price)), *found], axis=0)
+        return np.asarray(np.sum([np.zeros(len(blocks.price)), *found], axis=0))
 
     def objective(
         self, auxiliary: dict[int, Floats] | None = None, l1: dict[int, Floats] | None = None
@@ -300,4 +314,4 @@ def _root(squares: Floats, auxiliary: Floats | None) -> Floats:
     if auxiliary is None:
         return np.sqrt(squares)
     ratio = np.divide(squares, auxiliary, out=np.zeros_like(squares), where=auxiliary > 0)
-    return 0.5 * (ratio + auxiliary)
+    return np.asarray(0.5 * (ratio + auxiliary))

@@ -1,13 +1,15 @@
 """Fitting soft trees: initialisation from the root down, block descent over the nodes, fine-tuning.
 
-Every step lowers the objective of `soft_tree`: auxiliaries in closed form, leaves by ridge solves (or L-BFGS
-where the loss is not quadratic), other nodes by L-BFGS through all that follows them. A weight that has become
-zero stays zero, so columns are dropped as they vanish and steps get cheaper.
+Every step lowers the objective of `soft_tree`: auxiliaries in closed form, leaves by ridge solves (Newton
+steps where the loss is not quadratic), other nodes by L-BFGS through all that follows them. A weight that has
+become zero stays zero, so columns are dropped as they vanish and steps get cheaper.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +23,8 @@ __all__ = ["Effort", "cut_unreached", "descend", "fine_tune", "gap_near_median",
 Floats: TypeAlias = NDArray[np.float64]
 
 STEEPNESS = 10.0  # of a gate, over the deviation of its score
-SMOOTH_ROUNDS = 6  # of L-BFGS, each from a fresh start, where there are no auxiliaries to wait for
+CLOSE = 0.1  # of what is negligible: where ridge solutions move by less, they have arrived
+TUNING_ROUNDS = 25  # without prices there are no auxiliaries to wait for
 VANISHED = 1e-3  # of what is negligible: a weight this small is on its way to zero and is dropped
 
 
@@ -36,8 +39,7 @@ class Effort:
     negligible: float = 1e-4
     max_sweeps: int = 10
     tolerance: float = 1e-4
-    max_rounds: int = 100  # of auxiliaries and ridge solves at a leaf
-    leaf_steps: int = 10  # of L-BFGS in each, where the loss is not quadratic
+    max_rounds: int = 100  # of auxiliaries and ridge solves (or Newton steps) at a leaf
     inner_rounds: int = 3  # of auxiliaries and L-BFGS at other nodes
     inner_steps: int = 20  # of L-BFGS in each
 
@@ -45,77 +47,79 @@ class Effort:
 # -- leaves --------------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
 class _Leaf:
     """A node that divides nobody: rows of `weight` (n,); `others` (B,) are the squares of its ancestors."""
 
-    problem: Problem
-    weight: Floats
-    others: Floats
-    terms: NDArray[np.int64]
+    def __init__(self, problem: Problem, weight: Floats, others: Floats, terms: NDArray[np.int64]) -> None:
+        self.problem, self.weight, self.others, self.terms = problem, weight, others, terms
+        self.columns = problem.columns[terms]
+        self.blocks = problem.blocks.only(terms)
+        self.leaving = float(weight.sum())
+        self.gram: Floats = np.zeros((0, 0))
+        self.moment: Floats = np.zeros((0, 0))
 
     def fit(self, line: Line | None, effort: Effort) -> tuple[NDArray[np.int64], Line]:
         """The terms that remain and their weights; from `line`, or from scratch."""
-        columns = self.problem.columns[self.terms]
-        if self.problem.loss.quadratic:
-            return self._by_ridge(columns, line, effort)
-        return self._by_descent(columns, line, effort)
-
-    def _by_ridge(
-        self, columns: NDArray[np.floating], line: Line | None, effort: Effort
-    ) -> tuple[NDArray[np.int64], Line]:
-        problem, terms = self.problem, self.terms
-        weight = self.weight * problem.emphasis * problem.loss.curvature(problem.target)
-        gram = weighted_gram(columns, weight)
-        moment = weighted_moment(columns, weight, problem.target)
-        line = Line(*ridge(gram, moment, _gentle(gram))) if line is None else line
+        quadratic = self.problem.loss.quadratic
+        close = effort.negligible * (CLOSE if quadratic else 1.0)
+        step = self._ridge_steps(line) if quadratic else self._newton_steps(line)
+        line = next(step)
         for _ in range(effort.max_rounds):
-            before = line
-            line = Line(*ridge(gram, moment, self._penalty(terms, line)))
+            before, line = line, step.send(line)
             change = np.abs(line.weights - before.weights).max(initial=0.0)
             stays = np.flatnonzero(np.abs(line.weights).max(axis=1) > VANISHED * effort.negligible)
-            if len(stays) < len(terms):
-                terms, line = terms[stays], Line(line.weights[stays], line.intercept)
-                both = np.append(stays, len(gram) - 1)
-                gram, moment = gram[np.ix_(both, both)], moment[both]
-            if change <= 0.01 * effort.negligible:
+            if len(stays) < len(self.terms):
+                line = self._keep(stays, line)
+            if change <= close:
                 break
-        return terms, line
+        return self.terms, line
 
-    def _by_descent(
-        self, columns: NDArray[np.floating], line: Line | None, effort: Effort
-    ) -> tuple[NDArray[np.int64], Line]:
-        terms = self.terms
-        line = self._first(columns) if line is None else line
-        gram = None
-        for k in range(effort.max_rounds):
-            block = self._block(columns, terms, line)
-            if gram is None or k in (2, 6):  # the curvature moves with the first steps
-                gram = block.gram(line)
-            before, line = line, block.lower(line, gram, effort.leaf_steps)
-            change = np.abs(line.weights - before.weights).max(initial=0.0)
-            stays = np.flatnonzero(np.abs(line.weights).max(axis=1) > VANISHED * effort.negligible)
-            if len(stays) < len(terms):
-                terms, line = terms[stays], Line(line.weights[stays], line.intercept)
-                both = np.append(stays, len(gram) - 1)
-                columns, gram = columns[stays], gram[np.ix_(both, both)]
-            if change <= effort.negligible or (self.problem.smooth and k == SMOOTH_ROUNDS):
-                break
-        return terms, line
+    def _keep(self, stays: NDArray[np.int64], line: Line) -> Line:
+        """Go on with some of the terms."""
+        self.terms = self.terms[stays]
+        self.blocks = self.problem.blocks.only(self.terms)
+        both = np.append(stays, len(self.gram) - 1)
+        self.gram = self.gram[np.ix_(both, both)]
+        if self.problem.loss.quadratic:
+            self.moment = self.moment[both]
+        else:
+            self.columns = self.columns[stays]
+        return Line(line.weights[stays], line.intercept)
 
-    def _first(self, columns: NDArray[np.floating]) -> Line:
-        """A gently regularised fit that uses every term."""
-        start = Line(np.zeros((len(columns), self.problem.n_scores)), np.zeros(self.problem.n_scores))
-        block = self._block(columns, self.terms, start)
-        gram = block.gram(start)
-        gentle = replace(block, ridge=_gentle(gram), pull=np.zeros_like(block.pull))
-        return gentle.lower(start, gram, 30)
-
-    def _block(self, columns: NDArray[np.floating], terms: NDArray[np.int64], line: Line) -> NodeBlock:
+    def _ridge_steps(self, line: Line | None) -> Generator[Line, Line, None]:
+        """Ridge solutions, each for auxiliaries that are best for the line before."""
         problem = self.problem
-        auxiliary = np.sqrt(self.others + problem.blocks.only(terms).squares(line.weights))
+        weight = self.weight * problem.emphasis * problem.loss.curvature(problem.target)
+        self.gram = weighted_gram(self.columns, weight)
+        self.moment = weighted_moment(self.columns, weight, problem.target)
+        line = yield line or Line(*ridge(self.gram, self.moment, _gentle(self.gram)))
+        while True:
+            penalty = _own_pull(problem, line) + self.leaving * self._pull(line)
+            line = yield Line(*ridge(self.gram, self.moment, penalty))
+
+    def _newton_steps(self, line: Line | None) -> Generator[Line, Line, None]:
+        """Newton steps, each for auxiliaries that are best for the line before.
+
+        The curvature is taken anew more and more seldom.
+        """
+        n_scores = self.problem.n_scores
+        if line is None:
+            line = Line(np.zeros((len(self.terms), n_scores)), np.zeros(n_scores))
+            block = self._block(line)
+            self.gram = block.gram(line)
+            gentle = replace(block, ridge=_gentle(self.gram), pull=np.zeros_like(block.pull))
+            line = gentle.step(line, self.gram)
+        line = yield line
+        for k in count():
+            block = self._block(line)
+            if k & (k - 1) == 0:  # at steps 0, 1, 2, 4, 8, ...
+                self.gram = block.gram(line)
+            line = yield block.step(line, self.gram)
+
+    def _block(self, line: Line) -> NodeBlock:
+        problem = self.problem
         return NodeBlock(
-            columns,
+            self.columns,
             problem.target,
             self.weight,
             problem.emphasis,
@@ -123,14 +127,12 @@ class _Leaf:
             chance=np.ones((1, len(self.weight))),
             up=np.array([True]),
             constant=np.zeros(1),
-            pull=problem.blocks.only(terms).pull(auxiliary)[None],
+            pull=self._pull(line)[None],
             ridge=_own_pull(problem, line),
         )
 
-    def _penalty(self, terms: NDArray[np.int64], line: Line) -> Floats:
-        blocks = self.problem.blocks.only(terms)
-        auxiliary = np.sqrt(self.others + blocks.squares(line.weights))
-        return np.asarray(_own_pull(self.problem, line) + self.weight.sum() * blocks.pull(auxiliary))
+    def _pull(self, line: Line) -> Floats:
+        return self.blocks.pull(np.sqrt(self.others + self.blocks.squares(line.weights)))
 
 
 def _own_pull(problem: Problem, line: Line) -> Floats:
@@ -241,7 +243,9 @@ def _visit_leaf(standing: Standing, node: int, effort: Effort) -> None:
     problem, tree = standing.problem, standing.tree
     terms = tree.active(node)
     weight = problem.mass * standing.reach(node)
-    leaf = _Leaf(problem, weight, standing.path_squares(node, without=node), terms)
+    times, _ = standing.own_line(node)
+    counted = replace(problem, emphasis=times * problem.emphasis)
+    leaf = _Leaf(counted, weight, standing.path_squares(node, without=node), terms)
     _put(tree, node, *leaf.fit(Line(tree.weights[node, terms], tree.intercept[node]), effort))
 
 
@@ -281,7 +285,7 @@ def _inner_block(
     auxiliaries = [np.sqrt(squares + own) for squares in others]
     pull = np.array([blocks.pull(z) for z in auxiliaries])
     constant = [_constant(blocks.price, *pair) for pair in zip(others, auxiliaries, strict=True)]
-    at, slope = standing.leaving_line(node, problem.on_exit)
+    at, slope = standing.own_line(node)
     line = Line(tree.weights[node, terms], tree.intercept[node])
     return NodeBlock(
         problem.columns[terms],
@@ -327,6 +331,7 @@ def fine_tune(problem: Problem, tree: SoftTree, effort: Effort) -> SoftTree:
     change: gates go on reading the scores they were made for.
     """
     free, standing, answers = problem.free(), Standing(problem, tree), tree.copy()
+    effort = replace(effort, max_rounds=min(effort.max_rounds, TUNING_ROUNDS))
     nobody = np.zeros(len(free.blocks.price))
     for node in range(len(tree.shape)):
         weight = problem.mass * standing.reach(node)

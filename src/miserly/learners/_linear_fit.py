@@ -1,0 +1,88 @@
+"""What learners of linear classifiers share before they weigh anything: rows, costs, terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from miserly._frames import Table
+from miserly.costs import Costs
+from miserly.learners._base import PlanPredictor, bind_costs
+from miserly.learners._miser import categorical_columns
+from miserly.learners._samples import Given, Samples, set_aside
+from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
+from miserly.learners.cost_lasso import _refuse_text
+from miserly.learners.losses import Loss
+from miserly.solvers.mixed_norm import canonical
+
+__all__ = ["LinearRows", "fit_terms", "read_rows"]
+
+TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """Rows to learn from, rows to judge by (if any), and what their columns cost."""
+
+    learning: Samples
+    judging: Samples | None
+    table: Table
+    costs: Costs
+    seed: int
+
+
+def read_rows(
+    learner: PlanPredictor,
+    X: Any,
+    given: Given,
+    encode: Callable[[NDArray[Any]], NDArray[np.float64]] | None,
+    fraction: float | None,
+) -> LinearRows:
+    """Checked rows with weights that average 1; a `fraction` is set aside, whole queries if there are any.
+
+    `encode` turns classes into codes; None leaves numbers as they are.
+    """
+    table = learner._read(X, reset=True)
+    costs = bind_costs(learner.costs, learner.n_features_in_ if table.names is None else table.names)
+    samples = given.checked(table.values, learner, encode is None).without_zero_weights()
+    if encode is not None:
+        samples = replace(samples, y=encode(samples.y))
+    seed = int(check_random_state(learner.random_state).randint(2**31 - 1))
+    if fraction is None:
+        return LinearRows(_evened(samples), None, table, costs, seed)
+    classes = None if encode is None else samples.y
+    learning, judging = set_aside(samples, fraction, seed, classes)
+    return LinearRows(_evened(learning), _evened(judging), table, costs, seed)
+
+
+def _evened(samples: Samples) -> Samples:
+    """Weights that average 1, rounded: weights in another unit give the same model to the last bit."""
+    samples = samples.with_mean_weight_one()
+    return samples if samples.weight is None else replace(samples, weight=canonical(samples.weight))
+
+
+def fit_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss) -> Terms:
+    """Linear or boosted terms, as the learner's parameters say.
+
+    Boosted ones lower `loss`; with a `term_tradeoff` they are Greedy Miser's and share few features.
+    """
+    if learner.terms == "linear":
+        _refuse_text(rows.table)
+        return LinearTerms.fit(rows.learning, rows.costs)
+    return BoostedTerms.fit(
+        rows.learning,
+        loss,
+        rows.costs,
+        n_terms=learner.n_terms,
+        max_depth=TERM_DEPTH - (loss.n_scores > 1),
+        step=learner.step,
+        tradeoff=learner.term_tradeoff or 0.0,
+        categorical=categorical_columns("from_dtype", rows.table, learner.n_features_in_),
+        seed=rows.seed,
+        n_threads=learner._threads,
+    )

@@ -1,0 +1,308 @@
+"""What CSTC and CSCC share: from rows and terms to a tree of classifiers, and from a budget to a tradeoff.
+
+Initialise from the root down, prune on rows set aside, descend, clamp small weights to zero, fit the
+answers anew.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
+
+from miserly.costs import Costs, fits
+from miserly.learners._base import PlanPredictor
+from miserly.learners._classifier_tree import ClassifierTree, build_plan
+from miserly.learners._linear_fit import LinearRows, fit_terms, read_rows
+from miserly.learners._samples import Given, Samples
+from miserly.learners._terms import Terms
+from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
+from miserly.learners._training import Judge
+from miserly.learners.losses import Loss
+from miserly.metrics import Metric, get_metric
+from miserly.plan import Plan
+from miserly.solvers.linear_losses import LinearLoss
+from miserly.solvers.mixed_norm import Blocks, canonical
+from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
+from miserly.solvers.tree_descent import Effort, cut_unreached, fine_tune, initialise, sweep
+
+__all__ = ["SoftTreeLearner", "Targets"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+PATIENCE = 3  # sweeps without getting better, for early_stopping=True
+RIDGE = 1e-4  # keeps weights finite where classes are separable and columns collinear
+MAX_FITS = 10  # of trees, to find the tradeoff for a budget
+LARGER = (1.25, 1.6)  # how much more than that may be better
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What scores (n, C) are fitted to: values, their typical size, how much each row counts, the loss."""
+
+    values: Floats
+    unit: float
+    emphasis: Floats
+    loss: LinearLoss
+
+
+class SoftTreeLearner(PlanPredictor):
+    """A tree or a chain of linear classifiers, learned by descent through soft gates.
+
+    Subclasses say what the labels mean, and which shape a tree of so many levels has.
+    """
+
+    tradeoff_: float
+    expected_cost_: float
+    objective_: NDArray[np.float64]
+
+    budget_is_expected: ClassVar[bool] = True
+    _on_exit: ClassVar[bool] = False
+    _classes: ClassVar[bool] = False
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "costs": [None, Costs, Mapping, "array-like"],
+        "tradeoff": [Interval(Real, 0, None, closed="left")],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "max_depth": [Interval(Integral, 1, 10, closed="both")],
+        "terms": [StrOptions({"linear", "boosted"})],
+        "n_terms": [_ONE_OR_MORE],
+        "term_tradeoff": [Interval(Real, 0, None, closed="left"), None],
+        "step": [Interval(Real, 0, None, closed="neither")],
+        "l1_regularization": [Interval(Real, 0, None, closed="left")],
+        "prune": ["boolean"],
+        "optimise": ["boolean"],
+        "max_sweeps": [_ONE_OR_MORE],
+        "early_stopping": ["boolean", _ONE_OR_MORE],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "metric": [str, Metric, None],
+        "random_state": ["random_state"],
+        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+    }
+
+    # -- what subclasses say -------------------------------------------------------------------------
+
+    @abstractmethod
+    def _shape(self) -> Shape:
+        """The tree to begin with."""
+
+    @abstractmethod
+    def _targets(self, samples: Samples) -> Targets:
+        """What the scores are fitted to."""
+
+    @abstractmethod
+    def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
+        """The metric by default, and the loss, of plain scores."""
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Labels as numbers."""
+        return y
+
+    def _answers(self, scores: Floats, samples: Samples) -> float:
+        """The factor that turns scores into what the link expects."""
+        return 1.0
+
+    def _plan_classes(self) -> NDArray[Any] | None:
+        return None
+
+    # -- fitting -------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, given: Given) -> None:
+        judges = self.prune or self.early_stopping or self.budget is not None
+        fraction = self.validation_fraction if judges else None
+        rows = read_rows(self, X, given, self._encode if self._classes else None, fraction)
+        metric, loss = self._judged_by(rows.learning)
+        terms = fit_terms(self, rows, loss)
+        workshop = _Workshop(self, rows, terms, Judge(get_metric(self.metric or metric), loss, rows.learning))
+        with threadpool_limits(1, "blas"):  # many small products: more threads would wait for each other
+            made = workshop.make(self.tradeoff) if self.budget is None else workshop.within(self.budget)
+        self.tradeoff_, self.plan_ = made.tradeoff, made.plan
+        self.objective_ = np.array(made.objective)
+        if rows.judging is not None:
+            self.expected_cost_ = workshop.expected_cost(made)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    tradeoff: float
+    plan: Plan
+    objective: list[float]
+    rank: tuple[float, float] | None  # on the rows set aside
+
+
+class _Workshop:
+    """Makes trees for different tradeoffs from the same rows and terms."""
+
+    def __init__(self, learner: SoftTreeLearner, rows: LinearRows, terms: Terms, judge: Judge) -> None:
+        self.learner, self.rows, self.terms = learner, rows, terms
+        self.link = judge.loss.link
+        self.columns = np.ascontiguousarray(terms.values(rows.learning.X).T)
+        self.targets = learner._targets(rows.learning)
+        self.judge = judge
+        if rows.judging is not None:
+            self.judge = Judge(judge.metric, judge.loss, rows.judging)
+            self.judged_columns = np.ascontiguousarray(terms.values(rows.judging.X).T)
+        weight = rows.learning.weight
+        mass = np.ones(len(rows.learning)) if weight is None else weight
+        self.mass = canonical(mass / mass.sum())
+        self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
+        self.effort = Effort(negligible=1e-4 * self.targets.unit, max_sweeps=learner.max_sweeps)
+
+    def problem(self, tradeoff: float) -> Problem:
+        return Problem(
+            columns=self.columns,
+            target=self.targets.values,
+            mass=self.mass,
+            emphasis=self.targets.emphasis,
+            loss=self.targets.loss,
+            blocks=self.blocks.scaled(tradeoff),
+            l1=self.learner.l1_regularization,
+            l2=RIDGE,
+            on_exit=self.learner._on_exit,
+        )
+
+    def make(self, tradeoff: float) -> _Made:
+        """The plan of a tradeoff, and the objective after every step."""
+        problem, learner = self.problem(tradeoff), self.learner
+        tree = initialise(problem, learner._shape(), self.effort)
+        if learner.prune:
+            tree = self.prune(problem, tree)
+        objective = [Standing(problem, tree).objective()]
+        if learner.optimise:
+            tree, objective = self.descend(problem, tree)
+            tree.clamp(self.effort.negligible)
+        tree = cut_unreached(problem, tree)
+        answers = fine_tune(problem, tree, self.effort)
+        rank = None if self.rows.judging is None else self.rank(tree, answers)
+        return _Made(tradeoff, self.plan(problem, tree, answers), objective, rank)
+
+    def within(self, budget: float) -> _Made:
+        """The tree for a budget on what the rows set aside cost on average.
+
+        Where the smallest tradeoff that keeps to it is found, somewhat larger ones may do as well or
+        better: at the edge a node often buys too early what its children would choose better. The rows set
+        aside decide.
+        """
+        found = tradeoff_for_budget(
+            self.make,
+            self.expected_cost,
+            budget,
+            lowest=self.learner.tradeoff,
+            first=first_guess(self.rows.learning.y, self.rows.costs),
+            max_fits=MAX_FITS,
+        )
+        if found.tradeoff == 0.0:
+            return found.model
+        more = [self.make(factor * found.tradeoff) for factor in LARGER]
+        return max(
+            [found.model, *(made for made in more if fits(0.0, self.expected_cost(made), budget))],
+            key=lambda made: (made.rank, -made.tradeoff),
+        )
+
+    def prune(self, problem: Problem, tree: SoftTree) -> SoftTree:
+        """Take away nodes, the last ones first, as long as the metric on the rows set aside does not fall."""
+        answers = fine_tune(problem, tree, self.effort)
+        best = self.rank(tree, answers)
+        for node in reversed(range(1, len(tree.shape))):
+            if tree.shape.is_leaf(node):
+                without = tree.without([node]), answers.without([node])
+                rank = self.rank(*without)
+                if rank >= best:
+                    (tree, answers), best = without, rank
+        return tree
+
+    def descend(self, problem: Problem, tree: SoftTree) -> tuple[SoftTree, list[float]]:
+        """Sweep over the nodes until the objective stands still, or rows set aside see no progress."""
+        learner, effort = self.learner, self.effort
+        patience = PATIENCE if learner.early_stopping is True else int(learner.early_stopping)
+        standing = Standing(problem, tree)
+        history = [standing.objective()]
+        kept, waited = tree.copy(), 0
+        best = self._tuned_rank(problem, tree) if patience else (0.0, 0.0)
+        for _ in range(effort.max_sweeps):
+            history += sweep(standing, effort)
+            if patience:
+                rank = self._tuned_rank(problem, tree)
+                waited = 0 if rank > best else waited + 1
+                if rank > best:
+                    kept, best = tree.copy(), rank
+            fall = history[-1 - len(tree.shape)] - history[-1]
+            if (patience and waited >= patience) or fall <= effort.tolerance * abs(history[-1]):
+                break
+        return (kept if patience else tree), history
+
+    def _tuned_rank(self, problem: Problem, tree: SoftTree) -> tuple[float, float]:
+        clamped = tree.copy()
+        clamped.clamp(self.effort.negligible)
+        return self.rank(clamped, fine_tune(problem, clamped, self.effort))
+
+    def rank(self, tree: SoftTree, answers: SoftTree) -> tuple[float, float]:
+        """How well a tree does on the rows set aside."""
+        scores, _ = _classifiers(tree, answers, False).ways(self.judged_columns.T)
+        return self.judge.rank(scores, self.judge.value(scores))
+
+    def plan(self, problem: Problem, tree: SoftTree, answers: SoftTree) -> Plan:
+        mean = self._constant(problem)
+        made = _classifiers(tree, answers, turn=not problem.on_exit)
+        factor = self.learner._answers(made.ways(self.columns.T)[0], self.rows.learning)
+        return build_plan(
+            made.rescaled(factor),
+            self.terms,
+            self.rows.costs,
+            link=self.link,
+            base=factor * mean,
+            classes=self.learner._plan_classes(),
+            info={"learner": type(self.learner).__name__},
+            categories=self.learner._categories,
+        )
+
+    def _constant(self, problem: Problem) -> Floats:
+        """The scores of least loss that need no terms."""
+        bare = replace(problem, columns=problem.columns[:0], blocks=problem.blocks.only(np.arange(0)))
+        alone = SoftTree.zeros(Shape.chain(1), 0, problem.n_scores)
+        return fine_tune(bare, alone, self.effort).intercept[0]
+
+    def expected_cost(self, made: _Made) -> float:
+        """What the rows set aside pay on average; nothing if there are none, and no budget to keep."""
+        rows = self.rows.judging
+        if rows is None:
+            return 0.0
+        run = made.plan.run(rows.X, n_threads=self.learner._threads)
+        return float(np.average(run.cost, weights=rows.weight))
+
+
+def _classifiers(tree: SoftTree, answers: SoftTree, turn: bool) -> ClassifierTree:
+    """Gates of one tree, answers of another.
+
+    With `turn`, a node that lets low scores leave and has only an upper child reads its score the other way
+    round: in a tree, unlike a cascade, leaving says nothing about how good a row is.
+    """
+    shape = tree.shape
+    up, low, threshold = np.array(shape.up), np.array(shape.low), tree.threshold.copy()
+    steer = np.einsum("ktc,kc->kt", tree.weights, tree.direction)
+    offset = np.einsum("kc,kc->k", tree.intercept, tree.direction)
+    ends = (up == LEAVE) & (low == LEAVE)
+    steer[ends], offset[ends] = 0.0, 0.0
+    if turn:
+        turned = (low == LEAVE) & (up != LEAVE)
+        up[turned], low[turned] = low[turned], up[turned]
+        for array in (steer, offset, threshold):
+            array[turned] *= -1.0
+    alone = len(shape) == 1
+    return ClassifierTree(
+        up=up,
+        low=low,
+        weights=answers.weights,
+        intercept=answers.intercept,
+        threshold=threshold,
+        steer=None if alone else steer,
+        steer_intercept=None if alone else offset,
+    )

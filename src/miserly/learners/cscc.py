@@ -1,0 +1,159 @@
+"""CSCC: cost-sensitive cascades of classifiers, for problems with few positives.
+
+Z. Xu, Supervised Machine Learning under Test-Time Resource Constraints, thesis, 2014, section 3.5: CSTC
+with one node per level. Rows whose score is at most a node's threshold leave there, as negatives for the
+most part; the others go on to the next one, and the last node answers for all that remain. The loss of a
+row at a node counts by its probability of *leaving* there, and classes may have weights (in the loss, not
+in the costs). Everything else is as in `cstc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import StrOptions
+
+from miserly.errors import DataError
+from miserly.learners._base import PlanClassifier
+from miserly.learners._calibration import steepness_of
+from miserly.learners._samples import Given, Samples
+from miserly.learners._soft_trees import SoftTreeLearner, Targets
+from miserly.learners.cost_lasso import _encode_classes
+from miserly.learners.cstc import class_targets
+from miserly.learners.losses import Logistic, Loss
+from miserly.solvers.soft_tree import Shape
+
+__all__ = ["CSCCClassifier"]
+
+
+class CSCCClassifier(PlanClassifier, SoftTreeLearner):
+    """A cascade of linear classifiers for two classes, learned as a whole.
+
+    Parameters
+    ----------
+    class_weight : mapping of class to weight, "balanced", or None
+        How much the loss of each class counts; "balanced" makes both count the same in all.
+    max_depth : int, default=4
+        The number of classifiers.
+    loss : {"log_loss", "squared"}, default="log_loss"
+    costs, tradeoff, budget, terms, n_terms, ... :
+        As for `CSTCClassifier`. With queries, a metric such as "precision@5" looks at each of them.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        A chain; whoever scores low leaves.
+    cost_, tradeoff_, expected_cost_, objective_ :
+        As for `CSTCClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.learners import CSCCClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2))
+    >>> y = (X[:, 0] > 1) & (X[:, 1] > 0)
+    >>> model = CSCCClassifier(costs=[1, 20], tradeoff=0.002, random_state=0).fit(X, y)
+    >>> run = model.run(X)
+    >>> bool(run.cost.mean() < 10.0), model.cost_
+    (True, 21.0)
+    """
+
+    _classes = True
+    _on_exit = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SoftTreeLearner._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), Mapping, None],
+        "loss": [StrOptions({"log_loss", "squared"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 0.001,
+        budget: float | None = None,
+        loss: str = "log_loss",
+        class_weight: Any = None,
+        max_depth: int = 4,
+        terms: str = "linear",
+        n_terms: int = 100,
+        term_tradeoff: float | None = None,
+        step: float = 0.1,
+        l1_regularization: float = 0.0,
+        prune: bool = True,
+        optimise: bool = True,
+        max_sweeps: int = 10,
+        early_stopping: bool | int = False,
+        validation_fraction: float = 0.2,
+        metric: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.loss = loss
+        self.class_weight = class_weight
+        self.max_depth = max_depth
+        self.terms = terms
+        self.n_terms = n_terms
+        self.term_tradeoff = term_tradeoff
+        self.step = step
+        self.l1_regularization = l1_regularization
+        self.prune = prune
+        self.optimise = optimise
+        self.max_sweeps = max_sweeps
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> CSCCClassifier:
+        """Fit to two classes; rows that share a `qid` are set aside together."""
+        self._fit(X, Given(y, sample_weight, qid))
+        return self
+
+    def _shape(self) -> Shape:
+        return Shape.chain(self.max_depth)
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        self.classes_, codes = _encode_classes(y)
+        if len(self.classes_) > 2:
+            raise DataError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"y holds {len(self.classes_)} classes"
+            )
+        return codes
+
+    def _targets(self, samples: Samples) -> Targets:
+        codes = samples.y.astype(np.int64)
+        weight = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
+        return replace(class_targets(samples.y, 2, self.loss), emphasis=weight[codes])
+
+    def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
+        return "accuracy", Logistic()
+
+    def _answers(self, scores: NDArray[np.float64], samples: Samples) -> float:
+        if self.loss == "log_loss":
+            return 1.0
+        return steepness_of(scores, samples.y, samples.weight)
+
+    def _plan_classes(self) -> NDArray[Any]:
+        return np.array(self.classes_.tolist())  # text as text, not as objects
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

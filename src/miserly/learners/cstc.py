@@ -1,0 +1,282 @@
+"""CSTC: cost-sensitive trees of classifiers, whose nodes are all learned together.
+
+Z. Xu, M. J. Kusner, K. Q. Weinberger, M. Chen, Cost-Sensitive Tree of Classifiers, ICML 2013; Z. Xu,
+Supervised Machine Learning under Test-Time Resource Constraints, thesis, 2014, chapter 3. Every node is a
+linear classifier over terms, and sends rows on by its score. The objective is in `solvers.soft_tree`. Where
+the text leaves things open:
+
+- gates have the steepness 10 / (deviation of the node's score), which stays as it was at initialisation;
+- thresholds begin in the middle of the gap between distinct scores that is nearest the median;
+- fine-tuning fits the answers of every node anew, over all terms its path has paid for: those of its
+  ancestors cost nothing any more. Gates go on reading the scores they were made for;
+- the set-up of a group is a block of its own, over all terms that touch the group;
+- several classes share one tree. A node then has a score for each class, and its gate reads their first
+  principal component. One tree per class would not be a tree: rows would walk through all of them and pay
+  for most terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import StrOptions
+
+from miserly.learners._base import PlanClassifier, PlanRegressor
+from miserly.learners._calibration import steepness_of
+from miserly.learners._samples import Given, Samples
+from miserly.learners._soft_trees import SoftTreeLearner, Targets
+from miserly.learners.cost_lasso import _encode_classes
+from miserly.learners.losses import Logistic, Loss, Multinomial, Squared
+from miserly.solvers import linear_losses
+from miserly.solvers.soft_tree import Shape
+
+__all__ = ["CSTCClassifier", "CSTCRegressor"]
+
+
+class CSTCRegressor(PlanRegressor, SoftTreeLearner):
+    """A tree of linear classifiers for numbers, or for the grades of documents, learned as a whole.
+
+    Parameters
+    ----------
+    costs : Costs, array, mapping of name to cost, or None
+        What features cost; 1 each by default.
+    tradeoff : float, default=0.001
+        The paper's lambda: what one unit of expected cost weighs against the mean squared error (without a
+        factor 1/2). Costs enter as norms of weights, so it is the price of a weight of 1 on a column of
+        deviation 1.
+    budget : float, optional
+        What a row may cost on average. The smallest tradeoff from `tradeoff` up is found with which rows
+        that are set aside cost no more; it is then in `tradeoff_`.
+    max_depth : int, default=3
+        Levels of nodes: 3 are a root, two children, four grandchildren.
+    terms : {"linear", "boosted"}, default="linear"
+        What classifiers weigh: features as they are (brought to one scale inside), or trees boosted first.
+    n_terms : int, default=100
+        The number of boosted trees, and `step` their step.
+    term_tradeoff : float, optional
+        If given, boosted trees are Greedy Miser's, with this tradeoff.
+    step : float, default=0.1
+    l1_regularization : float, default=0
+        A further price on every weight, of every node (the paper's rho).
+    prune : bool, default=True
+        Whether nodes are taken away that do not help on rows that are set aside.
+    optimise : bool, default=True
+        Whether the nodes are optimised together. If not, the tree stays as it was initialised: each node by
+        itself.
+    max_sweeps : int, default=10
+        How often each node is optimised, at most.
+    early_stopping : bool or int, default=False
+        Stop optimising after so many sweeps (3 for True) without getting better on rows that are set aside,
+        and keep the best.
+    validation_fraction : float, default=0.2
+        How much is set aside, where pruning, early stopping or a budget needs it; whole queries if there
+        are any.
+    metric : str or Metric, optional
+        What getting better means: by default the mean squared error, and ndcg@5 if `fit` is given queries.
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+        Threads for boosted terms; all by default. The model does not depend on it.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        A binary tree.
+    cost_ : float
+        What the costliest way through the tree costs.
+    tradeoff_ : float
+        The tradeoff used.
+    expected_cost_ : float
+        What the rows that were set aside cost on average, if there are any.
+    objective_ : array
+        The objective before optimising, and after each node that was optimised. It never rises.
+
+    Examples
+    --------
+    Two cheap features say which of four expensive ones knows the answer:
+
+    >>> from miserly.datasets import make_quadrants
+    >>> from miserly.learners import CSTCRegressor
+    >>> data = make_quadrants(1000, random_state=0)
+    >>> model = CSTCRegressor(costs=data.costs, tradeoff=0.05, random_state=0).fit(data.X, data.y)
+    >>> print(f"{model.score(data.X, data.y):.3f} {model.run(data.X).cost.mean():.2f}")
+    1.000 12.00
+    """
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 0.001,
+        budget: float | None = None,
+        max_depth: int = 3,
+        terms: str = "linear",
+        n_terms: int = 100,
+        term_tradeoff: float | None = None,
+        step: float = 0.1,
+        l1_regularization: float = 0.0,
+        prune: bool = True,
+        optimise: bool = True,
+        max_sweeps: int = 10,
+        early_stopping: bool | int = False,
+        validation_fraction: float = 0.2,
+        metric: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.max_depth = max_depth
+        self.terms = terms
+        self.n_terms = n_terms
+        self.term_tradeoff = term_tradeoff
+        self.step = step
+        self.l1_regularization = l1_regularization
+        self.prune = prune
+        self.optimise = optimise
+        self.max_sweeps = max_sweeps
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> CSTCRegressor:
+        """Fit to numbers `y`; rows that share a `qid` are set aside together, and judged as a ranking."""
+        self._fit(X, Given(y, sample_weight, qid))
+        return self
+
+    def _shape(self) -> Shape:
+        return Shape.full(self.max_depth)
+
+    def _targets(self, samples: Samples) -> Targets:
+        deviation = np.sqrt(np.cov(samples.y, aweights=samples.weight, ddof=0))
+        unit = float(deviation) if deviation > 0 else 1.0
+        return Targets(samples.y[:, None], unit, np.ones(len(samples)), linear_losses.Squared())
+
+    def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
+        return ("mse" if samples.qid is None else "ndcg@5"), Squared()
+
+
+class CSTCClassifier(PlanClassifier, SoftTreeLearner):
+    """A tree of linear classifiers for two or more classes, learned as a whole.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "squared"}, default="log_loss"
+        The logistic loss (the multinomial one for several classes), or the squared error to 1 and -1, which
+        is faster. Either way there are probabilities.
+    costs, tradeoff, budget, max_depth, terms, n_terms, ... :
+        As for `CSTCRegressor`. The metric is accuracy by default.
+
+    Examples
+    --------
+    >>> from miserly.datasets import load_heart
+    >>> from miserly.learners import CSTCClassifier
+    >>> heart = load_heart()
+    >>> model = CSTCClassifier(costs=heart.costs, budget=30, random_state=0).fit(heart.X, heart.y)
+    >>> model.expected_cost_ <= 30, model.score(heart.X, heart.y) > 0.75
+    (True, True)
+    """
+
+    _classes = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SoftTreeLearner._parameter_constraints,
+        "loss": [StrOptions({"log_loss", "squared"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 0.001,
+        budget: float | None = None,
+        loss: str = "log_loss",
+        max_depth: int = 3,
+        terms: str = "linear",
+        n_terms: int = 100,
+        term_tradeoff: float | None = None,
+        step: float = 0.1,
+        l1_regularization: float = 0.0,
+        prune: bool = True,
+        optimise: bool = True,
+        max_sweeps: int = 10,
+        early_stopping: bool | int = False,
+        validation_fraction: float = 0.2,
+        metric: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.loss = loss
+        self.max_depth = max_depth
+        self.terms = terms
+        self.n_terms = n_terms
+        self.term_tradeoff = term_tradeoff
+        self.step = step
+        self.l1_regularization = l1_regularization
+        self.prune = prune
+        self.optimise = optimise
+        self.max_sweeps = max_sweeps
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> CSTCClassifier:
+        """Fit to classes `y`; rows that share a `qid` are set aside together."""
+        self._fit(X, Given(y, sample_weight, qid))
+        return self
+
+    def _shape(self) -> Shape:
+        return Shape.full(self.max_depth)
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        self.classes_, codes = _encode_classes(y)
+        return codes
+
+    def _targets(self, samples: Samples) -> Targets:
+        return class_targets(samples.y, len(self.classes_), self.loss)
+
+    def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
+        n_classes = len(self.classes_)
+        return "accuracy", Logistic() if n_classes == 2 else Multinomial(n_classes)
+
+    def _answers(self, scores: NDArray[np.float64], samples: Samples) -> float:
+        if self.loss == "log_loss":
+            return 1.0
+        return steepness_of(scores, samples.y, samples.weight)
+
+    def _plan_classes(self) -> NDArray[Any]:
+        return np.array(self.classes_.tolist())  # text as text, not as objects
+
+
+def class_targets(codes: NDArray[np.float64], n_classes: int, loss: str) -> Targets:
+    """One column for two classes, one per class for more.
+
+    >>> class_targets(np.array([0.0, 1.0]), 2, "squared").values.tolist()
+    [[-1.0], [1.0]]
+    """
+    if n_classes == 2:
+        hot = codes[:, None]
+    else:
+        hot = (codes[:, None] == np.arange(n_classes)).astype(np.float64)
+    everybody = np.ones(len(codes))
+    if loss == "squared":
+        return Targets(2.0 * hot - 1.0, 1.0, everybody, linear_losses.Squared())
+    if n_classes == 2:
+        return Targets(hot, 1.0, everybody, linear_losses.Logistic())
+    return Targets(hot, 1.0, everybody, linear_losses.Multinomial())
