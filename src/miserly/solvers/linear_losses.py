@@ -34,6 +34,11 @@ class LinearLoss:
         """Second derivatives, about: one number per row (n,) for all its scores."""
         raise NotImplementedError
 
+    def hessian(self, score: Floats) -> Floats:
+        """Second derivatives in full (n, C, C)."""
+        curvature = self.curvature(score)
+        return np.asarray(curvature[:, None, None] * np.eye(score.shape[1]))
+
 
 class Squared(LinearLoss):
     """``mean over c of (score_c - target_c)^2``.
@@ -82,6 +87,10 @@ class Multinomial(LinearLoss):
     def curvature(self, score: Floats) -> Floats:
         share = _shares(score)
         return np.asarray((share * (1.0 - share)).mean(axis=1))
+
+    def hessian(self, score: Floats) -> Floats:
+        share = _shares(score)
+        return np.asarray(share[:, :, None] * (np.eye(score.shape[1]) - share[:, None, :]))
 
 
 def _shares(score: Floats) -> Floats:

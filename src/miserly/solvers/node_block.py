@@ -26,6 +26,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 ROWS_AT_A_TIME = 8_192
 JITTER = 1e-9  # of the mean diagonal: collinear columns stay solvable
+LEAST = 1e-3  # of curvature: what is less, where all rows are sure of their class, is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +129,27 @@ class NodeBlock:
         curvature = self.loss.curvature(self.scores(line))
         return weighted_gram(self.columns, self.weight * self.emphasis * curvature)
 
+    def hessian(self, line: Line) -> Floats:
+        """The Gram matrices of all pairs of scores, (C (A + 1), C (A + 1)): exact for a leaf, but large."""
+        weight = self.weight * self.emphasis
+        curvature = self.loss.hessian(self.scores(line)) * weight[:, None, None]
+        both = np.vstack([self.columns, np.ones(len(weight))])
+        scores = range(curvature.shape[1])
+        return np.block([[(both * curvature[:, c, d]) @ both.T for d in scores] for c in scores])
+
     def penalty(self) -> Floats:
         """The pull on each weight (A,) if rows left as they do now; for a leaf exactly."""
         return np.asarray(self.ridge + (self.chance @ self.weight) @ self.pull)
 
     def step(self, line: Line, gram: Floats) -> Line:
-        """A Newton step of a leaf, by a Gram matrix that may be old, short enough to lower the objective."""
+        """A Newton step of a leaf, by a `gram` or `hessian` that may be old, and short enough to go down."""
         value, slope = self.value_and_gradient(line)
         both = np.vstack([slope.weights, slope.intercept])
-        move = cho_solve(cho_factor(_with_penalty(gram, self.penalty())), both)
+        factor = cho_factor(_with_penalty(gram, self.penalty()))
+        if len(gram) == len(both):
+            move = cho_solve(factor, both)
+        else:
+            move = cho_solve(factor, both.T.ravel()).reshape(both.T.shape).T
         fall = float((move * both).sum())
         for length in 0.5 ** np.arange(12):
             new = Line(line.weights - length * move[:-1], line.intercept - length * move[-1])
@@ -196,8 +209,8 @@ def ridge(gram: Floats, moment: Floats, penalty: Floats) -> tuple[Floats, Floats
 def _with_penalty(gram: Floats, penalty: Floats) -> Floats:
     out = gram.copy()
     diagonal = np.einsum("ii->i", out)
-    diagonal += JITTER * diagonal.mean() + np.finfo(np.float64).tiny
-    diagonal[:-1] += penalty
+    diagonal += JITTER * (diagonal.mean() + LEAST)
+    diagonal += np.tile(np.append(penalty, 0.0), len(gram) // (len(penalty) + 1))
     return out
 
 

@@ -24,6 +24,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 STEEPNESS = 10.0  # of a gate, over the deviation of its score
 CLOSE = 0.1  # of what is negligible: where ridge solutions move by less, they have arrived
+FULL = 600  # numbers of a node: up to as many, Newton steps take all second derivatives
 TUNING_ROUNDS = 25  # without prices there are no auxiliaries to wait for
 VANISHED = 1e-3  # of what is negligible: a weight this small is on its way to zero and is dropped
 
@@ -78,10 +79,12 @@ class _Leaf:
         """Go on with some of the terms."""
         self.terms = self.terms[stays]
         self.blocks = self.problem.blocks.only(self.terms)
-        both = np.append(stays, len(self.gram) - 1)
-        self.gram = self.gram[np.ix_(both, both)]
+        size = len(line.weights) + 1  # of the Gram matrix, one or several of which there are
+        one = np.append(stays, size - 1)
+        all_ = np.concatenate([one + first for first in range(0, len(self.gram), size)])
+        self.gram = self.gram[np.ix_(all_, all_)]
         if self.problem.loss.quadratic:
-            self.moment = self.moment[both]
+            self.moment = self.moment[one]
         else:
             self.columns = self.columns[stays]
         return Line(line.weights[stays], line.intercept)
@@ -98,7 +101,7 @@ class _Leaf:
             line = yield Line(*ridge(self.gram, self.moment, penalty))
 
     def _newton_steps(self, line: Line | None) -> Generator[Line, Line, None]:
-        """Newton steps, each for auxiliaries that are best for the line before.
+        """Newton steps, each for auxiliaries that are best for the line before; L-BFGS where they are large.
 
         The curvature is taken anew more and more seldom.
         """
@@ -110,11 +113,12 @@ class _Leaf:
             gentle = replace(block, ridge=_gentle(self.gram), pull=np.zeros_like(block.pull))
             line = gentle.step(line, self.gram)
         line = yield line
+        large = n_scores * (len(self.terms) + 1) > FULL
         for k in count():
             block = self._block(line)
             if k & (k - 1) == 0:  # at steps 0, 1, 2, 4, 8, ...
-                self.gram = block.gram(line)
-            line = yield block.step(line, self.gram)
+                self.gram = block.gram(line) if large else block.hessian(line)
+            line = yield block.lower(line, self.gram, 10) if large else block.step(line, self.gram)
 
     def _block(self, line: Line) -> NodeBlock:
         problem = self.problem
