@@ -10,7 +10,15 @@ import numpy as np
 from matplotlib import pyplot, rc_context
 from sklearn.base import clone
 
-from miserly import ASTCClassifier, ASTCRegressor, EarlyExit, GreedyMiserClassifier, GreedyMiserRanker
+from miserly import (
+    ASTCClassifier,
+    ASTCRegressor,
+    CSCCClassifier,
+    CSTCRegressor,
+    EarlyExit,
+    GreedyMiserClassifier,
+    GreedyMiserRanker,
+)
 from miserly.cli import demo
 from miserly.datasets import load_heart, make_quadrants, make_ranking
 from miserly.metrics import ndcg
@@ -100,8 +108,7 @@ def _with_exits(learner: Any, X: Any, y: Any) -> list[tuple[float, float]]:
 def trees() -> None:
     """Trees of classifiers: who is asked what."""
     train, test = make_quadrants(1000, random_state=0), make_quadrants(1000, random_state=1)
-    model = ASTCRegressor(costs=train.costs, max_depth=3, node_budget=[2, 0, 0, 10, 10, 10, 10])
-    model.fit(train.X, train.y)
+    model = CSTCRegressor(costs=train.costs, tradeoff=0.05, random_state=0).fit(train.X, train.y)
     title = "Four quadrants: two cheap signs tell which expert to ask"
     plot_tree(model, test.X, test.y, HERE / "tree.svg", title=title)
     heart = load_heart()
@@ -138,6 +145,17 @@ def exits() -> None:
     plot_remaining(models, test.X, HERE / "remaining.svg", qid=test.qid, title=title)
 
 
+def cascades() -> None:
+    """A cascade on a skewed set: one document in nine is relevant."""
+    train, test = make_ranking(6_000, 100, random_state=0).train_test(random_state=0)
+    words = np.array(["not relevant", "relevant"])
+    model = CSCCClassifier(costs=train.costs, tradeoff=3e-4, random_state=0)
+    model.fit(train.X, words[(train.y >= 3).astype(int)], qid=train.qid)
+    labels = words[(test.y >= 3).astype(int)]
+    title = "CSCC: the irrelevant leave first"
+    plot_tree(model, test.X, labels, HERE / "cascade.svg", title=title)
+
+
 def _finish(axes: Any, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -162,6 +180,7 @@ if __name__ == "__main__":
         "trees": trees,
         "extraction": extraction,
         "exits": exits,
+        "cascades": cascades,
     }
     with rc_context(STYLE):
         for name in sys.argv[1:] or pictures:
