@@ -146,7 +146,7 @@ def exits() -> None:
 
 
 def cascades() -> None:
-    """A cascade on a skewed set: one document in nine is relevant."""
+    """A cascade on a skewed set: about one document in ten is relevant."""
     train, test = make_ranking(6_000, 100, random_state=0).train_test(random_state=0)
     words = np.array(["not relevant", "relevant"])
     model = CSCCClassifier(costs=train.costs, tradeoff=3e-4, random_state=0)
