@@ -113,11 +113,12 @@ class _Leaf:
             gentle = replace(block, ridge=_gentle(self.gram), pull=np.zeros_like(block.pull))
             line = gentle.step(line, self.gram)
         line = yield line
-        large = n_scores * (len(self.terms) + 1) > FULL
+        several = n_scores > 1
+        large = several and n_scores * (len(self.terms) + 1) > FULL
         for k in count():
             block = self._block(line)
             if k & (k - 1) == 0:  # at steps 0, 1, 2, 4, 8, ...
-                self.gram = block.gram(line) if large else block.hessian(line)
+                self.gram = block.hessian(line) if several and not large else block.gram(line)
             line = yield block.lower(line, self.gram, 10) if large else block.step(line, self.gram)
 
     def _block(self, line: Line) -> NodeBlock:
