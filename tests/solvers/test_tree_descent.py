@@ -249,6 +249,17 @@ def test_descent_never_rises_and_lowers_the_objective(loss, shape, on_exit, trad
     assert history[-1] < 0.999 * history[0]
 
 
+def test_leaving_early_is_no_reward():
+    """In a pruned tree, whoever leaves counts as if copies of the node followed, down to the last level."""
+    problem = problem_of(tradeoff=0.0, l1=0.0, l2=0.0)
+    tree = tree_of(problem, Shape.full(3))
+    for child, parent in ((1, 0), (3, 1), (4, 1), (6, 2)):
+        tree.weights[child], tree.intercept[child] = tree.weights[parent], tree.intercept[parent]
+    whole = Standing(problem, tree).objective()
+    for gone in ([6], [3, 4], [1], [1, 6]):
+        assert Standing(problem, tree.without(gone)).objective() == pytest.approx(whole, rel=1e-12)
+
+
 def test_zeros_stay_zeros():
     problem = problem_of(tradeoff=0.5)
     tree = initialise(problem, Shape.full(3), Effort())

@@ -7,7 +7,7 @@ answers anew.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
@@ -31,7 +31,7 @@ from miserly.plan import Plan
 from miserly.solvers.linear_losses import LinearLoss
 from miserly.solvers.mixed_norm import Blocks, canonical
 from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
-from miserly.solvers.tree_descent import Effort, cut_unreached, fine_tune, initialise, sweep
+from miserly.solvers.tree_descent import Effort, cut_unreached, descend, fine_tune, initialise
 
 __all__ = ["SoftTreeLearner", "Targets"]
 
@@ -220,26 +220,17 @@ class _Workshop:
         return tree
 
     def descend(self, problem: Problem, tree: SoftTree) -> tuple[SoftTree, list[float]]:
-        """Sweep over the nodes until the objective stands still, or rows set aside see no progress."""
+        """Optimise until the objective stands still, or until rows set aside see no progress."""
         learner, effort = self.learner, self.effort
         patience = PATIENCE if learner.early_stopping is True else int(learner.early_stopping)
-        standing = Standing(problem, tree)
-        history = [standing.objective()]
-        kept, waited = tree.copy(), 0
-        best = self._tuned_rank(problem, tree) if patience else (0.0, 0.0)
-        for _ in range(effort.max_sweeps):
-            history += sweep(standing, effort)
-            if patience:
-                rank = self._tuned_rank(problem, tree)
-                waited = 0 if rank > best else waited + 1
-                if rank > best:
-                    kept, best = tree.copy(), rank
-            fall = history[-1 - len(tree.shape)] - history[-1]
-            if (patience and waited >= patience) or fall <= effort.tolerance * abs(history[-1]):
-                break
-        return (kept if patience else tree), history
+        if not patience:
+            return tree, descend(problem, tree, effort)
+        watch = _Watch(lambda: self.tuned_rank(problem, tree), tree, patience)
+        history = descend(problem, tree, effort, watch)
+        return watch.kept, history
 
-    def _tuned_rank(self, problem: Problem, tree: SoftTree) -> tuple[float, float]:
+    def tuned_rank(self, problem: Problem, tree: SoftTree) -> tuple[float, float]:
+        """`rank`, as if the tree were finished now."""
         clamped = tree.copy()
         clamped.clamp(self.effort.negligible)
         return self.rank(clamped, fine_tune(problem, clamped, self.effort))
@@ -277,6 +268,21 @@ class _Workshop:
             return 0.0
         run = made.plan.run(rows.X, n_threads=self.learner._threads)
         return float(np.average(run.cost, weights=rows.weight))
+
+
+class _Watch:
+    """Keeps the best state of a tree; enough is when it has not been bettered for some sweeps."""
+
+    def __init__(self, rank: Callable[[], tuple[float, float]], tree: SoftTree, patience: int) -> None:
+        self.rank, self.tree, self.patience = rank, tree, patience
+        self.kept, self.best, self.waited = tree.copy(), rank(), 0
+
+    def __call__(self) -> bool:
+        rank = self.rank()
+        self.waited += 1
+        if rank > self.best:
+            self.kept, self.best, self.waited = self.tree.copy(), rank, 0
+        return self.waited >= self.patience
 
 
 def _classifiers(tree: SoftTree, answers: SoftTree, turn: bool) -> ClassifierTree:

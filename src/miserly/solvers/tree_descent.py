@@ -7,7 +7,7 @@ become zero stays zero, so columns are dropped as they vanish and steps get chea
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeAlias
@@ -220,13 +220,19 @@ def gap_near_median(score: Floats, weight: Floats) -> float:
 # -- block descent -------------------------------------------------------------------------------------------
 
 
-def descend(problem: Problem, tree: SoftTree, effort: Effort) -> list[float]:
-    """Lower the objective node by node, in place; gives it at the start and after every node."""
+def descend(
+    problem: Problem, tree: SoftTree, effort: Effort, enough: Callable[[], bool] | None = None
+) -> list[float]:
+    """Lower the objective node by node, in place; gives it at the start and after every node.
+
+    `enough` is asked after every sweep whether to end before the objective stands still.
+    """
     standing = Standing(problem, tree)
     history = [standing.objective()]
     for _ in range(effort.max_sweeps):
         history += sweep(standing, effort)
-        if history[-1 - len(tree.shape)] - history[-1] <= effort.tolerance * abs(history[-1]):
+        fall = history[-1 - len(tree.shape)] - history[-1]
+        if (enough is not None and enough()) or fall <= effort.tolerance * abs(history[-1]):
             break
     return history
 
