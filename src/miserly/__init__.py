@@ -30,6 +30,9 @@ _HOME = {
     "ASTCClassifier": "miserly.learners",
     "CostLassoRegressor": "miserly.learners",
     "CostLassoClassifier": "miserly.learners",
+    "CronusClassifier": "miserly.learners",
+    "SoftCascadeClassifier": "miserly.learners",
+    "AndOrCascadeClassifier": "miserly.learners",
 }
 
 __all__ = [*_HOME, "__version__"]

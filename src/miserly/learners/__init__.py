@@ -6,25 +6,31 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from miserly.learners.and_or import AndOrCascadeClassifier
 from miserly.learners.astc import ASTCClassifier, ASTCRegressor
 from miserly.learners.cost_lasso import CostLassoClassifier, CostLassoRegressor
+from miserly.learners.cronus import CronusClassifier
 from miserly.learners.cscc import CSCCClassifier
 from miserly.learners.cstc import CSTCClassifier, CSTCRegressor
 from miserly.learners.early_exit import EarlyExit
 from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from miserly.learners.soft_cascade import SoftCascadeClassifier
 
 __all__ = [
     "ASTCClassifier",
     "ASTCRegressor",
+    "AndOrCascadeClassifier",
     "CSCCClassifier",
     "CSTCClassifier",
     "CSTCRegressor",
     "CostLassoClassifier",
     "CostLassoRegressor",
+    "CronusClassifier",
     "EarlyExit",
     "GreedyMiserClassifier",
     "GreedyMiserRanker",
     "GreedyMiserRegressor",
+    "SoftCascadeClassifier",
     "all_learners",
 ]
 

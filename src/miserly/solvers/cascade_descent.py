@@ -15,7 +15,7 @@ same cascade.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 STEPS = 12  # of the gradient method, between two moves of the quadratics
 DIGITS = 7
+IN_DOUBLE = 1 << 26  # values of terms: beyond, they are kept in single precision
 MOVES = 3  # of the quadratics, at each visit of a stage
 
 
@@ -64,7 +65,9 @@ class _Standing:
     def __init__(self, problem: CascadeProblem, cascade: Cascade) -> None:
         self.problem, self.start = problem, cascade
         self.used = cascade.used
-        self.values = problem.columns.block(slice(None), self.used)
+        n_values = len(problem.target) * len(self.used)
+        precision = np.float64 if n_values <= IN_DOUBLE else np.float32
+        self.values: NDArray[Any] = problem.columns.block(slice(None), self.used).astype(precision)
         self.blocks: Blocks = problem.blocks.only(self.used)
         self.weights = canonical(cascade.weights[:, self.used], DIGITS)
         self.intercept = canonical(cascade.intercept, DIGITS)
@@ -77,7 +80,7 @@ class _Standing:
             self.refresh(stage)
 
     def refresh(self, stage: int) -> None:
-        self.score[stage] = self.values @ self.weights[stage] + self.intercept[stage]
+        self.score[stage] = _times(self.values, self.weights[stage]) + self.intercept[stage]
         if stage < len(self.score) - 1:
             margin = self.score[stage] - self.threshold[stage]
             self.passing[stage] = expit(self.start.steepness[stage] * margin)
@@ -178,7 +181,7 @@ class _Visit:
         problem = self.standing.problem
         n_active = len(self.active)
         weights, intercept = x[:n_active], x[n_active]
-        score = self.values @ weights + intercept
+        score = _times(self.values, weights) + intercept
         error = score - problem.target
         loss, weight = 0.5 * error**2, problem.share * self.reach
         passing = np.zeros_like(score)
@@ -199,7 +202,7 @@ class _Visit:
         of_shares = shares * (squares @ self.pull)  # the slope of the costs by each share
         through_passing = weight * (self.next - loss) + of_shares[self.stage + 1 :] @ self.further
         by_score = weight * (1.0 - passing) * error + bend * through_passing
-        by_weight = self.values.T @ by_score + problem.l1 * weights / self.size
+        by_weight = _times(self.values.T, by_score) + problem.l1 * weights / self.size
         by_weight = by_weight + shares[self.stage] ** 2 * weights * np.asarray(
             self.blocks.member.T @ self.pull
         )
@@ -216,3 +219,8 @@ class _Visit:
         if not self.last:
             standing.threshold[self.stage] = x[-1]
         standing.refresh(self.stage)
+
+
+def _times(matrix: NDArray[Any], vector: Floats) -> Floats:
+    """Their product, without a copy of the matrix in another precision."""
+    return np.asarray(matrix @ vector.astype(matrix.dtype, copy=False), dtype=np.float64)

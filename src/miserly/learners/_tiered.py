@@ -1,0 +1,176 @@
+"""What cascades with features assigned to stages by price share; subclasses say what they minimise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+from threadpoolctl import threadpool_limits
+
+from miserly.costs import Costs
+from miserly.errors import CostError
+from miserly.learners._cascades import CascadeClassifier, cascade_plan, exact_weights, mean_cost, merged
+from miserly.learners._linear_fit import LinearRows, read_rows
+from miserly.learners._samples import Given
+from miserly.learners._terms import LinearTerms
+from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
+from miserly.learners.cost_lasso import _refuse_text
+from miserly.plan import Plan
+from miserly.solvers.cascade import threshold_for
+from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.tiered import Stages, TieredProblem, fit_stages
+
+__all__ = ["TieredCascade", "stages_by_price"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+SMALL = 1 << 21  # values: below, one thread is faster than several
+MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
+
+
+def stages_by_price(costs: Costs, tiers: Any) -> NDArray[np.bool_]:
+    """The features that each stage may use, (K, d): those of its tier and all cheaper ones.
+
+    A feature's price is what it costs by itself, set-up included. `tiers` are upper bounds, or a number of
+    tiers with about as many features each. Tiers without features of their own are no stage.
+
+    >>> stages_by_price(Costs([1.0, 5.0, 30.0, 2.0]), (5, 20, 50)).astype(int).tolist()
+    [[1, 1, 0, 1], [1, 1, 1, 1]]
+    >>> stages_by_price(Costs([1.0, 5.0, 30.0, 2.0]), 2).sum(axis=1).tolist()
+    [2, 4]
+    """
+    price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))
+    if np.ndim(tiers) == 0:
+        bounds = np.quantile(price, np.arange(1, tiers + 1) / tiers, method="inverted_cdf")
+    else:
+        bounds = np.sort(np.asarray(tiers, dtype=np.float64))
+    allowed = np.unique(price <= bounds[:, None], axis=0)
+    allowed = allowed[np.argsort(allowed.sum(axis=1))]
+    allowed = allowed[allowed.any(axis=1)]
+    if not len(allowed):
+        raise CostError(f"no feature costs {bounds.max():g} or less; the tiers must reach the cheapest one")
+    return allowed
+
+
+class TieredCascade(CascadeClassifier):
+    """A cascade of linear classifiers, each with the features up to some price."""
+
+    tradeoff_: float
+    expected_cost_: float
+
+    _row_loss: ClassVar[Any]  # a `RowLoss`
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "costs": [None, Costs, Mapping, "array-like"],
+        "tradeoff": [Interval(Real, 0, None, closed="left")],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "tiers": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "positive_weight": [Interval(Real, 0, None, closed="neither")],
+        "miss": [Interval(Real, 0, 1, closed="left")],
+        "l2_regularization": [Interval(Real, 0, None, closed="neither")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 1e-4,
+        budget: float | None = None,
+        tiers: Any = 4,
+        positive_weight: float = 1.0,
+        miss: float = 0.02,
+        l2_regularization: float = 1e-3,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.tiers = tiers
+        self.positive_weight = positive_weight
+        self.miss = miss
+        self.l2_regularization = l2_regularization
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _fit(self, X: Any, given: Given) -> None:
+        fraction = None if self.budget is None else self.validation_fraction
+        rows = read_rows(self, X, given, self._encode, fraction)
+        _refuse_text(rows.table)
+        rows = replace(rows, learning=merged(exact_weights(rows.learning)))
+        workshop = _Workshop(self, rows, LinearTerms.fit(rows.learning, rows.costs))
+        limit = 1 if rows.learning.X.size <= SMALL else None
+        with threadpool_limits(limit, "blas"):
+            made = tradeoff_for_budget(
+                workshop.make,
+                lambda plan: mean_cost(plan, rows.judging, self._threads),
+                np.inf if self.budget is None else self.budget,
+                lowest=self.tradeoff,
+                first=first_guess(rows.learning.y, rows.costs),
+                max_fits=MAX_FITS,
+            )
+        self.tradeoff_, self.plan_ = made.tradeoff, made.model
+        if rows.judging is not None:
+            self.expected_cost_ = made.cost
+
+
+@dataclass(frozen=True, eq=False)
+class _Workshop:
+    """Makes cascades for different tradeoffs from the same rows."""
+
+    learner: TieredCascade
+    rows: LinearRows
+    terms: LinearTerms
+
+    def make(self, tradeoff: float) -> Plan:
+        problem = self.problem(tradeoff)
+        stages = fit_stages(problem)
+        base = self.constant(problem)
+        if not len(stages.intercept):
+            nothing = np.zeros((1, self.terms.n_terms)), np.array([base]), np.array([-np.inf])
+            return cascade_plan(self.learner, self.rows, self.terms, *nothing, base)
+        threshold = self.thresholds(stages, problem)
+        parts = stages.weights, stages.intercept, threshold
+        return cascade_plan(self.learner, self.rows, self.terms, *parts, base)
+
+    def problem(self, tradeoff: float) -> TieredProblem:
+        samples, costs = self.rows.learning, self.rows.costs
+        allowed = stages_by_price(costs, self.learner.tiers)
+        total = np.array([costs.of(stage) for stage in allowed])
+        mass = np.ones(len(samples)) if samples.weight is None else samples.weight
+        share = mass * np.where(samples.y > 0, self.learner.positive_weight, 1.0)
+        return TieredProblem(
+            columns=self.terms.values(samples.X),
+            positive=samples.y > 0,
+            share=share / share.sum(),
+            mass=mass / mass.sum(),
+            allowed=allowed,
+            price=canonical(tradeoff * np.diff(total, prepend=0.0)),
+            loss=type(self.learner)._row_loss,
+            l2=self.learner.l2_regularization,
+        )
+
+    def constant(self, problem: TieredProblem) -> float:
+        """The log-odds of the second class."""
+        positive = float(problem.share[problem.positive].sum())
+        return float(np.log(positive / (1.0 - positive)))
+
+    def thresholds(self, stages: Stages, problem: TieredProblem) -> Floats:
+        """At most 0, and so low that a stage loses no more than a share `miss` of the positives there."""
+        found = np.full(len(stages.intercept), -np.inf)
+        here = problem.positive
+        for k in range(len(found) - 1):
+            scores = problem.columns[here] @ stages.weights[k] + stages.intercept[k]
+            if not len(scores):
+                break
+            found[k] = min(0.0, threshold_for(scores, problem.mass[here], self.learner.miss))
+            here = here.copy()
+            here[here] = scores > found[k]
+        return found

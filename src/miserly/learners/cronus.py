@@ -1,0 +1,358 @@
+"""Cronus: the trees of a boosted model weighed and ordered anew, as a cascade that most examples leave early.
+
+M. Chen, Z. Xu, K. Q. Weinberger, O. Chapelle, D. Kedem, Classifier Cascade for Minimizing Feature
+Evaluation Cost, AISTATS 2012. The objective, in `solvers.cascade`, is the squared loss at the stage where
+an example leaves plus `tradeoff` times what it is expected to pay. In the paper's words: `n_stages` is K,
+`rejection` epsilon, `inflation` delta, `positive_weight` omega+, `l1_regularization` rho, `tradeoff`
+lambda.
+
+What the paper leaves open is settled as follows. An example is answered by the score of the stage it leaves
+at (as the loss assumes), not by -1. Weights are fitted again, without prices, on the trees that were chosen
+and those evaluated at earlier stages: without that a single stage does not beat a boosted model that is
+simply cut short. The steepness of the soft gates is 50 per standard deviation of a stage's scores; an
+absolute 50 let everything pass. Set-ups of groups are one norm more over all trees that touch the group.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
+
+from miserly.costs import Costs
+from miserly.learners._base import as_columns
+from miserly.learners._cascades import (
+    CascadeClassifier,
+    cascade_plan,
+    exact_weights,
+    mean_cost,
+    merged,
+    ranking_scores,
+)
+from miserly.learners._linear_fit import LinearRows, read_rows
+from miserly.learners._miser import categorical_columns
+from miserly.learners._samples import Given, Samples
+from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
+from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
+from miserly.learners._training import measure
+from miserly.learners.cost_lasso import _refuse_text
+from miserly.learners.losses import Squared
+from miserly.metrics import Metric, get_metric
+from miserly.plan import Plan
+from miserly.solvers.cascade import Cascade, CascadeProblem, initialise, refit_stages
+from miserly.solvers.cascade_descent import optimise
+from miserly.solvers.gram import Centred, CodedColumns, Columns, DenseColumns
+from miserly.solvers.mixed_norm import Blocks
+
+__all__ = ["CronusClassifier"]
+
+_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+EXACT = 1 << 21  # values: up to as many are in float64 and by one thread, beyond in float32
+MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
+
+
+class CronusClassifier(CascadeClassifier):
+    """A cascade over boosted trees, for two classes of which the second is rare.
+
+    Parameters
+    ----------
+    costs : Costs, array, mapping of name to cost, or None
+        What features cost; 1 each by default.
+    tradeoff : float, default=1e-4
+        What one unit of cost must bring in mean loss (half the squared error, targets being 1 and -1).
+    budget : float, optional
+        What an example may cost on average: the smallest tradeoff from `tradeoff` up is taken that keeps to
+        it on rows set aside. (No example pays more than the `budget` given to `predict`.)
+    n_stages : int, default=10
+        The most stages a cascade may have; with 1 the trees are weighed anew, and nobody leaves early.
+    rejection : float, default=0.15
+        The share of the examples still there that leaves at each stage, before `optimise`.
+    inflation : float, default=1.3
+        How much dearer everything is held at each earlier stage, before `optimise`.
+    positive_weight : float, default=3.5
+        How much the loss of the second class counts.
+    l1_regularization : float, default=0
+    optimise : bool, default=True
+        Whether all stages are optimised together, after they were initialised one by one.
+    refit : bool, default=True
+        Whether weights are fitted again without prices in the end.
+    terms : {"boosted", "linear"}, default="boosted"
+        What is weighed: boosted trees, or the features themselves.
+    n_terms : int, default=100
+        How many trees; `step`, `max_depth` and `min_samples_leaf` are theirs too.
+    validation_fraction : float, default=0.2
+        How much is set aside for a `budget`, or to choose among several values of `inflation`,
+        `positive_weight` or `l1_regularization`. Each may be a list: then every combination is initialised,
+        which is quick, and the best by `metric` is taken.
+    metric : str or Metric, optional
+        Precision@5 where there are queries, else accuracy.
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+        Threads; all by default. The model does not depend on it.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        A chain of at most `n_stages` nodes; whoever scores low leaves. Stages that nobody left at are not
+        in it.
+    tradeoff_ : float
+        The tradeoff used.
+    expected_cost_ : float
+        What rows set aside pay on average, if there are any.
+    settings_ : dict
+        The values of `inflation`, `positive_weight` and `l1_regularization` used.
+    objective_ : array
+        The joint objective before and after each cycle of `optimise`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from miserly.learners import CronusClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2))
+    >>> y = (X[:, 0] > 1) & (X[:, 1] > 0)
+    >>> model = CronusClassifier(costs=[1, 20], n_terms=30, random_state=0).fit(X, y)
+    >>> bool(model.run(X).cost.mean() < 15), model.score(X, y) > 0.97
+    (True, True)
+    """
+
+    tradeoff_: float
+    expected_cost_: float
+    settings_: dict[str, float]
+    objective_: NDArray[np.float64]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "costs": [None, Costs, Mapping, "array-like"],
+        "tradeoff": [Interval(Real, 0, None, closed="left")],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "n_stages": [_ONE_OR_MORE],
+        "rejection": [Interval(Real, 0, 1, closed="neither")],
+        "inflation": [Interval(Real, 1, None, closed="left"), "array-like"],
+        "positive_weight": [Interval(Real, 0, None, closed="neither"), "array-like"],
+        "l1_regularization": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "optimise": ["boolean"],
+        "refit": ["boolean"],
+        "terms": [StrOptions({"linear", "boosted"})],
+        "n_terms": [_ONE_OR_MORE],
+        "step": [Interval(Real, 0, None, closed="neither")],
+        "max_depth": [Interval(Integral, 1, 7, closed="both")],
+        "min_samples_leaf": [_ONE_OR_MORE],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "metric": [str, Metric, None],
+        "random_state": ["random_state"],
+        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 1e-4,
+        budget: float | None = None,
+        n_stages: int = 10,
+        rejection: float = 0.15,
+        inflation: float = 1.3,
+        positive_weight: float = 3.5,
+        l1_regularization: float = 0.0,
+        optimise: bool = True,
+        refit: bool = True,
+        terms: str = "boosted",
+        n_terms: int = 100,
+        step: float = 0.1,
+        max_depth: int = 4,
+        min_samples_leaf: int = 20,
+        validation_fraction: float = 0.2,
+        metric: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.n_stages = n_stages
+        self.rejection = rejection
+        self.inflation = inflation
+        self.positive_weight = positive_weight
+        self.l1_regularization = l1_regularization
+        self.optimise = optimise
+        self.refit = refit
+        self.terms = terms
+        self.n_terms = n_terms
+        self.step = step
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> CronusClassifier:
+        """Fit to two classes; rows that share a `qid` are set aside together, and judged as one query."""
+        settings = self._settings()
+        judges = self.budget is not None or len(settings) > 1
+        fraction = self.validation_fraction if judges else None
+        rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
+        rows = replace(rows, learning=exact_weights(rows.learning))
+        terms, rows = self._fit_terms(rows), replace(rows, learning=merged(rows.learning))
+        limit = 1 if len(rows.learning) * terms.n_terms <= EXACT else None
+        with threadpool_limits(limit, "blas"):
+            workshop = _Workshop(self, rows, terms)
+            best = workshop.best(settings) if len(settings) > 1 else settings[0]
+            made = (
+                workshop.make(best, self.tradeoff)
+                if self.budget is None
+                else workshop.within(best, self.budget)
+            )
+        self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
+        self.objective_ = np.array(made.objective)
+        if rows.judging is not None:
+            self.expected_cost_ = workshop.expected_cost(made)
+        return self
+
+    def _settings(self) -> list[_Settings]:
+        """All combinations of the values given."""
+        given = (self.inflation, self.positive_weight, self.l1_regularization)
+        return [_Settings(*map(float, one)) for one in product(*(np.atleast_1d(values) for values in given))]
+
+    def _fit_terms(self, rows: LinearRows) -> Terms:
+        if self.terms == "linear":
+            _refuse_text(rows.table)
+            return LinearTerms.fit(merged(rows.learning), rows.costs)
+        samples = rows.learning
+        return BoostedTerms.fit(
+            Samples(samples.X, 2.0 * samples.y - 1.0, samples.weight),
+            Squared(),
+            rows.costs,
+            n_terms=self.n_terms,
+            max_depth=self.max_depth,
+            step=self.step,
+            min_samples_leaf=self.min_samples_leaf,
+            categorical=categorical_columns("from_dtype", rows.table, self.n_features_in_),
+            seed=rows.seed,
+            n_threads=self._threads,
+        )
+
+
+@dataclass(frozen=True)
+class _Settings:
+    inflation: float
+    positive_weight: float
+    l1: float
+
+    def named(self) -> dict[str, float]:
+        return {
+            "inflation": self.inflation,
+            "positive_weight": self.positive_weight,
+            "l1_regularization": self.l1,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    tradeoff: float
+    plan: Plan
+    objective: list[float]
+
+
+class _Workshop:
+    """Makes cascades for different tradeoffs and settings from the same rows and terms."""
+
+    def __init__(self, learner: CronusClassifier, rows: LinearRows, terms: Terms) -> None:
+        self.learner, self.rows, self.terms = learner, rows, terms
+        samples = rows.learning
+        self.columns = _columns_of(terms, samples.X, learner._threads)
+        self.target = 2.0 * samples.y - 1.0
+        weight = np.ones(len(samples)) if samples.weight is None else samples.weight
+        self.mass = weight / weight.sum()
+        self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
+        self.grams: dict[float, Centred] = {}  # of all rows, by the weight of positives
+
+    def problem(self, settings: _Settings, tradeoff: float) -> CascadeProblem:
+        share = self.mass * np.where(self.target > 0, settings.positive_weight, 1.0)
+        return CascadeProblem(
+            columns=self.columns,
+            target=self.target,
+            share=share / share.sum(),
+            mass=self.mass,
+            blocks=self.blocks.scaled(tradeoff),
+            l1=settings.l1,
+            n_threads=self.learner._threads or os.cpu_count() or 1,
+        )
+
+    def make(self, settings: _Settings, tradeoff: float, optimised: bool | None = None) -> _Made:
+        """The plan for some settings, and the joint objective from cycle to cycle."""
+        learner = self.learner
+        problem = self.problem(settings, tradeoff)
+        gram = self.grams.get(settings.positive_weight)
+        if gram is None:
+            gram = self.grams[settings.positive_weight] = problem.gram_of(None)
+        cascade = initialise(
+            problem,
+            learner.n_stages,
+            leaving=learner.rejection,
+            inflation=settings.inflation,
+            first_gram=gram,
+        )
+        objective: list[float] = []
+        if learner.optimise if optimised is None else optimised:
+            cascade, objective = optimise(problem, cascade)
+        if learner.refit:
+            cascade = refit_stages(problem, cascade, first_gram=gram)
+        return _Made(tradeoff, self.plan(cascade, problem), objective)
+
+    def within(self, settings: _Settings, budget: float) -> _Made:
+        """The cascade of the smallest tradeoff that keeps to the budget on the rows set aside."""
+        found = tradeoff_for_budget(
+            lambda tradeoff: self.make(settings, tradeoff),
+            self.expected_cost,
+            budget,
+            lowest=self.learner.tradeoff,
+            first=first_guess(self.target, self.rows.costs),
+            max_fits=MAX_FITS,
+        )
+        return found.model
+
+    def best(self, settings: list[_Settings]) -> _Settings:
+        """The settings whose initialisation does best on the rows set aside, or the cheapest of these."""
+        made = {one: self.make(one, self.learner.tradeoff, optimised=False) for one in settings}
+        return max(settings, key=lambda one: (self.merit(made[one]), -self.expected_cost(made[one])))
+
+    def merit(self, made: _Made) -> float:
+        """The metric on the rows set aside, the greater the better."""
+        samples = self.rows.judging
+        assert samples is not None
+        metric = get_metric(self.learner.metric or ("accuracy" if samples.qid is None else "precision@5"))
+        run = made.plan.run(samples.X, n_threads=self.learner._threads)
+        scores = as_columns(ranking_scores(run, samples.qid if metric.needs == "score" else None))
+        value = measure(metric, made.plan.link, scores, samples.y, samples.qid, samples.weight)
+        return value if metric.greater_is_better else -value
+
+    def expected_cost(self, made: _Made) -> float:
+        """What the rows set aside pay on average."""
+        return mean_cost(made.plan, self.rows.judging, self.learner._threads)
+
+    def plan(self, cascade: Cascade, problem: CascadeProblem) -> Plan:
+        parts = (cascade.weights, cascade.intercept, cascade.threshold)
+        return cascade_plan(
+            self.learner, self.rows, self.terms, *parts, base=float(problem.share @ self.target)
+        )
+
+
+def _columns_of(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:
+    """The terms of training rows: trees as leaf codes, and in single precision where they are many."""
+    dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
+    if isinstance(terms, BoostedTerms):
+        return CodedColumns(terms.codes(X, n_threads), terms.decoder.astype(dtype))
+    return DenseColumns(terms.values(X).astype(dtype))
