@@ -11,8 +11,10 @@ from matplotlib import pyplot, rc_context
 from sklearn.base import clone
 
 from miserly import (
+    AndOrCascadeClassifier,
     ASTCClassifier,
     ASTCRegressor,
+    CronusClassifier,
     CSCCClassifier,
     CSTCRegressor,
     EarlyExit,
@@ -146,14 +148,25 @@ def exits() -> None:
 
 
 def cascades() -> None:
-    """A cascade on a skewed set: about one document in ten is relevant."""
+    """Cascades on a skewed set: about one document in ten is relevant."""
     train, test = make_ranking(6_000, 100, random_state=0).train_test(random_state=0)
     words = np.array(["not relevant", "relevant"])
-    model = CSCCClassifier(costs=train.costs, tradeoff=3e-4, random_state=0)
-    model.fit(train.X, words[(train.y >= 3).astype(int)], qid=train.qid)
+    models = {
+        "Cronus": CronusClassifier(costs=train.costs, tradeoff=3e-4, n_terms=60, random_state=0),
+        "CSCC": CSCCClassifier(costs=train.costs, tradeoff=3e-4, random_state=0),
+        "and-or": AndOrCascadeClassifier(costs=train.costs, tradeoff=1e-4),
+    }
+    for model in models.values():
+        model.fit(train.X, words[(train.y >= 3).astype(int)], qid=train.qid)
     labels = words[(test.y >= 3).astype(int)]
     title = "CSCC: the irrelevant leave first"
-    plot_tree(model, test.X, labels, HERE / "cascade.svg", title=title)
+    plot_tree(models["CSCC"], test.X, labels, HERE / "cascade.svg", title=title)
+    title = "Cascades: how many documents are left"
+    plot_remaining(models, test.X, HERE / "cascades_left.svg", title=title)
+    figure, panels = pyplot.subplots(1, 2, figsize=(10.5, 3.9), layout="constrained")
+    for axes, name in zip(panels, ("CSCC", "and-or"), strict=True):
+        plot_extracted(models[name], target=axes, title=f"{name}: read up to each stage")
+    _save(figure, "cascades_extracted")
 
 
 def _finish(axes: Any, x: str, y: str, title: str) -> None:
