@@ -1,4 +1,4 @@
-"""Draw the pictures of the gallery: ``python docs/gallery/make.py [names]``. About a minute on two cores."""
+"""Draw the pictures of the gallery: ``python docs/gallery/make.py [names]``. Two minutes on two cores."""
 
 from __future__ import annotations
 
