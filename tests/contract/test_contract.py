@@ -173,7 +173,7 @@ PRESSED = [case for case in CASES if case.variant in ("budget", "tradeoff", "pri
 def test_training_keeps_its_budget(case: Case, share):
     budget = share * case.task.costs.total
     model = case.fit(case.make(budget=budget))
-    if getattr(model, "budget_is_expected", False):  # an average over rows set aside, not a limit for each row
+    if getattr(model, "budget_is_expected", False):  # an average over rows set aside, not a limit for each
         assert model.expected_cost_ <= budget * (1 + 1e-12)
         return
     assert model.cost_ <= budget * (1 + 1e-12)
