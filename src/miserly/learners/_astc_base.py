@@ -19,10 +19,10 @@ from miserly.errors import CostError
 from miserly.learners._astc import TreeGrower, path_budget
 from miserly.learners._base import PlanPredictor, as_columns, bind_costs
 from miserly.learners._classifier_tree import ClassifierTree, build_plan
+from miserly.learners._labels import refuse_text
 from miserly.learners._miser import categorical_columns
 from miserly.learners._samples import Given, Samples, set_aside
 from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
-from miserly.learners.cost_lasso import _refuse_text
 from miserly.learners.losses import Loss
 from miserly.plan import Plan
 from miserly.solvers.gram import CodedColumns, Columns, DenseColumns
@@ -124,7 +124,7 @@ class ASTC(PlanPredictor):
     def _fit(self, X: Any, given: Given) -> None:
         table = self._read(X, reset=True)
         if self.terms == "linear":
-            _refuse_text(table)
+            refuse_text(table)
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
         samples = given.checked(table.values, self, self._numeric_target).without_zero_weights()
         samples = replace(samples, y=self._encode(samples.y)).with_mean_weight_one()

@@ -12,10 +12,10 @@ from miserly.errors import DataError
 from miserly.learners._base import PlanClassifier, as_columns
 from miserly.learners._calibration import steepness_of
 from miserly.learners._classifier_tree import ClassifierTree, build_plan
+from miserly.learners._labels import encode_classes
 from miserly.learners._linear_fit import LinearRows
 from miserly.learners._samples import Samples
 from miserly.learners._terms import Terms
-from miserly.learners.cost_lasso import _encode_classes
 from miserly.plan import LEAVE, Plan
 from miserly.plan.batch import Run
 from miserly.plan.ranking import levels, settle
@@ -46,7 +46,7 @@ class CascadeClassifier(PlanClassifier):
         return ranking_scores(self.run(X, budget=budget), np.asarray(qid))
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = _encode_classes(y)
+        self.classes_, codes = encode_classes(y)
         if len(self.classes_) > 2:
             raise DataError(
                 "Only binary classification is supported. The type of the target is multiclass: "

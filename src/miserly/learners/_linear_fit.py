@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from miserly._frames import Table
 from miserly.costs import Costs
 from miserly.learners._base import PlanPredictor, bind_costs
+from miserly.learners._labels import refuse_text
 from miserly.learners._miser import categorical_columns
 from miserly.learners._samples import Given, Samples, set_aside
 from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
-from miserly.learners.cost_lasso import _refuse_text
 from miserly.learners.losses import Loss
 from miserly.solvers.mixed_norm import canonical
 
@@ -72,7 +72,7 @@ def fit_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss) -> Terms:
     Boosted ones lower `loss`; with a `term_tradeoff` they are Greedy Miser's and share few features.
     """
     if learner.terms == "linear":
-        _refuse_text(rows.table)
+        refuse_text(rows.table)
         return LinearTerms.fit(rows.learning, rows.costs)
     return BoostedTerms.fit(
         rows.learning,

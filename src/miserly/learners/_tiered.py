@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 from miserly.costs import Costs
 from miserly.errors import CostError
 from miserly.learners._cascades import CascadeClassifier, cascade_plan, exact_weights, mean_cost, merged
+from miserly.learners._labels import refuse_text
 from miserly.learners._linear_fit import LinearRows, read_rows
 from miserly.learners._samples import Given
 from miserly.learners._terms import LinearTerms
 from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
-from miserly.learners.cost_lasso import _refuse_text
 from miserly.plan import Plan
 from miserly.solvers.cascade import threshold_for
 from miserly.solvers.mixed_norm import canonical
@@ -103,7 +103,7 @@ class TieredCascade(CascadeClassifier):
     def _fit(self, X: Any, given: Given) -> None:
         fraction = None if self.budget is None else self.validation_fraction
         rows = read_rows(self, X, given, self._encode, fraction)
-        _refuse_text(rows.table)
+        refuse_text(rows.table)
         rows = replace(rows, learning=merged(exact_weights(rows.learning)))
         workshop = _Workshop(self, rows, LinearTerms.fit(rows.learning, rows.costs))
         limit = 1 if rows.learning.X.size <= SMALL else None

@@ -36,8 +36,8 @@ from sklearn.base import _fit_context
 from miserly.learners._astc_base import ASTC
 from miserly.learners._base import PlanClassifier, PlanRegressor, as_columns
 from miserly.learners._calibration import steepness_of
+from miserly.learners._labels import encode_classes
 from miserly.learners._samples import Given, Samples
-from miserly.learners.cost_lasso import _encode_classes
 from miserly.learners.losses import Logistic, Loss, Multinomial, Squared
 from miserly.plan import Plan
 from miserly.plan.batch import run as run_plan
@@ -165,7 +165,7 @@ class ASTCClassifier(PlanClassifier, ASTC):
         return self
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = _encode_classes(y)
+        self.classes_, codes = encode_classes(y)
         return codes
 
     def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:

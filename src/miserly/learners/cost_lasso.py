@@ -24,12 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 
-from miserly._frames import Table
 from miserly.costs import Costs, Ledger
-from miserly.errors import DataError
 from miserly.learners._base import PlanClassifier, PlanPredictor, PlanRegressor, bind_costs
+from miserly.learners._labels import encode_classes, refuse_text
 from miserly.learners._samples import Given, Samples
 from miserly.learners._terms import LinearTerms
 from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
@@ -64,7 +62,7 @@ class _CostLasso(PlanPredictor):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, qid: Any) -> None:
         table = self._read(X, reset=True)
-        _refuse_text(table)
+        refuse_text(table)
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
         samples = Given(y, sample_weight, qid).checked(
             np.ascontiguousarray(table.values), self, self._numeric_target
@@ -136,24 +134,6 @@ def _by_worth(found: Weights, costs: Costs) -> list[int]:
         left.remove(best)
         order.append(best)
     return order
-
-
-def _refuse_text(table: Table) -> None:
-    for column, values in table.categories.items():
-        if not all(isinstance(value, bool) for value in values):
-            name = column if table.names is None else table.names[column]
-            raise DataError(
-                f"column {name!r} holds categories; a linear model needs numbers: encode it first"
-            )
-
-
-def _encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        only = classes.tolist()[0]
-        raise DataError(f"y holds only one class, {only!r}; a classifier needs at least two classes")
-    return classes, codes.astype(np.float64)
 
 
 class CostLassoRegressor(PlanRegressor, _CostLasso):
@@ -243,7 +223,7 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
         return self
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = _encode_classes(y)
+        self.classes_, codes = encode_classes(y)
         return codes
 
     @property

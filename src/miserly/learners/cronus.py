@@ -38,13 +38,13 @@ from miserly.learners._cascades import (
     merged,
     ranking_scores,
 )
+from miserly.learners._labels import refuse_text
 from miserly.learners._linear_fit import LinearRows, read_rows
 from miserly.learners._miser import categorical_columns
 from miserly.learners._samples import Given, Samples
 from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
 from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
 from miserly.learners._training import measure
-from miserly.learners.cost_lasso import _refuse_text
 from miserly.learners.losses import Squared
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
@@ -228,7 +228,7 @@ class CronusClassifier(CascadeClassifier):
 
     def _fit_terms(self, rows: LinearRows) -> Terms:
         if self.terms == "linear":
-            _refuse_text(rows.table)
+            refuse_text(rows.table)
             return LinearTerms.fit(merged(rows.learning), rows.costs)
         samples = rows.learning
         return BoostedTerms.fit(

@@ -22,9 +22,9 @@ from sklearn.utils._param_validation import StrOptions
 from miserly.errors import DataError
 from miserly.learners._base import PlanClassifier
 from miserly.learners._calibration import steepness_of
+from miserly.learners._labels import encode_classes
 from miserly.learners._samples import Given, Samples
 from miserly.learners._soft_trees import SoftTreeLearner, Targets
-from miserly.learners.cost_lasso import _encode_classes
 from miserly.learners.cstc import class_targets
 from miserly.learners.losses import Logistic, Loss
 from miserly.solvers.soft_tree import Shape
@@ -129,7 +129,7 @@ class CSCCClassifier(PlanClassifier, SoftTreeLearner):
         return Shape.chain(self.max_depth)
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = _encode_classes(y)
+        self.classes_, codes = encode_classes(y)
         if len(self.classes_) > 2:
             raise DataError(
                 "Only binary classification is supported. The type of the target is multiclass: "

@@ -26,9 +26,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from miserly.learners._base import PlanClassifier, PlanRegressor
 from miserly.learners._calibration import steepness_of
+from miserly.learners._labels import encode_classes
 from miserly.learners._samples import Given, Samples
 from miserly.learners._soft_trees import SoftTreeLearner, Targets
-from miserly.learners.cost_lasso import _encode_classes
 from miserly.learners.losses import Logistic, Loss, Multinomial, Squared
 from miserly.solvers import linear_losses
 from miserly.solvers.soft_tree import Shape
@@ -245,7 +245,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         return Shape.full(self.max_depth)
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = _encode_classes(y)
+        self.classes_, codes = encode_classes(y)
         return codes
 
     def _targets(self, samples: Samples) -> Targets:
