@@ -157,7 +157,7 @@ def one_fit(rows: int, terms: int, levels: int) -> dict[str, float]:
     y = signal + np.where(X[:, 5] > 0, X[:, 6], X[:, 7] * X[:, 8]) + 0.5 * rng.normal(size=rows)
     costs = Costs(list(rng.choice([1.0, 5.0, 20.0, 50.0, 100.0], size=100)), evaluation=0.1)
     model = CSTCRegressor(
-        costs=costs, tradeoff=0.001, max_depth=levels, terms="boosted", n_terms=terms, prune=False
+        costs=costs, tradeoff=0.001, max_depth=levels, terms="boosted", n_terms=terms, prune=False, n_jobs=1
     )
     CSTCRegressor(terms="boosted", n_terms=2).fit(X[:500], y[:500])  # so that nothing is compiled below
     start = time.perf_counter()
@@ -226,7 +226,8 @@ def main() -> None:
         "Test accuracy and cost of one tree with a score per class, and of one tree per class.",
         table(("set", "split", "tradeoff", "one tree", "cost", "a tree per class", "cost"), shared),
         "## Speed",
-        "One fit without pruning, boosted terms of 100 features included, and its peak memory.",
+        "One fit on one thread without pruning, boosting of the terms included (100 features), and its peak "
+        "memory.",
         table(
             ("rows", "terms", "levels", "seconds", "GB", "R2", "node visits"),
             [

@@ -11,8 +11,8 @@ the text leaves things open:
   ancestors cost nothing any more. Gates go on reading the scores they were made for;
 - the set-up of a group is a block of its own, over all terms that touch the group;
 - several classes share one tree. A node then has a score for each class, and its gate reads their first
-  principal component. One tree per class would not be a tree: rows would walk through all of them and pay
-  for most terms.
+  principal component. One tree per class would not be a tree: rows would walk through all of them, and on
+  two sets that was less accurate at every tradeoff tried (benchmarks/cstc.py).
 """
 
 from __future__ import annotations
