@@ -38,6 +38,7 @@ BENCHMARKS = {
     "best_subsets": Benchmark(("--quick",), needs_data=True),
     "ranking_losses": Benchmark(("--quick",), needs_data=True),
     "ranking_curves": Benchmark(("--quick",), needs_data=True),
+    "cstc": Benchmark(("--quick",), needs_data=True),
 }
 
 
