@@ -57,6 +57,9 @@ __all__ = ["CronusClassifier"]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 EXACT = 1 << 21  # values: up to as many are in float64 and by one thread, beyond in float32
+# Of refits. Trees were fitted to the same rows before; least squares would fit them a second time: of 1e-4,
+# 0.01, 0.1, 1 and 10, 1 gave the best precision in benchmarks/cronus.py at nearly every cost.
+RIDGE = {"boosted": 1.0, "linear": 1e-4}
 MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
 
 
@@ -288,6 +291,7 @@ class _Workshop:
             mass=self.mass,
             blocks=self.blocks.scaled(tradeoff),
             l1=settings.l1,
+            ridge=RIDGE[self.learner.terms],
             n_threads=self.learner._threads or os.cpu_count() or 1,
         )
 

@@ -38,7 +38,6 @@ Floats: TypeAlias = NDArray[np.float64]
 STEEPNESS = 50.0  # of passing, per standard deviation of the scores
 NEGLIGIBLE = 1e-3  # of the largest part in the scores of a stage: a weight whose part is smaller becomes zero
 FLOOR = 1e-5  # of the spread of the target: nor may a part be smaller than this
-RIDGE = 1e-4  # of a refit, relative to the mean diagonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +80,8 @@ class CascadeProblem:
     blocks : Blocks
         Prices in the unit of the loss: tradeoff times cost.
     l1 : float
+    ridge : float
+        Of a refit, relative to the mean diagonal of the Gram.
     """
 
     columns: Columns
@@ -89,6 +90,7 @@ class CascadeProblem:
     mass: Floats
     blocks: Blocks
     l1: float = 0.0
+    ridge: float = 1e-4
     n_threads: int = 1
 
     def gram_of(self, rows: NDArray[np.int64] | None) -> Centred:
@@ -168,13 +170,13 @@ def _solve(centred: Centred, active: NDArray[np.int64], pull: Floats) -> Floats:
     return np.asarray(scale * cho_solve(factor, scale * centred.moments[active, 0], check_finite=False))
 
 
-def refitted(centred: Centred, chosen: NDArray[np.int64]) -> Floats:
-    """Weights (T,) that fit best on the terms chosen, without prices but with a little ridge."""
+def refitted(centred: Centred, chosen: NDArray[np.int64], ridge: float) -> Floats:
+    """Weights (T,) that fit best on the terms chosen, without prices but with a ridge."""
     weights = np.zeros(len(centred.products))
     chosen = chosen[centred.products.diagonal()[chosen] > 0.0]
     if len(chosen):
-        ridge = RIDGE * centred.products.diagonal()[chosen].mean()
-        weights[chosen] = _solve(centred, chosen, np.full(len(chosen), ridge))
+        pull = ridge * centred.products.diagonal()[chosen].mean()
+        weights[chosen] = _solve(centred, chosen, np.full(len(chosen), pull))
     return weights
 
 
@@ -261,7 +263,7 @@ class _Walk:
         bought = self.bought | (weights != 0.0)
         squares = self.reach**2 * self.problem.blocks.squares(weights[:, None])
         if self.refit:
-            weights = refitted(self.gram, np.flatnonzero(bought))
+            weights = refitted(self.gram, np.flatnonzero(bought), self.problem.ridge)
         scores = self.problem.scores(weights, self.rows)
         intercept = float(self.gram.target_means[0] - self.gram.means @ weights)
         mass = self.problem.mass[self.rows]
