@@ -1,12 +1,14 @@
 """Growing a tree of classifiers from the root, node by node (Kusner et al. 2014, algorithm 1).
 
 A node begins with what its ancestors have paid, buys more terms by greedy least squares as far as its own
-budget goes, fits least squares, and sends about half of its rows to each child.
+budget goes, fits least squares, and sends about half of its rows to each child. A child starts from its
+parent's classifier and fits what that leaves over: a term comes in only if there is evidence for it, and
+where there is none the child is no worse than its parent. With every term in, this is least squares on all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -41,6 +43,9 @@ class _Place:
     weight: Floats | None
     gram: Gram
     market: Market
+    weights: Floats  # (T, C): of the parent's classifier
+    intercept: Floats  # (C,)
+    scores: Floats  # (rows, C): of the parent's classifier
     spent: float = 0.0
 
 
@@ -49,8 +54,7 @@ class _Grown:
     """A node that is grown."""
 
     position: int
-    terms: Ints
-    weights: Floats  # (terms, C)
+    weights: Floats  # (T, C)
     intercept: Floats  # (C,)
     direction: Floats  # (C,): of the scores that steer
     threshold: float  # NaN for a leaf
@@ -96,8 +100,12 @@ class TreeGrower:
 
         What the nodes of one path spend together stays within `path_budget`.
         """
-        everybody = np.arange(self.columns.shape[0])
-        todo = [_Place(0, everybody, self.weight, self._whole, market)]
+        n_rows, n_terms = self.columns.shape
+        nothing = [np.zeros((size, self.targets.shape[1])) for size in (n_terms, 1, n_rows)]
+        root = _Place(
+            0, np.arange(n_rows), self.weight, self._whole, market, nothing[0], nothing[1][0], nothing[2]
+        )
+        todo = [root]
         grown: list[_Grown] = []
         while todo:
             place = todo.pop()
@@ -105,41 +113,51 @@ class TreeGrower:
             node, children = self._grow_node(place, budget, tradeoff)
             grown.append(node)
             todo += children
-        return _tree_of(grown, self.columns.shape[1])
+        return _tree_of(grown)
 
     def _grow_node(self, place: _Place, budget: float, tradeoff: float) -> tuple[_Grown, list[_Place]]:
-        centred = place.gram.centred()
+        left = place.gram.centred().less(place.weights, place.intercept)
         market = place.market.copy()
         exact = self.columns.dtype == np.float64
         choice = greedy_least_squares(
-            centred,
+            left,
             market,
             budget,
             pivot=PIVOT if exact else COARSE_PIVOT,
             toll=2.0 * tradeoff * place.gram.weight,  # the loss is half the mean squared error
             evidence=Evidence(place.gram.weight if self.soft else len(place.rows), self.freedom, NOISE),
         )
-        weights, intercept, scores = least_squares(
-            centred, choice.terms, self.columns, self.targets, place.rows, place.weight, self.n_threads
+        targets = self.targets.copy()
+        targets[place.rows] -= place.scores
+        added, shift, fitted = least_squares(
+            left, choice.terms, self.columns, targets, place.rows, place.weight, self.n_threads
         )
+        weights, intercept, scores = place.weights.copy(), place.intercept + shift, place.scores + fitted
+        weights[choice.terms] += added
         direction = _direction(scores, place.weight)
         steering = scores @ direction
         threshold = middle_of(steering, place.weight) if self._may_divide(place) else np.nan
         children = []
         if np.isfinite(threshold):
-            children = self._children(place, market, place.spent + choice.cost, steering, threshold)
+            grown = replace(
+                place,
+                market=market,
+                spent=place.spent + choice.cost,
+                weights=weights,
+                intercept=intercept,
+                scores=scores,
+            )
+            children = self._children(grown, steering, threshold)
         if not children:
             threshold = np.nan
-        return _Grown(place.position, choice.terms, weights, intercept, direction, threshold), children
+        return _Grown(place.position, weights, intercept, direction, threshold), children
 
     def _may_divide(self, place: _Place) -> bool:
         level = int(np.log2(place.position + 1)) + 1
         return level < self.max_depth and len(place.rows) >= 2 * self.min_rows
 
-    def _children(
-        self, place: _Place, market: Market, spent: float, steering: Floats, threshold: float
-    ) -> list[_Place]:
-        """Both children, or none if one of them would have too few rows."""
+    def _children(self, place: _Place, steering: Floats, threshold: float) -> list[_Place]:
+        """Both children of a grown node, or none if one of them would have too few rows."""
         shares = self._shares(steering, threshold, place.weight)
         if min(share.sum() for share in shares) < self.min_rows:
             return []
@@ -153,7 +171,14 @@ class TreeGrower:
                 weight = shares[side][reached] * (1.0 if weight is None else weight)
             other = sides[1 - side]
             found = place.gram - other.gram if other is not None else self._gram_of(rows, weight)
-            sides[side] = _Place(2 * place.position + 1 + side, rows, weight, found, market, spent)
+            sides[side] = replace(
+                place,
+                position=2 * place.position + 1 + side,
+                rows=rows,
+                weight=weight,
+                gram=found,
+                scores=place.scores[reached],
+            )
         return [side for side in sides if side is not None]
 
     def _gram_of(self, rows: Ints, weight: Floats | None) -> Gram:
@@ -215,14 +240,12 @@ def middle_of(scores: Floats, weight: Floats | None = None) -> float:
     return float(0.5 * (ordered[best] + ordered[best + 1]))
 
 
-def _tree_of(grown: list[_Grown], n_terms: int) -> ClassifierTree:
+def _tree_of(grown: list[_Grown]) -> ClassifierTree:
     """Nodes in the order of their positions, with the gaps closed."""
     grown = sorted(grown, key=lambda node: node.position)
     place = {node.position: k for k, node in enumerate(grown)}
     n_scores = len(grown[0].intercept)
-    weights = np.zeros((len(grown), n_terms, n_scores))
-    for k, node in enumerate(grown):
-        weights[k, node.terms] = node.weights
+    weights = np.array([node.weights for node in grown])
     intercept = np.array([node.intercept for node in grown])
     direction = np.array([node.direction for node in grown])
     several = n_scores > 1

@@ -13,7 +13,7 @@ through. Columns that do not have mean zero are centred afterwards, by rank-one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +40,23 @@ class Centred:
     squares: Floats  # (C,): the squared error of answering the mean
     means: Floats  # (T,)
     target_means: Floats  # (C,)
+
+    def less(self, weights: Floats, intercept: Floats) -> Centred:
+        """The same for what linear scores ``H B + b`` leave of the targets.
+
+        >>> H, Y = np.array([[1.0], [2.0], [6.0]]), np.array([[1.0], [2.0], [3.0]])
+        >>> found = gram(DenseColumns(H), Y).centred().less(np.array([[0.5]]), np.array([1.0]))
+        >>> found.moments.tolist(), found.squares.tolist(), found.target_means.tolist()
+        ([[-2.0]], [0.5], [-0.5])
+        """
+        explained = self.products @ weights
+        squares = self.squares - (weights * (2.0 * self.moments - explained)).sum(axis=0)
+        return replace(
+            self,
+            moments=self.moments - explained,
+            squares=np.maximum(squares, 0.0),
+            target_means=self.target_means - self.means @ weights - intercept,
+        )
 
 
 @dataclass(frozen=True, eq=False)
