@@ -39,6 +39,7 @@ BENCHMARKS = {
     "ranking_losses": Benchmark(("--quick",), needs_data=True),
     "ranking_curves": Benchmark(("--quick",), needs_data=True),
     "cstc": Benchmark(("--quick",), needs_data=True),
+    "trees_of_classifiers": Benchmark(("--quick",), needs_data=True),
     "cronus": Benchmark(("--quick",), needs_data=True),
 }
 

@@ -123,3 +123,13 @@ def test_set_ups_are_paid_for_by_groups(rare):
 def test_three_classes_are_refused(rare):
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         CronusClassifier().fit(rare[0], np.arange(1000) % 3)
+
+
+def test_trees_of_greedy_miser_share_few_features():
+    data = make_ranking(2000, 60, random_state=0)
+    given = {"costs": data.costs, "n_terms": 20, "n_stages": 2, "optimise": False, "n_jobs": 1}
+    plain, frugal = (
+        CronusClassifier(tradeoff=1e-6, term_tradeoff=price, **given).fit(data.X, data.y >= 3)
+        for price in (None, 1e-4)
+    )
+    assert 0 < frugal.cost_ < 0.3 * plain.cost_

@@ -92,6 +92,8 @@ class CronusClassifier(CascadeClassifier):
         What is weighed: boosted trees, or the features themselves.
     n_terms : int, default=100
         How many trees; `step`, `max_depth` and `min_samples_leaf` are theirs too.
+    term_tradeoff : float, optional
+        If given, the trees are Greedy Miser's, with this tradeoff: they share few features.
     validation_fraction : float, default=0.2
         How much is set aside for a `budget`, or to choose among several values of `inflation`,
         `positive_weight` or `l1_regularization`. Each may be a list: then every combination is initialised,
@@ -146,6 +148,7 @@ class CronusClassifier(CascadeClassifier):
         "refit": ["boolean"],
         "terms": [StrOptions({"linear", "boosted"})],
         "n_terms": [_ONE_OR_MORE],
+        "term_tradeoff": [Interval(Real, 0, None, closed="left"), None],
         "step": [Interval(Real, 0, None, closed="neither")],
         "max_depth": [Interval(Integral, 1, 7, closed="both")],
         "min_samples_leaf": [_ONE_OR_MORE],
@@ -170,6 +173,7 @@ class CronusClassifier(CascadeClassifier):
         refit: bool = True,
         terms: str = "boosted",
         n_terms: int = 100,
+        term_tradeoff: float | None = None,
         step: float = 0.1,
         max_depth: int = 4,
         min_samples_leaf: int = 20,
@@ -190,6 +194,7 @@ class CronusClassifier(CascadeClassifier):
         self.refit = refit
         self.terms = terms
         self.n_terms = n_terms
+        self.term_tradeoff = term_tradeoff
         self.step = step
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
@@ -241,6 +246,7 @@ class CronusClassifier(CascadeClassifier):
             n_terms=self.n_terms,
             max_depth=self.max_depth,
             step=self.step,
+            tradeoff=self.term_tradeoff or 0.0,
             min_samples_leaf=self.min_samples_leaf,
             categorical=categorical_columns("from_dtype", rows.table, self.n_features_in_),
             seed=rows.seed,
