@@ -16,8 +16,8 @@ scores that is nearest the median, as the median itself may be the score of many
 fits is passed over. A term must take away four times as much of the squared error left as a column of noise
 would (a boosted tree so much for each of its leaves but one): without that, nodes with few rows fit noise,
 above all with the many terms that are free. A child starts from its parent's classifier and fits what that
-leaves over, so that it is no worse where it has too few rows to say more. Prices know groups and evaluations, and terms may be
-boosted trees, none of which adds features for more than a node may spend.
+leaves over, so that it is no worse where it has too few rows to say more. Prices know groups and
+evaluations, and terms may be boosted trees, none of which adds features for more than a node may spend.
 
 With several classes each has a score (least squares on 1 and -1) and drops are summed; rows are divided along
 the first principal component of the node's scores. Accuracies with that, with the score of the most frequent
