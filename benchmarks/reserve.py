@@ -23,7 +23,7 @@ def score(name: str, seed: int, fraction: float) -> float:
     train, test = data.train_test(random_state=seed)
     options = {"costs": costs, "budget": fraction * costs.total + 20, "n_rounds": 60, "random_state": 0}
     if data.qid is not None:
-        ranker = GreedyMiserRanker(**options).fit(train.X, train.y, qid=train.qid)
+        ranker = GreedyMiserRanker(loss="squared", **options).fit(train.X, train.y, qid=train.qid)
         return ranker.score(test.X, test.y, qid=test.qid)
     return GreedyMiserClassifier(**options).fit(train.X[::3], train.y[::3]).score(test.X, test.y)
 
