@@ -11,7 +11,8 @@ tiers (1 to 200) and evaluating a tree costs 1. Curves:
 - Miser: one model per tradeoff, cut where validation data say;
 - Miser + Early Exit: the same rule on the cheapest Miser that holds 99 % of GBRT on validation data.
 
-All have squared loss on the grades, as in the paper. Costs are means over test documents: whole trees, as in the paper, and by path, which is what a run pays.
+All have squared loss on the grades, as in the paper. Costs are means over test documents: whole trees, as in
+the paper, and by path, which is what a run pays.
 The sample of MSLR has only 43 test queries and 11 for validation: its curves are rough.
 """
 
