@@ -176,6 +176,21 @@ def picture(results: dict[str, list[dict[str, Any]]], quick: bool) -> None:
     save_picture(figure, "trees_of_classifiers", quick)
 
 
+def report(results: dict[str, list[dict[str, Any]]], quick: bool) -> None:
+    picture(results, quick)
+    command = (
+        f"python benchmarks/trees_of_classifiers.py{' --quick' if quick else ''} --sets {' '.join(results)}"
+    )
+    page = ["# Trees of classifiers", __doc__.split("\n\n", 2)[2].strip(), f"`{command}`"]
+    page.append("![What each cost buys](trees_of_classifiers.png)")
+    for name, found in results.items():
+        quality = "precision@5" if name == "yahoo_like" else "test error"
+        page += [f"## {name}", f"Quality is {quality}.", speed_ups(found)]
+        peak = max(one["peak_gb"] for one in found)
+        page.append(f"Peak memory of the process so far: {peak:.1f} GB, the data included.")
+    write("trees_of_classifiers", "\n\n".join(page) + "\n", results, quick)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -187,16 +202,7 @@ def main() -> None:
     for name in args.sets:
         given = task(name, 3000 if args.quick else None)
         results[name] = list(race(given, TRADEOFFS[name][:2] if args.quick else TRADEOFFS[name]))
-    picture(results, args.quick)
-    command = "python benchmarks/trees_of_classifiers.py" + (" --quick" if args.quick else "")
-    page = ["# Trees of classifiers", __doc__.split("\n\n", 2)[2].strip(), f"`{command}`"]
-    page.append("![What each cost buys](trees_of_classifiers.png)")
-    for name, found in results.items():
-        quality = "precision@5" if name == "yahoo_like" else "test error"
-        page += [f"## {name}", f"Quality is {quality}.", speed_ups(found)]
-        peak = max(one["peak_gb"] for one in found)
-        page.append(f"Peak memory of the process so far: {peak:.1f} GB, the data included.")
-    write("trees_of_classifiers", "\n\n".join(page) + "\n", results, args.quick)
+    report(results, args.quick)
 
 
 if __name__ == "__main__":
