@@ -34,7 +34,7 @@ def expected_failures(model):
         return {WEIGHTS: PAIRS}
     if given.get("loss") == "within_queries":
         return {WEIGHTS: LINES}
-    if "node_budget" in given and (given["terms"] == "linear" or is_regressor(model)):
+    if "node_budget" in given and (given["terms"] == "linear" or not is_regressor(model)):
         return {WEIGHTS: NOISE}
     return {}
 

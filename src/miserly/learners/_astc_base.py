@@ -20,6 +20,7 @@ from miserly.learners._astc import TreeGrower, path_budget
 from miserly.learners._base import PlanPredictor, as_columns, bind_costs
 from miserly.learners._classifier_tree import ClassifierTree, build_plan
 from miserly.learners._labels import refuse_text
+from miserly.learners._linear_fit import evened
 from miserly.learners._miser import categorical_columns
 from miserly.learners._samples import Given, Samples, set_aside
 from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
@@ -127,7 +128,7 @@ class ASTC(PlanPredictor):
             refuse_text(table)
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
         samples = given.checked(table.values, self, self._numeric_target).without_zero_weights()
-        samples = replace(samples, y=self._encode(samples.y)).with_mean_weight_one()
+        samples = evened(replace(samples, y=self._encode(samples.y)))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         unit = self._unit(samples)
         judging = None

@@ -20,7 +20,7 @@ from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
 from miserly.learners.losses import Loss
 from miserly.solvers.mixed_norm import canonical
 
-__all__ = ["LinearRows", "fit_terms", "read_rows"]
+__all__ = ["LinearRows", "evened", "fit_terms", "read_rows"]
 
 TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
 
@@ -54,13 +54,13 @@ def read_rows(
         samples = replace(samples, y=encode(samples.y))
     seed = int(check_random_state(learner.random_state).randint(2**31 - 1))
     if fraction is None:
-        return LinearRows(_evened(samples), None, table, costs, seed)
+        return LinearRows(evened(samples), None, table, costs, seed)
     classes = None if encode is None else samples.y
     learning, judging = set_aside(samples, fraction, seed, classes)
-    return LinearRows(_evened(learning), _evened(judging), table, costs, seed)
+    return LinearRows(evened(learning), evened(judging), table, costs, seed)
 
 
-def _evened(samples: Samples) -> Samples:
+def evened(samples: Samples) -> Samples:
     """Weights that average 1, rounded: weights in another unit give the same model to the last bit."""
     samples = samples.with_mean_weight_one()
     return samples if samples.weight is None else replace(samples, weight=canonical(samples.weight))

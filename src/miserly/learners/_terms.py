@@ -143,6 +143,7 @@ class BoostedTerms(Terms):
         tradeoff: float = 0.0,
         min_samples_leaf: int = 20,
         max_price: float = np.inf,
+        budget: float = np.inf,
         categorical: NDArray[np.bool_] | None = None,
         seed: int = 0,
         n_threads: int | None = None,
@@ -150,7 +151,8 @@ class BoostedTerms(Terms):
         """Boost at most `n_terms` trees (a loss of K scores gives K a round); fewer where none splits.
 
         No tree costs more than `max_price` once the features of all earlier trees are paid (no round more
-        than K times that), so whoever has that much can buy one tree after the other.
+        than K times that), so whoever has that much can buy one tree after the other. All trees together
+        cost at most `budget`.
         """
         if not 1 <= max_depth <= MAX_TERM_DEPTH:
             raise DataError(f"trees that are terms have a depth of 1 to {MAX_TERM_DEPTH}, not {max_depth}")
@@ -167,7 +169,7 @@ class BoostedTerms(Terms):
             tradeoff=tradeoff,
             step=step,
         )
-        return cls.of(_boost(booster, n_terms, max_price), len(costs))
+        return cls.of(_boost(booster, n_terms, max_price, budget), len(costs))
 
     @classmethod
     def of(cls, trees: tuple[Tree, ...], n_features: int) -> BoostedTerms:
@@ -230,11 +232,11 @@ def _with_leaf_numbers(tree: Tree) -> Tree:
     return replace(tree, value=np.arange(len(tree.value), dtype=np.float64))
 
 
-def _boost(booster: Booster, n_terms: int, max_price: float) -> tuple[Tree, ...]:
+def _boost(booster: Booster, n_terms: int, max_price: float, budget: float) -> tuple[Tree, ...]:
     """Rounds until there are enough trees, or none that would split."""
     rounds: list[Round] = []
     while booster.n_trees < n_terms:
-        booster.ledger.account[1] = booster.ledger.spent + max_price * booster.loss.n_scores
+        booster.ledger.account[1] = min(budget, booster.ledger.spent + max_price * booster.loss.n_scores)
         one = booster.grow()
         if one is None:
             break

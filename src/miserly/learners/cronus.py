@@ -213,16 +213,18 @@ class CronusClassifier(CascadeClassifier):
         fraction = self.validation_fraction if judges else None
         rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
         rows = replace(rows, learning=exact_weights(rows.learning))
-        terms, rows = self._fit_terms(rows), replace(rows, learning=merged(rows.learning))
-        limit = 1 if len(rows.learning) * terms.n_terms <= EXACT else None
+        whole, rows = rows, replace(rows, learning=merged(rows.learning))
+        workshop = _Workshop(self, rows, self._fit_terms(whole))
+        limit = 1 if len(rows.learning) * workshop.terms.n_terms <= EXACT else None
         with threadpool_limits(limit, "blas"):
-            workshop = _Workshop(self, rows, terms)
             best = workshop.best(settings) if len(settings) > 1 else settings[0]
-            made = (
-                workshop.make(best, self.tradeoff)
-                if self.budget is None
-                else workshop.within(best, self.budget)
-            )
+            if self.budget is None:
+                made = workshop.make(best, self.tradeoff)
+            else:
+                made = workshop.within(best, self.budget)
+                if self.terms == "boosted" and not len(made.plan.features):  # all or nothing: a few trees then
+                    workshop = _Workshop(self, rows, self._fit_terms(whole, self.budget))
+                    made = workshop.make(best, self.tradeoff)
         self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
         self.objective_ = np.array(made.objective)
         if rows.judging is not None:
@@ -234,7 +236,7 @@ class CronusClassifier(CascadeClassifier):
         given = (self.inflation, self.positive_weight, self.l1_regularization)
         return [_Settings(*map(float, one)) for one in product(*(np.atleast_1d(values) for values in given))]
 
-    def _fit_terms(self, rows: LinearRows) -> Terms:
+    def _fit_terms(self, rows: LinearRows, budget: float = np.inf) -> Terms:
         if self.terms == "linear":
             refuse_text(rows.table)
             return LinearTerms.fit(merged(rows.learning), rows.costs)
@@ -247,6 +249,7 @@ class CronusClassifier(CascadeClassifier):
             max_depth=self.max_depth,
             step=self.step,
             tradeoff=self.term_tradeoff or 0.0,
+            budget=budget,
             min_samples_leaf=self.min_samples_leaf,
             categorical=categorical_columns("from_dtype", rows.table, self.n_features_in_),
             seed=rows.seed,
