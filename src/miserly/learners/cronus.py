@@ -222,7 +222,8 @@ class CronusClassifier(CascadeClassifier):
                 made = workshop.make(best, self.tradeoff)
             else:
                 made = workshop.within(best, self.budget)
-                if self.terms == "boosted" and not len(made.plan.features):  # all or nothing: a few trees then
+                if self.terms == "boosted" and not len(made.plan.features):
+                    # The price of all trees was too much and any higher one bought none: trees that fit.
                     workshop = _Workshop(self, rows, self._fit_terms(whole, self.budget))
                     made = workshop.make(best, self.tradeoff)
         self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
