@@ -31,7 +31,8 @@ from common import Problem, axes, divide, problem, save_picture, table, write
 from miserly.datasets import Dataset, make_ranking
 from miserly.learners import AndOrCascadeClassifier, CronusClassifier, SoftCascadeClassifier
 from miserly.learners._cascades import ranking_scores
-from miserly.learners._linear_fit import read_rows
+from miserly.learners._linear_fit import LinearRows, read_rows
+from miserly.learners._progress import Steps
 from miserly.learners._samples import Given
 from miserly.learners._terms import BoostedTerms
 from miserly.learners.cronus import _Settings, _Workshop
@@ -116,7 +117,12 @@ def workshop(given: Problem, trees: int, term_tradeoff: float | None = None) -> 
     learner = CronusClassifier(costs=given.costs, n_terms=trees, term_tradeoff=term_tradeoff, random_state=0)
     train = given.train
     rows = read_rows(learner, train.X, Given(train.y, copies(train)), learner._encode, None)
-    return _Workshop(learner, rows, learner._fit_terms(rows))
+    return made_of(learner, rows, rows)
+
+
+def made_of(learner: CronusClassifier, rows: LinearRows, rows_of_trees: LinearRows) -> _Workshop:
+    silent = Steps(learner, visible=False)
+    return _Workshop(learner, rows, learner._fit_terms(rows_of_trees, silent), silent)
 
 
 def prefixes(given: Problem, terms: BoostedTerms, every: int) -> list[Point]:
@@ -169,7 +175,7 @@ def timing(rows: int, trees: int) -> dict[str, float]:
     read = read_rows(learner, data.X, Given(data.y, copies(data)), learner._encode, None)
     part = data.take(np.arange(min(rows, 3_000)))
     few = read_rows(learner, part.X, Given(part.y, copies(part)), learner._encode, None)
-    made = _Workshop(learner, read, learner._fit_terms(few))
+    made = made_of(learner, read, few)
     start = time.perf_counter()
     made.make(SETTINGS, 1e-5)
     first = time.perf_counter()

@@ -6,7 +6,7 @@ import pytest
 from miserly import ASTCClassifier, ASTCRegressor, Costs
 from miserly.datasets import load_heart, make_quadrants, make_ranking
 from miserly.errors import CostError, DataError
-from miserly.learners import _astc, _astc_base
+from miserly.learners import _astc, _astc_base, _linear_fit
 from miserly.learners._astc import middle_of
 from miserly.plan import LEAVE
 
@@ -225,7 +225,7 @@ def test_float32_columns_give_the_tree_of_float64_ones(monkeypatch, terms, soft)
     data = make_ranking(3000, 25, random_state=1)
     given = {"costs": data.costs, "node_budget": 40, "terms": terms, "n_terms": 20, "soft": soft}
     exact = small(ASTCRegressor, **given).fit(data.X, data.y)
-    monkeypatch.setattr(_astc_base, "EXACT", 0)
+    monkeypatch.setattr(_linear_fit, "EXACT", 0)
     rough = small(ASTCRegressor, **given).fit(data.X, data.y)
     assert rough.features_.tolist() == exact.features_.tolist()
     one, other = exact.run(data.X), rough.run(data.X)
@@ -235,7 +235,7 @@ def test_float32_columns_give_the_tree_of_float64_ones(monkeypatch, terms, soft)
 
 
 def test_targets_far_from_zero_lose_nothing(monkeypatch):
-    monkeypatch.setattr(_astc_base, "EXACT", 0)
+    monkeypatch.setattr(_linear_fit, "EXACT", 0)
     data = make_quadrants(1000, random_state=0)
     here, there = (
         small(ASTCRegressor, costs=data.costs, node_budget=12).fit(data.X, data.y + shift).predict(data.X)

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from miserly._frames import Table
 from miserly.costs import Costs, fits
 from miserly.errors import CostError
 from miserly.learners._astc import TreeGrower, path_budget
-from miserly.learners._base import PlanPredictor, as_columns, bind_costs
+from miserly.learners._base import PlanPredictor, as_columns
 from miserly.learners._classifier_tree import ClassifierTree, build_plan
 from miserly.learners._labels import refuse_text
-from miserly.learners._linear_fit import evened
-from miserly.learners._miser import categorical_columns
-from miserly.learners._samples import Given, Samples, set_aside
-from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
+from miserly.learners._linear_fit import LinearRows, boosted_terms, read_rows, ready_columns
+from miserly.learners._progress import Steps, outcome
+from miserly.learners._samples import Given, Samples
+from miserly.learners._terms import LinearTerms, Terms
 from miserly.learners.losses import Loss
 from miserly.plan import Plan
-from miserly.solvers.gram import CodedColumns, Columns, DenseColumns
 from miserly.solvers.greedy import Market
 
 __all__ = ["ASTC"]
@@ -35,8 +31,6 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
-EXACT = 1 << 21  # values: up to as many columns are in float64, beyond in float32
-TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
 PARTS = (1.0, 1.5, 2.0, 3.0)  # of which a node may spend one, where a budget is to be divided
 HALVINGS = 6
 
@@ -63,6 +57,7 @@ class ASTC(PlanPredictor):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -81,6 +76,7 @@ class ASTC(PlanPredictor):
         validation_fraction: float = 0.1,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.costs = costs
         self.node_budget = node_budget
@@ -95,6 +91,7 @@ class ASTC(PlanPredictor):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     # -- what subclasses say -------------------------------------------------------------------------
 
@@ -102,7 +99,7 @@ class ASTC(PlanPredictor):
     _loss: Loss  # that boosted terms lower
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        """Labels as numbers, codes for classes."""
+        """Classes as codes."""
         raise NotImplementedError
 
     def _unit(self, samples: Samples) -> tuple[float, float]:
@@ -117,35 +114,25 @@ class ASTC(PlanPredictor):
         """How the scores of a plan become answers: plus an offset, times a factor."""
         raise NotImplementedError
 
-    def _plan_classes(self) -> NDArray[Any] | None:
-        return None
-
     # -- fitting -------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, given: Given) -> None:
-        table = self._read(X, reset=True)
-        if self.terms == "linear":
-            refuse_text(table)
-        costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-        samples = given.checked(table.values, self, self._numeric_target).without_zero_weights()
-        samples = evened(replace(samples, y=self._encode(samples.y)))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        unit = self._unit(samples)
-        judging = None
-        if self.budget is not None:
-            classes = None if self._numeric_target else samples.y
-            samples, judging = set_aside(samples, self.validation_fraction, seed, classes)
-        least, most = self._node_budgets()
-        terms = self._fit_terms(samples, table, costs, seed, float(least.max()), path_budget(most))
-        grow = self._grower(
-            samples, self._targets(samples.y, unit), terms, costs, self.tradeoff / unit[1] ** 2
-        )
-        if judging is None:
-            self.node_budget_, tree = least, grow(least, np.inf)
-        else:
-            aims = self._targets(judging.y, unit)
-            tree = self._search(grow, lambda tree: _judge(tree, terms, costs, judging, aims))
-        self._keep(tree, terms, costs, samples, unit)
+        encode = None if self._numeric_target else self._encode
+        fraction = None if self.budget is None else self.validation_fraction
+        with Steps(self, bool(self.verbose)) as tell:
+            rows = read_rows(self, X, given, encode, fraction)
+            unit = self._unit(rows.learning)
+            least, most = self._node_budgets()
+            tell("making terms")
+            terms = self._fit_terms(rows, float(least.max()), path_budget(most))
+            grow = self._grower(rows, terms, unit, tell)
+            if rows.judging is None:
+                self.node_budget_, tree = least, grow(least, np.inf)
+            else:
+                judging, aims = rows.judging, self._targets(rows.judging.y, unit)
+                tree = self._search(grow, lambda tree: _judge(tree, terms, rows.costs, judging, aims))
+            self._keep(tree, terms, rows, unit)
+            tell(outcome(self))
 
     @property
     def _n_threads(self) -> int:
@@ -172,37 +159,32 @@ class ASTC(PlanPredictor):
         budgets = np.broadcast_to(given, (n_nodes,))
         return budgets, budgets
 
-    def _fit_terms(
-        self, samples: Samples, table: Table, costs: Costs, seed: int, max_price: float, reach: float
-    ) -> Terms:
+    def _fit_terms(self, rows: LinearRows, max_price: float, reach: float) -> Terms:
         """The terms that some row might be able to pay for; dearer ones need not be looked at."""
+        costs = rows.costs
         nothing = np.zeros(len(costs), dtype=np.bool_)
         if self.terms == "linear":
+            refuse_text(rows.table)
             payable = np.flatnonzero(_fit_in(costs.marginals(nothing), reach))
-            return LinearTerms.fit(samples, costs, payable, self._n_threads)
-        boosted = BoostedTerms.fit(
-            samples,
+            return LinearTerms.fit(rows.learning, costs, payable, self._n_threads)
+        boosted = boosted_terms(
+            self,
+            rows,
             self._loss,
-            costs,
-            n_terms=self.n_terms,
-            max_depth=TERM_DEPTH - (self._loss.n_scores > 1),
-            step=self.step,
             tradeoff=self.tradeoff,
             min_samples_leaf=self.min_samples_leaf,
             max_price=max_price,
-            categorical=categorical_columns("from_dtype", table, self.n_features_in_),
-            seed=seed,
-            n_threads=self._threads,
         )
         return boosted.take(_fit_in(boosted.prices(costs, nothing), reach))
 
     def _grower(
-        self, samples: Samples, targets: Floats, terms: Terms, costs: Costs, tradeoff: float
+        self, rows: LinearRows, terms: Terms, unit: tuple[float, float], tell: Steps
     ) -> Callable[[Floats, float], ClassifierTree]:
         """What grows a tree for the budgets of its nodes and paths; the Gram of all rows is made once."""
+        samples = rows.learning
         grower = TreeGrower(
-            columns=_columns(terms, samples.X, self._n_threads),
-            targets=targets,
+            columns=ready_columns(terms, samples.X, self._n_threads),
+            targets=self._targets(samples.y, unit),
             weight=samples.weight,
             max_depth=self.max_depth,
             min_rows=self.min_samples_leaf,
@@ -210,8 +192,13 @@ class ASTC(PlanPredictor):
             soft=bool(self.soft),
             n_threads=self._n_threads,
         )
-        market = Market.of(terms.uses, terms.evaluation, costs)
-        return lambda budgets, path: grower.grow(market, budgets, path, tradeoff)
+        market = Market.of(terms.uses, terms.evaluation, rows.costs)
+
+        def grow(budgets: Floats, path: float) -> ClassifierTree:
+            tell(f"growing a tree with up to {budgets.max():.3g} to spend per node")
+            return grower.grow(market, budgets, path, self.tradeoff / unit[1] ** 2)
+
+        return grow
 
     def _search(
         self,
@@ -247,9 +234,8 @@ class ASTC(PlanPredictor):
         assert best is not None
         return best
 
-    def _keep(
-        self, tree: ClassifierTree, terms: Terms, costs: Costs, samples: Samples, unit: tuple[float, float]
-    ) -> None:
+    def _keep(self, tree: ClassifierTree, terms: Terms, rows: LinearRows, unit: tuple[float, float]) -> None:
+        samples, costs = rows.learning, rows.costs
         mean = np.average(self._targets(samples.y, unit), axis=0, weights=samples.weight)
         offset, factor = self._scale(build_plan(tree, terms, costs, base=mean), samples, unit)
         self.plan_ = build_plan(
@@ -262,15 +248,6 @@ class ASTC(PlanPredictor):
             info={"learner": type(self).__name__},
             categories=self._categories,
         )
-
-
-def _columns(terms: Terms, X: NDArray[Any], n_threads: int) -> Columns:
-    """Ready columns: small ones in float64; large ones in float32, or as leaf codes."""
-    dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
-    if isinstance(terms, BoostedTerms):
-        return CodedColumns(terms.codes(X, n_threads), terms.decoder.astype(dtype))
-    assert isinstance(terms, LinearTerms)
-    return DenseColumns(terms.values(X, dtype, n_threads))
 
 
 def _judge(

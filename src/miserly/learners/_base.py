@@ -130,6 +130,10 @@ class PlanPredictor(BaseEstimator):
     def _rows(self, X: Any) -> NDArray[Any]:
         return self._read(X, reset=False).values
 
+    def _plan_classes(self) -> NDArray[Any] | None:
+        """What a plan answers with, if these are classes."""
+        return None
+
     def _fitted_plan(self) -> Plan:
         check_is_fitted(self, "plan_")
         return self.plan_
@@ -170,6 +174,9 @@ class PlanClassifier(ClassifierMixin, PlanPredictor):
     def predict_proba(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
         """The probability of each class, (n, n_classes)."""
         return links.probabilities(self._fitted_plan().link, self._scores(X, budget))
+
+    def _plan_classes(self) -> NDArray[Any]:
+        return np.array(self.classes_.tolist())  # text as text, not as objects
 
     def _has_probabilities(self) -> bool:
         plan = getattr(self, "plan_", None)

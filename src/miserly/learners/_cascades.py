@@ -134,7 +134,7 @@ def cascade_plan(
         rows.costs,
         link="logistic",
         base=factor * base,
-        classes=np.array(learner.classes_.tolist()),  # text as text, not as objects
+        classes=learner._plan_classes(),
         info={"learner": type(learner).__name__},
         categories=learner._categories,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,11 +19,13 @@ from miserly.learners._miser import categorical_columns
 from miserly.learners._samples import Given, Samples, set_aside
 from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
 from miserly.learners.losses import Loss
+from miserly.solvers.gram import CodedColumns, Columns, DenseColumns
 from miserly.solvers.mixed_norm import canonical
 
-__all__ = ["LinearRows", "evened", "fit_terms", "read_rows"]
+__all__ = ["EXACT", "LinearRows", "boosted_terms", "evened", "fit_terms", "read_rows", "ready_columns"]
 
 TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
+EXACT = 1 << 21  # values: up to as many are kept in float64, beyond in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +77,31 @@ def fit_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss) -> Terms:
     if learner.terms == "linear":
         refuse_text(rows.table)
         return LinearTerms.fit(rows.learning, rows.costs)
+    return boosted_terms(learner, rows, loss, tradeoff=learner.term_tradeoff or 0.0)
+
+
+def boosted_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss, **options: Any) -> BoostedTerms:
+    """As many trees as the learner says; `options` are others of `BoostedTerms.fit`."""
     return BoostedTerms.fit(
         rows.learning,
         loss,
         rows.costs,
-        n_terms=learner.n_terms,
-        max_depth=TERM_DEPTH - (loss.n_scores > 1),
-        step=learner.step,
-        tradeoff=learner.term_tradeoff or 0.0,
-        categorical=categorical_columns("from_dtype", rows.table, learner.n_features_in_),
-        seed=rows.seed,
-        n_threads=learner._threads,
+        **{
+            "n_terms": learner.n_terms,
+            "max_depth": TERM_DEPTH - (loss.n_scores > 1),
+            "step": learner.step,
+            "categorical": categorical_columns("from_dtype", rows.table, learner.n_features_in_),
+            "seed": rows.seed,
+            "n_threads": learner._threads,
+            **options,
+        },
     )
+
+
+def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:
+    """The terms of training rows: trees as leaf codes, and in single precision where there are many."""
+    dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
+    if isinstance(terms, BoostedTerms):
+        return CodedColumns(terms.codes(X, n_threads), terms.decoder.astype(dtype))
+    assert isinstance(terms, LinearTerms)
+    return DenseColumns(terms.values(X, dtype, n_threads or os.cpu_count() or 1))

@@ -133,10 +133,6 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
     def _loss_for(self, samples: Samples) -> Loss:
         """The loss on some rows."""
 
-    def _plan_classes(self) -> NDArray[Any] | None:
-        """The labels the plan answers with."""
-        return None
-
     # -- fitting -------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, given: Given, validation: tuple[Any, Given]) -> None:

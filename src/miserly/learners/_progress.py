@@ -1,13 +1,54 @@
-"""A progress bar for rounds of boosting."""
+"""What a long fit shows while it goes on."""
 
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-__all__ = ["RoundsBar"]
+__all__ = ["RoundsBar", "Steps", "outcome"]
+
+
+class Steps:
+    """One line that says what a fit is at, and in the end what it came to. Called with the words to show.
+
+    Nothing is shown unless `visible`.
+    """
+
+    def __init__(self, learner: object, visible: bool) -> None:
+        self._bar = Progress(
+            SpinnerColumn(finished_text="\u2713"),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=Console(stderr=True),
+            disable=not visible,
+        )
+        self._task = self._bar.add_task(type(learner).__name__, total=1, note="reading rows")
+
+    def __enter__(self) -> Steps:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._bar.update(self._task, completed=1)
+        self._bar.stop()
+
+    def __call__(self, note: str) -> None:
+        self._bar.update(self._task, note=note)
 
 
 class RoundsBar:
@@ -42,3 +83,14 @@ class RoundsBar:
         """Say where training stands."""
         note = f"cost {cost:g}{' ' + self.unit if self.unit else ''}{'  ' + judged if judged else ''}"
         self._bar.update(self._task, completed=rounds, note=note)
+
+
+def outcome(learner: Any) -> str:
+    """What a fitted learner came to, in a few words."""
+    plan = learner.plan_
+    words = [f"{len(plan.nodes)} nodes, {len(plan.features)} features"]
+    if hasattr(learner, "tradeoff_"):
+        words.append(f"tradeoff {learner.tradeoff_:.3g}")
+    if hasattr(learner, "expected_cost_"):
+        words.append(f"mean cost {learner.expected_cost_:.4g}")
+    return ", ".join(words)

@@ -21,6 +21,7 @@ from miserly.costs import Costs, fits
 from miserly.learners._base import PlanPredictor
 from miserly.learners._classifier_tree import ClassifierTree, build_plan
 from miserly.learners._linear_fit import LinearRows, fit_terms, read_rows
+from miserly.learners._progress import Steps, outcome
 from miserly.learners._samples import Given, Samples
 from miserly.learners._terms import Terms
 from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
@@ -86,6 +87,7 @@ class SoftTreeLearner(PlanPredictor):
         "metric": [str, Metric, None],
         "random_state": ["random_state"],
         "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
     }
 
     # -- what subclasses say -------------------------------------------------------------------------
@@ -110,24 +112,25 @@ class SoftTreeLearner(PlanPredictor):
         """The factor that turns scores into what the link expects."""
         return 1.0
 
-    def _plan_classes(self) -> NDArray[Any] | None:
-        return None
-
     # -- fitting -------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, given: Given) -> None:
         judges = self.prune or self.early_stopping or self.budget is not None
         fraction = self.validation_fraction if judges else None
-        rows = read_rows(self, X, given, self._encode if self._classes else None, fraction)
-        metric, loss = self._judged_by(rows.learning)
-        terms = fit_terms(self, rows, loss)
-        workshop = _Workshop(self, rows, terms, Judge(get_metric(self.metric or metric), loss, rows.learning))
-        with threadpool_limits(1, "blas"):  # many small products: more threads would wait for each other
-            made = workshop.make(self.tradeoff) if self.budget is None else workshop.within(self.budget)
-        self.tradeoff_, self.plan_ = made.tradeoff, made.plan
-        self.objective_ = np.array(made.objective)
-        if rows.judging is not None:
-            self.expected_cost_ = workshop.expected_cost(made)
+        with Steps(self, bool(self.verbose)) as tell:
+            rows = read_rows(self, X, given, self._encode if self._classes else None, fraction)
+            metric, loss = self._judged_by(rows.learning)
+            tell("making terms")
+            terms = fit_terms(self, rows, loss)
+            judge = Judge(get_metric(self.metric or metric), loss, rows.learning)
+            workshop = _Workshop(self, rows, terms, judge, tell)
+            with threadpool_limits(1, "blas"):  # many small products: more threads would wait for each other
+                made = workshop.make(self.tradeoff) if self.budget is None else workshop.within(self.budget)
+            self.tradeoff_, self.plan_ = made.tradeoff, made.plan
+            self.objective_ = np.array(made.objective)
+            if rows.judging is not None:
+                self.expected_cost_ = workshop.expected_cost(made)
+            tell(outcome(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +144,10 @@ class _Made:
 class _Workshop:
     """Makes trees for different tradeoffs from the same rows and terms."""
 
-    def __init__(self, learner: SoftTreeLearner, rows: LinearRows, terms: Terms, judge: Judge) -> None:
-        self.learner, self.rows, self.terms = learner, rows, terms
+    def __init__(
+        self, learner: SoftTreeLearner, rows: LinearRows, terms: Terms, judge: Judge, tell: Steps
+    ) -> None:
+        self.learner, self.rows, self.terms, self.tell = learner, rows, terms, tell
         self.link = judge.loss.link
         self.columns = np.ascontiguousarray(terms.values(rows.learning.X).T)
         self.targets = learner._targets(rows.learning)
@@ -172,12 +177,14 @@ class _Workshop:
     def make(self, tradeoff: float) -> _Made:
         """The plan of a tradeoff, and the objective after every step."""
         problem, learner = self.problem(tradeoff), self.learner
+        self.tell(f"tradeoff {tradeoff:.3g}: initialising")
         tree = initialise(problem, learner._shape(), self.effort)
         if learner.prune:
             tree = self.prune(problem, tree)
         objective = [Standing(problem, tree).objective()]
         if learner.optimise:
-            tree, objective = self.descend(problem, tree)
+            self.tell(f"tradeoff {tradeoff:.3g}: optimising {len(tree.shape)} nodes")
+            tree, objective = self.descend(problem, tree, tradeoff)
             tree.clamp(self.effort.negligible)
         tree = cut_unreached(problem, tree)
         answers = fine_tune(problem, tree, self.effort)
@@ -219,15 +226,18 @@ class _Workshop:
                     (tree, answers), best = without, rank
         return tree
 
-    def descend(self, problem: Problem, tree: SoftTree) -> tuple[SoftTree, list[float]]:
+    def descend(self, problem: Problem, tree: SoftTree, tradeoff: float) -> tuple[SoftTree, list[float]]:
         """Optimise until the objective stands still, or until rows set aside see no progress."""
         learner, effort = self.learner, self.effort
         patience = PATIENCE if learner.early_stopping is True else int(learner.early_stopping)
-        if not patience:
-            return tree, descend(problem, tree, effort)
-        watch = _Watch(lambda: self.tuned_rank(problem, tree), tree, patience)
-        history = descend(problem, tree, effort, watch)
-        return watch.kept, history
+        watch = _Watch(lambda: self.tuned_rank(problem, tree), tree, patience) if patience else None
+
+        def enough(objective: float) -> bool:
+            self.tell(f"tradeoff {tradeoff:.3g}: optimising, objective {objective:.6g}")
+            return watch is not None and watch()
+
+        history = descend(problem, tree, effort, enough)
+        return tree if watch is None else watch.kept, history
 
     def tuned_rank(self, problem: Problem, tree: SoftTree) -> tuple[float, float]:
         """`rank`, as if the tree were finished now."""

@@ -17,6 +17,7 @@ from miserly.errors import CostError
 from miserly.learners._cascades import CascadeClassifier, cascade_plan, exact_weights, mean_cost, merged
 from miserly.learners._labels import refuse_text
 from miserly.learners._linear_fit import LinearRows, read_rows
+from miserly.learners._progress import Steps, outcome
 from miserly.learners._samples import Given
 from miserly.learners._terms import LinearTerms
 from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
@@ -33,23 +34,28 @@ SMALL = 1 << 21  # values: below, one thread is faster than several
 MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
 
 
-def stages_by_price(costs: Costs, tiers: Any) -> NDArray[np.bool_]:
+def stages_by_price(costs: Costs, tiers: Any, worth: Floats | None = None) -> NDArray[np.bool_]:
     """The features that each stage may use, (K, d): those of its tier and all cheaper ones.
 
     A feature's price is what it costs by itself, set-up included. `tiers` are upper bounds, or a number of
-    tiers with about as many features each. Tiers without features of their own are no stage.
+    tiers with about as many features each, those of more `worth` first where prices are the same. Tiers
+    without features of their own are no stage.
 
     >>> stages_by_price(Costs([1.0, 5.0, 30.0, 2.0]), (5, 20, 50)).astype(int).tolist()
     [[1, 1, 0, 1], [1, 1, 1, 1]]
     >>> stages_by_price(Costs([1.0, 5.0, 30.0, 2.0]), 2).sum(axis=1).tolist()
     [2, 4]
+    >>> stages_by_price(Costs([1.0, 1.0, 1.0]), 2, np.array([0.1, 0.2, 0.9])).astype(int).tolist()
+    [[0, 1, 1], [1, 1, 1]]
     """
     price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))
     if np.ndim(tiers) == 0:
-        bounds = np.quantile(price, np.arange(1, tiers + 1) / tiers, method="inverted_cdf")
+        place = np.argsort(np.lexsort((np.zeros(len(price)) if worth is None else -worth, price)))
+        bounds = np.ceil(np.arange(1, tiers + 1) * len(price) / tiers)
+        allowed = np.unique(place < bounds[:, None], axis=0)
     else:
         bounds = np.sort(np.asarray(tiers, dtype=np.float64))
-    allowed = np.unique(price <= bounds[:, None], axis=0)
+        allowed = np.unique(price <= bounds[:, None], axis=0)
     allowed = allowed[np.argsort(allowed.sum(axis=1))]
     allowed = allowed[allowed.any(axis=1)]
     if not len(allowed):
@@ -75,6 +81,7 @@ class TieredCascade(CascadeClassifier):
         "l2_regularization": [Interval(Real, 0, None, closed="neither")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -89,6 +96,7 @@ class TieredCascade(CascadeClassifier):
         l2_regularization: float = 1e-3,
         validation_fraction: float = 0.2,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -99,26 +107,29 @@ class TieredCascade(CascadeClassifier):
         self.l2_regularization = l2_regularization
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, X: Any, given: Given) -> None:
         fraction = None if self.budget is None else self.validation_fraction
-        rows = read_rows(self, X, given, self._encode, fraction)
-        refuse_text(rows.table)
-        rows = replace(rows, learning=merged(exact_weights(rows.learning)))
-        workshop = _Workshop(self, rows, LinearTerms.fit(rows.learning, rows.costs))
-        limit = 1 if rows.learning.X.size <= SMALL else None
-        with threadpool_limits(limit, "blas"):
-            made = tradeoff_for_budget(
-                workshop.make,
-                lambda plan: mean_cost(plan, rows.judging, self._threads),
-                np.inf if self.budget is None else self.budget,
-                lowest=self.tradeoff,
-                first=first_guess(rows.learning.y, rows.costs),
-                max_fits=MAX_FITS,
-            )
-        self.tradeoff_, self.plan_ = made.tradeoff, made.model
-        if rows.judging is not None:
-            self.expected_cost_ = made.cost
+        with Steps(self, bool(self.verbose)) as tell:
+            rows = read_rows(self, X, given, self._encode, fraction)
+            refuse_text(rows.table)
+            rows = replace(rows, learning=merged(exact_weights(rows.learning)))
+            workshop = _Workshop(self, rows, LinearTerms.fit(rows.learning, rows.costs), tell)
+            limit = 1 if rows.learning.X.size <= SMALL else None
+            with threadpool_limits(limit, "blas"):
+                made = tradeoff_for_budget(
+                    workshop.make,
+                    lambda plan: mean_cost(plan, rows.judging, self._threads),
+                    np.inf if self.budget is None else self.budget,
+                    lowest=self.tradeoff,
+                    first=first_guess(rows.learning.y, rows.costs),
+                    max_fits=MAX_FITS,
+                )
+            self.tradeoff_, self.plan_ = made.tradeoff, made.model
+            if rows.judging is not None:
+                self.expected_cost_ = made.cost
+            tell(outcome(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +139,10 @@ class _Workshop:
     learner: TieredCascade
     rows: LinearRows
     terms: LinearTerms
+    tell: Steps
 
     def make(self, tradeoff: float) -> Plan:
+        self.tell(f"tradeoff {tradeoff:.3g}: fitting stages")
         problem = self.problem(tradeoff)
         stages = fit_stages(problem)
         base = self.constant(problem)
@@ -142,12 +155,14 @@ class _Workshop:
 
     def problem(self, tradeoff: float) -> TieredProblem:
         samples, costs = self.rows.learning, self.rows.costs
-        allowed = stages_by_price(costs, self.learner.tiers)
-        total = np.array([costs.of(stage) for stage in allowed])
+        columns = self.terms.values(samples.X)
         mass = np.ones(len(samples)) if samples.weight is None else samples.weight
         share = mass * np.where(samples.y > 0, self.learner.positive_weight, 1.0)
+        worth = np.abs((mass * samples.y) @ columns)  # columns have mean 0: as their correlation
+        allowed = stages_by_price(costs, self.learner.tiers, canonical(worth, 9))
+        total = np.array([costs.of(stage) for stage in allowed])
         return TieredProblem(
-            columns=self.terms.values(samples.X),
+            columns=columns,
             positive=samples.y > 0,
             share=share / share.sum(),
             mass=mass / mass.sum(),

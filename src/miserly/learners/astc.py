@@ -80,6 +80,8 @@ class ASTCRegressor(PlanRegressor, ASTC):
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads; all by default. The model does not depend on it.
+    verbose : int, default=0
+        1 shows what the fit is at.
 
     Attributes
     ----------
@@ -116,9 +118,6 @@ class ASTCRegressor(PlanRegressor, ASTC):
         """Fit to numbers `y`; rows that share a `qid` are set aside together."""
         self._fit(X, Given(y, sample_weight, qid))
         return self
-
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        return y
 
     def _unit(self, samples: Samples) -> tuple[float, float]:
         mean = float(np.average(samples.y, weights=samples.weight))
@@ -183,6 +182,3 @@ class ASTCClassifier(PlanClassifier, ASTC):
     @property
     def _link(self) -> str:  # type: ignore[override]
         return self._loss.link
-
-    def _plan_classes(self) -> NDArray[Any]:
-        return np.array(self.classes_.tolist())  # text as text, not as objects

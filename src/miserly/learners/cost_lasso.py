@@ -190,9 +190,6 @@ class CostLassoRegressor(PlanRegressor, _CostLasso):
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         return y
 
-    def _plan_classes(self) -> NDArray[Any] | None:
-        return None
-
 
 class CostLassoClassifier(PlanClassifier, _CostLasso):
     """The cost-weighted lasso for two or more classes, which share the features bought.
@@ -231,6 +228,3 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
         return "logistic" if len(self.classes_) == 2 else "softmax"
 
     _link = _loss
-
-    def _plan_classes(self) -> NDArray[Any]:
-        return np.array(self.classes_.tolist())  # text as text, not as objects

@@ -39,10 +39,10 @@ from miserly.learners._cascades import (
     ranking_scores,
 )
 from miserly.learners._labels import refuse_text
-from miserly.learners._linear_fit import LinearRows, read_rows
-from miserly.learners._miser import categorical_columns
+from miserly.learners._linear_fit import EXACT, LinearRows, boosted_terms, read_rows, ready_columns
+from miserly.learners._progress import Steps, outcome
 from miserly.learners._samples import Given, Samples
-from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
+from miserly.learners._terms import LinearTerms, Terms
 from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
 from miserly.learners._training import measure
 from miserly.learners.losses import Squared
@@ -50,13 +50,12 @@ from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
 from miserly.solvers.cascade import Cascade, CascadeProblem, initialise, refit_stages
 from miserly.solvers.cascade_descent import optimise
-from miserly.solvers.gram import Centred, CodedColumns, Columns, DenseColumns
+from miserly.solvers.gram import Centred
 from miserly.solvers.mixed_norm import Blocks
 
 __all__ = ["CronusClassifier"]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
-EXACT = 1 << 21  # values: up to as many are in float64 and by one thread, beyond in float32
 # Of refits. Trees were fitted to the same rows before; least squares would fit them a second time: of 1e-4,
 # 0.01, 0.1, 1 and 10, 1 gave the best precision in benchmarks/cronus.py at nearly every cost.
 RIDGE = {"boosted": 1.0, "linear": 1e-4}
@@ -103,6 +102,8 @@ class CronusClassifier(CascadeClassifier):
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads; all by default. The model does not depend on it.
+    verbose : int, default=0
+        1 shows what the fit is at.
 
     Attributes
     ----------
@@ -156,6 +157,7 @@ class CronusClassifier(CascadeClassifier):
         "metric": [str, Metric, None],
         "random_state": ["random_state"],
         "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -181,6 +183,7 @@ class CronusClassifier(CascadeClassifier):
         metric: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -202,6 +205,7 @@ class CronusClassifier(CascadeClassifier):
         self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -211,25 +215,27 @@ class CronusClassifier(CascadeClassifier):
         settings = self._settings()
         judges = self.budget is not None or len(settings) > 1
         fraction = self.validation_fraction if judges else None
-        rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
-        rows = replace(rows, learning=exact_weights(rows.learning))
-        whole, rows = rows, replace(rows, learning=merged(rows.learning))
-        workshop = _Workshop(self, rows, self._fit_terms(whole))
-        limit = 1 if len(rows.learning) * workshop.terms.n_terms <= EXACT else None
-        with threadpool_limits(limit, "blas"):
-            best = workshop.best(settings) if len(settings) > 1 else settings[0]
-            if self.budget is None:
-                made = workshop.make(best, self.tradeoff)
-            else:
-                made = workshop.within(best, self.budget)
-                if self.terms == "boosted" and not len(made.plan.features):
-                    # The price of all trees was too much and any higher one bought none: trees that fit.
-                    workshop = _Workshop(self, rows, self._fit_terms(whole, self.budget))
+        with Steps(self, bool(self.verbose)) as tell:
+            rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
+            rows = replace(rows, learning=exact_weights(rows.learning))
+            whole, rows = rows, replace(rows, learning=merged(rows.learning))
+            workshop = _Workshop(self, rows, self._fit_terms(whole, tell), tell)
+            limit = 1 if len(rows.learning) * workshop.terms.n_terms <= EXACT else None
+            with threadpool_limits(limit, "blas"):
+                best = workshop.best(settings) if len(settings) > 1 else settings[0]
+                if self.budget is None:
                     made = workshop.make(best, self.tradeoff)
-        self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
-        self.objective_ = np.array(made.objective)
-        if rows.judging is not None:
-            self.expected_cost_ = workshop.expected_cost(made)
+                else:
+                    made = workshop.within(best, self.budget)
+                    if self.terms == "boosted" and not len(made.plan.features):
+                        # The price of all trees was too much and any higher one bought none: trees that fit.
+                        workshop = _Workshop(self, rows, self._fit_terms(whole, tell, self.budget), tell)
+                        made = workshop.make(best, self.tradeoff)
+            self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
+            self.objective_ = np.array(made.objective)
+            if rows.judging is not None:
+                self.expected_cost_ = workshop.expected_cost(made)
+            tell(outcome(self))
         return self
 
     def _settings(self) -> list[_Settings]:
@@ -237,24 +243,20 @@ class CronusClassifier(CascadeClassifier):
         given = (self.inflation, self.positive_weight, self.l1_regularization)
         return [_Settings(*map(float, one)) for one in product(*(np.atleast_1d(values) for values in given))]
 
-    def _fit_terms(self, rows: LinearRows, budget: float = np.inf) -> Terms:
+    def _fit_terms(self, rows: LinearRows, tell: Steps, budget: float = np.inf) -> Terms:
+        tell("making terms")
         if self.terms == "linear":
             refuse_text(rows.table)
             return LinearTerms.fit(merged(rows.learning), rows.costs)
         samples = rows.learning
-        return BoostedTerms.fit(
-            Samples(samples.X, 2.0 * samples.y - 1.0, samples.weight),
+        return boosted_terms(
+            self,
+            replace(rows, learning=Samples(samples.X, 2.0 * samples.y - 1.0, samples.weight)),
             Squared(),
-            rows.costs,
-            n_terms=self.n_terms,
             max_depth=self.max_depth,
-            step=self.step,
             tradeoff=self.term_tradeoff or 0.0,
             budget=budget,
             min_samples_leaf=self.min_samples_leaf,
-            categorical=categorical_columns("from_dtype", rows.table, self.n_features_in_),
-            seed=rows.seed,
-            n_threads=self._threads,
         )
 
 
@@ -282,10 +284,10 @@ class _Made:
 class _Workshop:
     """Makes cascades for different tradeoffs and settings from the same rows and terms."""
 
-    def __init__(self, learner: CronusClassifier, rows: LinearRows, terms: Terms) -> None:
-        self.learner, self.rows, self.terms = learner, rows, terms
+    def __init__(self, learner: CronusClassifier, rows: LinearRows, terms: Terms, tell: Steps) -> None:
+        self.learner, self.rows, self.terms, self.tell = learner, rows, terms, tell
         samples = rows.learning
-        self.columns = _columns_of(terms, samples.X, learner._threads)
+        self.columns = ready_columns(terms, samples.X, learner._threads)
         self.target = 2.0 * samples.y - 1.0
         weight = np.ones(len(samples)) if samples.weight is None else samples.weight
         self.mass = weight / weight.sum()
@@ -309,6 +311,7 @@ class _Workshop:
         """The plan for some settings, and the joint objective from cycle to cycle."""
         learner = self.learner
         problem = self.problem(settings, tradeoff)
+        self.tell(f"tradeoff {tradeoff:.3g}: initialising")
         gram = self.grams.get(settings.positive_weight)
         if gram is None:
             gram = self.grams[settings.positive_weight] = problem.gram_of(None)
@@ -321,7 +324,11 @@ class _Workshop:
         )
         objective: list[float] = []
         if learner.optimise if optimised is None else optimised:
-            cascade, objective = optimise(problem, cascade)
+            said = f"tradeoff {tradeoff:.3g}: optimising {len(cascade)} stages"
+            self.tell(said)
+            cascade, objective = optimise(
+                problem, cascade, tell=lambda value: self.tell(f"{said}, objective {value:.6g}")
+            )
         if learner.refit:
             cascade = refit_stages(problem, cascade, first_gram=gram)
         return _Made(tradeoff, self.plan(cascade, problem), objective)
@@ -362,11 +369,3 @@ class _Workshop:
         return cascade_plan(
             self.learner, self.rows, self.terms, *parts, base=float(problem.share @ self.target)
         )
-
-
-def _columns_of(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:
-    """The terms of training rows: trees as leaf codes, and in single precision where they are many."""
-    dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
-    if isinstance(terms, BoostedTerms):
-        return CodedColumns(terms.codes(X, n_threads), terms.decoder.astype(dtype))
-    return DenseColumns(terms.values(X).astype(dtype))

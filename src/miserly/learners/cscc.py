@@ -19,10 +19,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
-from miserly.errors import DataError
-from miserly.learners._base import PlanClassifier
 from miserly.learners._calibration import steepness_of
-from miserly.learners._labels import encode_classes
+from miserly.learners._cascades import CascadeClassifier
 from miserly.learners._samples import Given, Samples
 from miserly.learners._soft_trees import SoftTreeLearner, Targets
 from miserly.learners.cstc import class_targets
@@ -32,7 +30,7 @@ from miserly.solvers.soft_tree import Shape
 __all__ = ["CSCCClassifier"]
 
 
-class CSCCClassifier(PlanClassifier, SoftTreeLearner):
+class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
     """A cascade of linear classifiers for two classes, learned as a whole.
 
     Parameters
@@ -96,6 +94,7 @@ class CSCCClassifier(PlanClassifier, SoftTreeLearner):
         metric: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -116,6 +115,7 @@ class CSCCClassifier(PlanClassifier, SoftTreeLearner):
         self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -127,15 +127,6 @@ class CSCCClassifier(PlanClassifier, SoftTreeLearner):
 
     def _shape(self) -> Shape:
         return Shape.chain(self.max_depth)
-
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = encode_classes(y)
-        if len(self.classes_) > 2:
-            raise DataError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {len(self.classes_)} classes"
-            )
-        return codes
 
     def _targets(self, samples: Samples) -> Targets:
         codes = samples.y.astype(np.int64)
@@ -149,11 +140,3 @@ class CSCCClassifier(PlanClassifier, SoftTreeLearner):
         if self.loss == "log_loss":
             return 1.0
         return steepness_of(scores, samples.y, samples.weight)
-
-    def _plan_classes(self) -> NDArray[Any]:
-        return np.array(self.classes_.tolist())  # text as text, not as objects
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags

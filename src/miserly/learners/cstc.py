@@ -79,6 +79,8 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for boosted terms; all by default. The model does not depend on it.
+    verbose : int, default=0
+        1 shows what the fit is at.
 
     Attributes
     ----------
@@ -125,6 +127,7 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         metric: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -143,6 +146,7 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -213,6 +217,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         metric: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.costs = costs
         self.tradeoff = tradeoff
@@ -232,6 +237,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -259,9 +265,6 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         if self.loss == "log_loss":
             return 1.0
         return steepness_of(scores, samples.y, samples.weight)
-
-    def _plan_classes(self) -> NDArray[Any]:
-        return np.array(self.classes_.tolist())  # text as text, not as objects
 
 
 def class_targets(codes: NDArray[np.float64], n_classes: int, loss: str) -> Targets:

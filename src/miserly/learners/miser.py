@@ -283,9 +283,6 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
         tags.classifier_tags.multi_class = self.loss not in _TWO_CLASSES
         return tags
 
-    def _plan_classes(self) -> NDArray[Any]:
-        return np.array(self.classes_.tolist())  # text as text, not as objects
-
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Scores before the link after each round."""
         for stage in self._stages(X):

@@ -36,7 +36,8 @@ class SoftCascadeClassifier(TieredCascade):
         it on rows set aside.
     tiers : int or list of prices, default=4
         How features are assigned to stages: the upper bounds of the tiers, in the unit of the costs, or a
-        number of tiers with about as many features each. Features dearer than the last bound are not used.
+        number of tiers with about as many features each (where prices are the same, those that go most with
+        the label first). Features dearer than the last bound are not used.
     positive_weight : float, default=1
         How much the loss of the second class counts.
     miss : float, default=0.02
@@ -46,6 +47,8 @@ class SoftCascadeClassifier(TieredCascade):
     validation_fraction : float, default=0.2
         How much is set aside for a `budget`.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        1 shows what the fit is at.
 
     Attributes
     ----------

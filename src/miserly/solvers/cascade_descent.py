@@ -15,6 +15,7 @@ same cascade.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,12 +37,17 @@ MOVES = 3  # of the quadratics, at each visit of a stage
 
 
 def optimise(
-    problem: CascadeProblem, cascade: Cascade, *, max_cycles: int = 5, tolerance: float = 1e-3
+    problem: CascadeProblem,
+    cascade: Cascade,
+    *,
+    max_cycles: int = 5,
+    tolerance: float = 1e-3,
+    tell: Callable[[float], None] | None = None,
 ) -> tuple[Cascade, list[float]]:
     """The cascade after cycles over its stages, and the objective before, between and after them.
 
     Cycles end when one lowers the objective by less than `tolerance` of it. Weights that have become
-    negligible are zeros in the end.
+    negligible are zeros in the end. `tell` is given the objective after every cycle.
     """
     standing = _Standing(problem, cascade)
     history = [standing.objective()]
@@ -49,6 +55,8 @@ def optimise(
         for stage in range(len(cascade)):
             standing.improve(stage)
         history.append(standing.objective())
+        if tell is not None:
+            tell(history[-1])
         if history[-2] - history[-1] <= tolerance * history[-2]:
             break
     return standing.cascade(), history

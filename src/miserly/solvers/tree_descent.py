@@ -221,18 +221,18 @@ def gap_near_median(score: Floats, weight: Floats) -> float:
 
 
 def descend(
-    problem: Problem, tree: SoftTree, effort: Effort, enough: Callable[[], bool] | None = None
+    problem: Problem, tree: SoftTree, effort: Effort, enough: Callable[[float], bool] | None = None
 ) -> list[float]:
     """Lower the objective node by node, in place; gives it at the start and after every node.
 
-    `enough` is asked after every sweep whether to end before the objective stands still.
+    `enough` is told the objective after every sweep, and says whether to end before it stands still.
     """
     standing = Standing(problem, tree)
     history = [standing.objective()]
     for _ in range(effort.max_sweeps):
         history += sweep(standing, effort)
         fall = history[-1 - len(tree.shape)] - history[-1]
-        if (enough is not None and enough()) or fall <= effort.tolerance * abs(history[-1]):
+        if (enough is not None and enough(history[-1])) or fall <= effort.tolerance * abs(history[-1]):
             break
     return history
 
