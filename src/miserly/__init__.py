@@ -33,6 +33,7 @@ _HOME = {
     "CronusClassifier": "miserly.learners",
     "SoftCascadeClassifier": "miserly.learners",
     "AndOrCascadeClassifier": "miserly.learners",
+    "AdaBoostBTClassifier": "miserly.learners",
 }
 
 __all__ = [*_HOME, "__version__"]

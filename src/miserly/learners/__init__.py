@@ -6,6 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from miserly.learners.adaboost_bt import AdaBoostBTClassifier
 from miserly.learners.and_or import AndOrCascadeClassifier
 from miserly.learners.astc import ASTCClassifier, ASTCRegressor
 from miserly.learners.cost_lasso import CostLassoClassifier, CostLassoRegressor
@@ -19,6 +20,7 @@ from miserly.learners.soft_cascade import SoftCascadeClassifier
 __all__ = [
     "ASTCClassifier",
     "ASTCRegressor",
+    "AdaBoostBTClassifier",
     "AndOrCascadeClassifier",
     "CSCCClassifier",
     "CSTCClassifier",

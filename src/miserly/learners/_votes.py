@@ -1,0 +1,215 @@
+"""Boosting by votes inside a budget: which learner next, what it pays, how loud its vote is.
+
+Class `k` of a row is +1 or -1 (one score for two classes; else one against all others, and all classes share
+every learner). With margins ``m = sign * score`` the loss is ``sum_k sum_i weight_i exp(-m_ki)``. A round
+takes the learner that a rule likes best and adds its votes with the weight that lowers the loss most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import SLACK, Costs, Ledger
+from miserly.grow.stumps import TIE, Stump, Stumps
+from miserly.plan import LEAVE, Node, Tree
+from miserly.solvers.budget_rules import Rule, counted
+
+__all__ = ["Standing", "StumpVoter", "Till", "VoteRound", "Voter", "boost", "chain_of", "signs_of"]
+
+Floats = NDArray[np.float64]
+
+LEAST_FALL = 1e-14  # of the loss; less is rounding (an edge of about 1e-7)
+MOST_EDGE = 1.0 - 1e-6  # of a learner that is never wrong, whose vote would be infinitely loud
+
+
+@dataclass(frozen=True, eq=False)
+class VoteRound:
+    """What one round adds: terms, new ones or such as earlier rounds use too, to scores, by weights."""
+
+    trees: tuple[Tree, ...]  # one term per entry of `channels`, in that order
+    channels: NDArray[np.int64]
+    weights: Floats  # of the votes: twice these are added to the log-odds
+    drop: Floats  # (d,): the fall of the logarithm of the loss, by feature
+
+
+@dataclass
+class Standing:
+    """The training rows while a model grows: which class, how heavy, and how far on the right side."""
+
+    signs: Floats  # (K, n)
+    weight: Floats  # (n,), sums to 1
+    margins: Floats = field(init=False)  # (K, n)
+
+    def __post_init__(self) -> None:
+        self.margins = np.zeros_like(self.signs)
+
+    def pushes(self) -> tuple[Floats, Floats]:
+        """Pushes (K, n), whose sizes add up to 1 for every class, and each class's share of the loss."""
+        loss = self.weight * np.exp(self.margins.min() - self.margins)
+        of_class = loss.sum(axis=1)
+        loss /= np.where(of_class > 0, of_class, 1.0)[:, None]
+        return loss * self.signs, of_class / of_class.sum()
+
+    def add(self, score: Floats) -> None:
+        """Add to the scores, (K, n)."""
+        self.margins += self.signs * score
+
+
+@dataclass
+class Till:
+    """What learners cost: to the rule, and to the ledger."""
+
+    ledger: Ledger
+    fill_budget: bool
+
+    @property
+    def costs(self) -> Costs:
+        return self.ledger.costs
+
+    def rule_costs(self, n_terms: int = 1) -> Floats:
+        """What a learner on each feature costs to the rules, paid or not; only open groups are set up."""
+        setup = np.append(np.where(self.ledger.opened, 0.0, self.costs.setup), 0.0)  # the last: no group
+        return counted(self.costs.feature + setup[self.costs.group] + n_terms * self.costs.evaluation)
+
+    def fitting(self, n_terms: int = 1) -> NDArray[np.bool_]:
+        """Which features can still be paid, with the terms that read them."""
+        price = self.costs.marginals(self.ledger.paid) + n_terms * self.costs.evaluation
+        spent, budget = self.ledger.account
+        return (price == 0.0) | (spent + price <= budget * (1.0 + SLACK))
+
+    def choose(self, score: Floats, fitting: NDArray[np.bool_]) -> int | None:
+        """The feature of the best score, of equals the cheapest; None if it cannot be paid."""
+        if self.fill_budget:
+            score = np.where(fitting, score, -np.inf)
+        equal = np.flatnonzero(score >= score.max() * (1.0 - TIE))
+        best = int(equal[self.costs.feature[equal].argmin()])
+        return best if fitting[best] else None
+
+    def settle(self, n_terms: int) -> None:
+        """What is spent, counted anew."""
+        self.ledger.account[0] = self.costs.of(self.ledger.paid, evaluations=n_terms)
+
+
+class Voter(Protocol):
+    """A kind of base learner."""
+
+    def vote(self, standing: Standing, till: Till, rule: Rule) -> VoteRound | str:
+        """One more round, already added to the standing and paid; or why there is none."""
+        ...
+
+
+class StumpVoter:
+    """Stumps that vote +1 or -1: one round of AdaBoost, with the stump the rule likes best."""
+
+    def __init__(self, stumps: Stumps) -> None:
+        self.stumps = stumps
+        self._terms: dict[tuple[Stump, bool], Tree] = {}
+        self._perfect = False
+
+    def vote(self, standing: Standing, till: Till, rule: Rule) -> VoteRound | str:
+        if self._perfect:
+            return "perfect"
+        push, share = standing.pushes()
+        found = self.stumps.survey(push, share)
+        if not found.fall.max(initial=0.0) > LEAST_FALL:
+            return "no edge"
+        drop = -np.log1p(-np.minimum(found.fall, MOST_EDGE))
+        cost = till.rule_costs()
+        fitting = till.fitting()
+        rule.look(drop, cost, ~till.ledger.paid)
+        best = till.choose(rule.score(drop, cost, till.ledger.spent), fitting & (found.fall > LEAST_FALL))
+        if best is None:
+            return "budget"
+        stump = Stump(best, int(found.cut[best]), bool(found.missing_left[best]))
+        return self._add(stump, push, standing, till, float(drop[best]))
+
+    def _add(self, stump: Stump, push: Floats, standing: Standing, till: Till, drop: float) -> VoteRound:
+        votes = self.stumps.votes(stump)
+        edges = np.clip(push @ votes, -MOST_EDGE, MOST_EDGE)
+        self._perfect = bool((np.abs(edges) == MOST_EDGE).all())
+        weights = np.arctanh(edges)  # 1/2 ln((1 + edge) / (1 - edge))
+        standing.add(weights[:, None] * votes)
+        positive = len(edges) > 1 or edges[0] > 0
+        tree = self._term(stump, positive, votes, standing.weight, till)
+        till.ledger.buy(stump.feature)
+        till.settle(len(self._terms))
+        by_feature = np.zeros(len(till.costs))
+        by_feature[stump.feature] = drop
+        return VoteRound(
+            (tree,) * len(weights),
+            np.arange(len(weights)),
+            weights if positive else -weights,
+            by_feature,
+        )
+
+    def _term(self, stump: Stump, positive: bool, votes: Floats, weight: Floats, till: Till) -> Tree:
+        """The stump as a term, the same one if it is chosen again: it is evaluated once.
+
+        Missing values, where training rows have none, go the way of most rows.
+        """
+        key = stump, positive
+        if key not in self._terms:
+            seen = self.stumps.binned.has_missing[stump.feature]
+            left = stump.missing_left if seen else bool(weight @ votes >= 0)
+            self._terms[key] = self.stumps.tree(stump, 1.0 if positive else -1.0, left, till.costs.evaluation)
+        return self._terms[key]
+
+
+def boost(
+    voter: Voter,
+    standing: Standing,
+    till: Till,
+    rule: Rule,
+    n_rounds: int,
+    show: Callable[[int, float, str], None] | None = None,
+) -> tuple[list[VoteRound], str]:
+    """Up to `n_rounds` rounds, and why not more; `show` is told the rounds done and what they cost."""
+    rounds: list[VoteRound] = []
+    while len(rounds) < n_rounds:
+        one = voter.vote(standing, till, rule)
+        if isinstance(one, str):
+            return rounds, one
+        rounds.append(one)
+        if show is not None:
+            show(len(rounds), till.ledger.spent, "")
+    return rounds, "rounds"
+
+
+def signs_of(codes: Floats, n_classes: int) -> Floats:
+    """Classes 0, 1, ... as rows of +1 and -1: one row for two classes, else one for each.
+
+    >>> signs_of(np.array([0.0, 1.0]), 2).tolist(), signs_of(np.array([2.0]), 3).tolist()
+    ([[-1.0, 1.0]], [[-1.0], [-1.0], [1.0]])
+    """
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[None, :]
+    return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
+
+
+def chain_of(rounds: list[VoteRound], base: Floats) -> tuple[list[Tree], list[Node]]:
+    """Terms and nodes that add the votes of one round after the other, as log-odds.
+
+    `base` is what is answered before anything is paid; the first node takes it back.
+    """
+    place: dict[int, int] = {}
+    terms: list[Tree] = []
+    for tree in (tree for one in rounds for tree in one.trees):
+        if id(tree) not in place:
+            place[id(tree)] = len(terms)
+            terms.append(tree)
+    nodes = [
+        Node(
+            np.array([place[id(tree)] for tree in one.trees], dtype=np.int64),
+            one.channels,
+            2.0 * one.weights,
+            -base if number == 0 else np.zeros_like(base),
+            up=number + 1 if number + 1 < len(rounds) else LEAVE,
+        )
+        for number, one in enumerate(rounds)
+    ]
+    return terms, nodes

@@ -1,0 +1,139 @@
+"""What classifiers that boost by votes share: the fit, what it leaves behind, and looking at it in stages."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from miserly.costs import Costs
+from miserly.grow import Bins
+from miserly.grow.binning import MAX_BINS, Binned
+from miserly.learners._base import PlanClassifier, decision_of
+from miserly.learners._chain import Stage, stages
+from miserly.learners._labels import encode_classes
+from miserly.learners._linear_fit import LinearRows, read_rows
+from miserly.learners._miser import categorical_columns
+from miserly.learners._progress import RoundsBar
+from miserly.learners._samples import Given, Samples
+from miserly.learners._votes import Standing, VoteRound, chain_of, signs_of
+from miserly.plan import Plan, links
+
+__all__ = ["ONE_OR_MORE", "StagedClassifier", "VotingClassifier", "bin_rows", "prior_of", "shares_of"]
+
+ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+
+
+class StagedClassifier(PlanClassifier):
+    """A classifier whose plan is a chain: what it answers, and at what cost, after every node."""
+
+    def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
+        """Scores, features acquired and cost of every row after each round."""
+        yield from self._stages(X, account=True, count=count)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """The answers after each round."""
+        for stage in self._stages(X):
+            yield self._labels(stage.scores)
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Scores before the link after each round."""
+        for stage in self._stages(X):
+            yield decision_of(stage.scores, len(self.classes_))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """The probability of each class after each round."""
+        for stage in self._stages(X):
+            yield links.probabilities(self.plan_.link, stage.scores)
+
+    def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
+        plan, rows = self._fitted_plan(), self._rows(X)
+        stops = range(1, len(plan.nodes) + 1)
+        return stages(plan, rows, stops, count=count, account=account, n_threads=self._threads)
+
+
+class VotingClassifier(StagedClassifier):
+    """Boosting by votes inside a budget; subclasses say by which rule, and what to do with the rounds."""
+
+    n_rounds_: int
+    stopped_by_: str
+    feature_importances_: NDArray[np.float64]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "costs": [None, Costs, Mapping, "array-like"],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "n_rounds": [ONE_OR_MORE],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "random_state": ["random_state"],
+        "n_jobs": [ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> VotingClassifier:
+        """Fit to classes `y`; `qid` is only checked, nothing is set aside."""
+        rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, None)
+        standing = Standing(signs_of(rows.learning.y, len(self.classes_)), shares_of(rows.learning))
+        with RoundsBar(self.n_rounds, rows.costs.unit, visible=bool(self.verbose)) as bar:
+            rounds = self._boost(standing, bin_rows(self, rows), rows, bar)
+        self._keep(rounds, rows)
+        return self
+
+    @abstractmethod
+    def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
+        """The rounds of the model, with `stopped_by_`."""
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        self.classes_, codes = encode_classes(y)
+        return codes
+
+    def _keep(self, rounds: list[VoteRound], rows: LinearRows) -> None:
+        base = prior_of(rows.learning, len(self.classes_))
+        terms, nodes = chain_of(rounds, base)
+        self.plan_ = Plan(
+            costs=rows.costs,
+            terms=terms,
+            nodes=nodes,
+            base=base,
+            link="logistic" if len(base) == 1 else "softmax",
+            classes=self._plan_classes(),
+            categories=self._categories,
+            info={"learner": type(self).__name__},
+        )
+        self.n_rounds_ = len(rounds)
+        drop = np.sum([np.zeros(self.n_features_in_), *(one.drop for one in rounds)], axis=0)
+        self.feature_importances_ = drop / drop.sum() if drop.any() else drop
+
+
+def bin_rows(learner: PlanClassifier, rows: LinearRows) -> Binned:
+    """The training rows as bins."""
+    X = rows.learning.X
+    categorical = categorical_columns(learner.categorical_features, rows.table, learner.n_features_in_)
+    bins = Bins.fit(X, max_bins=learner.max_bins, categorical=categorical, random_state=rows.seed)
+    return bins.transform(X, n_threads=learner._threads)
+
+
+def shares_of(samples: Samples) -> NDArray[np.float64]:
+    """Weights that add up to 1."""
+    weight = np.ones(len(samples)) if samples.weight is None else samples.weight
+    return weight / weight.sum()
+
+
+def prior_of(samples: Samples, n_classes: int) -> NDArray[np.float64]:
+    """The log-odds of the second of two classes, or of each of several against the others.
+
+    >>> prior_of(Samples(np.zeros((4, 1)), np.array([0, 0, 0, 1])), 2).round(3).tolist()
+    [-1.099]
+    """
+    share = np.bincount(samples.y.astype(np.int64), weights=shares_of(samples), minlength=n_classes)
+    odds = np.log(share) - np.log1p(-share)
+    return odds[1:] if n_classes == 2 else odds

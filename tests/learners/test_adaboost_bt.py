@@ -1,0 +1,232 @@
+"""AdaBoostBT: plain AdaBoost where nothing costs anything, and thrift where something does."""
+
+import numpy as np
+import pytest
+
+from miserly import AdaBoostBTClassifier, Costs
+from miserly.datasets import load_heart
+
+RULES = ("early-stop", "greedy", "smoothed", "hybrid")
+
+
+def noisy(n=150, d=6, seed=0, missing=0.0):
+    """Continuous columns, so that edges do not tie, and labels that no stump gets right."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = (X[:, 0] + X[:, 1] - X[:, 2] + rng.normal(size=n) > 0).astype(int)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y
+
+
+def slow_adaboost(X, y, n_rounds, weight=None):
+    """AdaBoost that tries every stump: feature, threshold, side of missing values, sign."""
+    sign = np.where(y == 1, 1.0, -1.0)
+    D = np.ones(len(y)) if weight is None else weight.astype(float)
+    D = D / D.sum()
+    rounds = []
+    for _ in range(n_rounds):
+        best = (0.0,)
+        for f in range(X.shape[1]):
+            values = np.unique(X[~np.isnan(X[:, f]), f])
+            missing = np.isnan(X[:, f])
+            cuts = list((values[1:] + values[:-1]) / 2) + ([np.inf] if missing.any() else [])
+            for missing_left in (False, True) if missing.any() else (False,):
+                for cut in cuts:
+                    h = np.where(np.where(missing, missing_left, X[:, f] <= cut), 1.0, -1.0)
+                    if abs(h.sum()) == len(h):
+                        continue
+                    edge = D @ (sign * h)
+                    if abs(edge) > best[0] * (1 + 1e-9):
+                        best = (abs(edge), f, cut, missing_left, np.sign(edge), h * np.sign(edge))
+        edge, f, cut, missing_left, polarity, h = best
+        alpha = 0.5 * np.log((1 + edge) / (1 - edge))
+        D = D * np.exp(-alpha * sign * h)
+        D /= D.sum()
+        rounds.append((f, cut, missing_left, polarity, alpha))
+    return rounds
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_unit_costs_and_no_budget_it_is_adaboost_round_by_round(missing, weighted):
+    X, y = noisy(missing=missing)
+    weight = np.random.default_rng(1).gamma(2.0, size=len(y)) if weighted else None
+    wanted = slow_adaboost(X, y, 40, weight)
+    for rule in RULES:  # prices that are all equal cannot matter; smoothed divides all by the same
+        plan = AdaBoostBTClassifier(rule=rule, n_rounds=40).fit(X, y, sample_weight=weight).plan_
+        assert len(plan.nodes) == 40
+        for node, (feature, cut, missing_left, polarity, alpha) in zip(plan.nodes, wanted, strict=True):
+            (tree,) = (plan.terms[t] for t in node.terms)
+            assert tree.feature[0] == feature
+            assert tree.threshold[0] == pytest.approx(cut, rel=1e-12)
+            assert tree.value[1] * np.sign(node.weights[0]) == polarity
+            assert abs(node.weights[0]) / 2 == pytest.approx(alpha, rel=1e-9)
+            if np.isnan(X[:, feature]).any():
+                assert tree.missing_left[0] == missing_left
+
+
+def test_scores_are_log_odds_of_the_votes_and_the_prior_answers_for_nothing():
+    X, y = noisy()
+    y[:100] = 1
+    model = AdaBoostBTClassifier(n_rounds=30).fit(X, y)
+    score = np.zeros(len(X))
+    for node in model.plan_.nodes:
+        tree = model.plan_.terms[node.terms[0]]
+        score += node.weights[0] * np.where(
+            X[:, tree.feature[0]] <= tree.threshold[0], tree.value[1], tree.value[2]
+        )
+    np.testing.assert_allclose(model.decision_function(X), score, rtol=1e-12)
+    nothing = model.run(X, budget=0)
+    assert (nothing.cost == 0).all()
+    np.testing.assert_allclose(model.predict_proba(X, budget=0)[:, 1], y.mean())
+
+
+def test_greedy_stays_with_what_is_cheap_and_early_stopping_pays_any_price():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    y = 2 * X[:, 0] + X[:, 1] + X[:, 2] > 0
+    first = {
+        rule: AdaBoostBTClassifier(costs=[10, 1, 1], rule=rule, n_rounds=1).fit(X, y).plan_.features[0]
+        for rule in RULES
+    }
+    assert first["early-stop"] == 0
+    assert first["greedy"] in (1, 2) and first["smoothed"] == first["hybrid"] == first["greedy"]
+
+
+def trap(seed=0):
+    """A dear column that says almost everything, and cheap ones that say a little, each differently."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(600) < 0.5
+    cheap = y[:, None] * 0.3 + rng.normal(size=(600, 3))
+    dear = 1.5 * y + rng.normal(size=600)
+    return np.column_stack([cheap, dear]), y, [0.01, 0.01, 0.01, 10.0]
+
+
+def test_greedy_falls_into_the_trap_of_cheap_features_and_the_others_do_not():
+    X, y, costs = trap()
+    spent = {
+        rule: AdaBoostBTClassifier(costs=costs, rule=rule, n_rounds=150).fit(X, y).cost_ for rule in RULES
+    }
+    assert spent["greedy"] < 1
+    assert spent["early-stop"] > 10 and spent["hybrid"] > 10
+
+
+def test_tau_keeps_prices_mattering():
+    X, y, costs = trap()
+    bought = [
+        AdaBoostBTClassifier(costs=costs, rule="smoothed", tau=tau, n_rounds=150).fit(X, y)
+        for tau in (0.0, 1.0, 100.0)
+    ]
+    greedy = AdaBoostBTClassifier(costs=costs, rule="greedy", n_rounds=150).fit(X, y)
+    assert bought[0].cost_ == greedy.cost_ < bought[2].cost_
+
+
+def test_switch_says_when_hybrid_turns():
+    X, y, costs = trap()
+    never = AdaBoostBTClassifier(costs=costs, rule="hybrid", switch=0.0, n_rounds=150).fit(X, y)
+    soon = AdaBoostBTClassifier(costs=costs, rule="hybrid", switch=1.0, n_rounds=150).fit(X, y)
+    assert never.cost_ < 1 < soon.cost_
+
+
+def test_without_filling_a_small_budget_gives_the_beginning_of_a_large_one():
+    X, y = noisy(400, 12)
+    costs = np.random.default_rng(3).uniform(0.1, 2, 12)
+    for rule in RULES:
+        whole = AdaBoostBTClassifier(costs=costs, rule=rule, fill_budget=False, n_rounds=60).fit(X, y)
+        for budget in (1.0, 3.0, 6.0):
+            model = AdaBoostBTClassifier(
+                costs=costs, rule=rule, budget=budget, fill_budget=False, n_rounds=60
+            ).fit(X, y)
+            np.testing.assert_array_equal(
+                model.decision_function(X), whole.decision_function(X, budget=budget)
+            )
+
+
+def test_filling_goes_on_with_what_fits():
+    X, y = noisy(400, 4)
+    for fill, rounds in ((True, 50), (False, 0)):
+        model = AdaBoostBTClassifier(
+            costs=[9, 9, 9, 1], budget=5, rule="early-stop", fill_budget=fill, n_rounds=50
+        ).fit(X, y)
+        assert model.n_rounds_ == rounds and model.cost_ == min(rounds, 1.0)
+    assert model.stopped_by_ == "budget"
+
+
+def test_one_fit_gives_the_whole_curve():
+    X, y = noisy(300)
+    model = AdaBoostBTClassifier(costs=[3, 2, 1, 1, 2, 3], n_rounds=60).fit(X, y)
+    for stage, scores, answers in zip(
+        model.staged_run(X), model.staged_decision_function(X), model.staged_predict(X), strict=True
+    ):
+        budget = stage.cost.max()
+        run = model.run(X, budget=budget)
+        assert (run.cost <= budget).all() and (run.exit >= stage.n_nodes - 1).all()
+        np.testing.assert_array_equal(answers, (scores > 0).astype(int))
+    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-9)
+    *_, last = model.staged_predict_proba(X)
+    np.testing.assert_allclose(last, model.predict_proba(X), rtol=1e-9)
+
+
+def test_groups_are_set_up_once():
+    X, y = noisy(300, 4)
+    costs = Costs([1.0] * 4, groups={"lab": {"features": [0, 1, 2], "setup": 5.0}})
+    model = AdaBoostBTClassifier(costs=costs, budget=9, rule="early-stop", n_rounds=100).fit(X, y)
+    assert set(model.features_) == {0, 1, 2, 3} and model.cost_ == 9.0
+    assert model.ledger_.spent == model.cost_
+
+
+def test_a_stump_chosen_again_is_not_evaluated_again():
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 3)) < 0.5).astype(float)
+    y = X.sum(axis=1) + rng.normal(size=300) > 1.5
+    model = AdaBoostBTClassifier(costs=Costs([1.0] * 3, evaluation=0.5), n_rounds=40).fit(X, y)
+    assert model.n_rounds_ > 10 and len(model.plan_.terms) <= 6
+    assert model.cost_ == 3.0 + 0.5 * len(model.plan_.terms) == model.ledger_.spent
+
+
+def test_free_features_do_not_win_for_ever():
+    X, y = noisy(400)
+    for rule in ("greedy", "smoothed", "hybrid"):
+        model = AdaBoostBTClassifier(costs=[5, 5, 5, 1, 0, 0], rule=rule, n_rounds=100).fit(X, y)
+        assert 0 in model.features_
+
+
+def test_a_stump_that_is_never_wrong_is_all_there_is_to_learn():
+    x = np.arange(40.0)
+    model = AdaBoostBTClassifier().fit(x[:, None], x > 20)
+    assert model.stopped_by_ == "perfect" and model.n_rounds_ == 1
+    assert model.score(x[:, None], x > 20) == 1.0
+
+
+def test_no_edge_no_rounds():
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), [0, 1, 0, 1]
+    model = AdaBoostBTClassifier().fit(X, y)
+    assert model.stopped_by_ == "no edge" and model.cost_ == 0.0
+
+
+def test_categories_stand_one_against_all_others():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    town = rng.choice(["aye", "bex", "pau", "ulm"], 300)
+    frame = pandas.DataFrame({"town": town, "x": rng.normal(size=300)})
+    frame.loc[:20, "town"] = None
+    y = (frame["town"] == "pau") | frame["town"].isna()
+    model = AdaBoostBTClassifier(n_rounds=20).fit(frame, y)
+    assert model.score(frame, y) == 1.0 and list(model.features_) == ["town"]
+
+
+def test_classes_share_what_is_paid():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 6))
+    y = np.digitize(X[:, 0] + X[:, 1], [-0.7, 0.7])
+    model = AdaBoostBTClassifier(n_rounds=150, budget=2).fit(X, y)
+    assert list(model.features_) == [0, 1] and model.score(X, y) > 0.85
+    assert len(model.plan_.nodes[3].weights) == 3 and len(model.plan_.terms) <= 150
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_importance_is_what_features_bring():
+    heart = load_heart()
+    model = AdaBoostBTClassifier(costs=heart.costs, budget=30, n_rounds=50).fit(heart.X, heart.y)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert set(np.flatnonzero(model.feature_importances_)) == set(model.plan_.features)
