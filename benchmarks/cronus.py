@@ -31,11 +31,11 @@ from common import Problem, axes, divide, problem, save_picture, table, write
 from miserly.datasets import Dataset, make_ranking
 from miserly.learners import AndOrCascadeClassifier, CronusClassifier, SoftCascadeClassifier
 from miserly.learners._cascades import ranking_scores
+from miserly.learners._cronus import Settings, Workshop, fit_terms
 from miserly.learners._linear_fit import LinearRows, read_rows
 from miserly.learners._progress import Steps
 from miserly.learners._samples import Given
 from miserly.learners._terms import BoostedTerms
-from miserly.learners.cronus import _Settings, _Workshop
 from miserly.metrics import precision_at_k
 from miserly.plan import Plan
 
@@ -45,7 +45,7 @@ TRADEOFFS = np.geomspace(5e-5, 3e-6, 7)
 MISER_TRADEOFF = 1e-6  # of trees that share few features
 LINEAR_TRADEOFFS = np.array([1e-4])
 TIERS = (5, 20, 50, 150, 200)
-SETTINGS = _Settings(inflation=1.3, positive_weight=3.5, l1=0.0)
+SETTINGS = Settings(inflation=1.3, positive_weight=3.5, l1=0.0)
 
 PAGE = """# Cronus
 
@@ -112,7 +112,7 @@ def judge(plan: Plan, part: Dataset, tradeoff: float) -> Point:
 # -- models ------------------------------------------------------------------------------------------------
 
 
-def workshop(given: Problem, trees: int, term_tradeoff: float | None = None) -> _Workshop:
+def workshop(given: Problem, trees: int, term_tradeoff: float | None = None) -> Workshop:
     """Everything that all curves share: rows, trees and their leaf codes."""
     learner = CronusClassifier(costs=given.costs, n_terms=trees, term_tradeoff=term_tradeoff, random_state=0)
     train = given.train
@@ -120,9 +120,9 @@ def workshop(given: Problem, trees: int, term_tradeoff: float | None = None) -> 
     return made_of(learner, rows, rows)
 
 
-def made_of(learner: CronusClassifier, rows: LinearRows, rows_of_trees: LinearRows) -> _Workshop:
+def made_of(learner: CronusClassifier, rows: LinearRows, rows_of_trees: LinearRows) -> Workshop:
     silent = Steps(learner, visible=False)
-    return _Workshop(learner, rows, learner._fit_terms(rows_of_trees, silent), silent)
+    return Workshop(learner, rows, fit_terms(learner, rows_of_trees, silent, learner.tradeoff), silent)
 
 
 def prefixes(given: Problem, terms: BoostedTerms, every: int) -> list[Point]:
@@ -136,7 +136,7 @@ def prefixes(given: Problem, terms: BoostedTerms, every: int) -> list[Point]:
     return points
 
 
-def cronus(made: _Workshop, test: Dataset, tradeoffs: np.ndarray, **parameters: Any) -> list[Point]:
+def cronus(made: Workshop, test: Dataset, tradeoffs: np.ndarray, **parameters: Any) -> list[Point]:
     made.learner.set_params(**parameters)
     return [judge(made.make(SETTINGS, tradeoff).plan, test, tradeoff) for tradeoff in tradeoffs]
 

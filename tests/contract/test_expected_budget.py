@@ -35,7 +35,7 @@ def test_fresh_rows_keep_to_an_expected_budget_too(learner, share):
         y = (y > 1.2).astype(int)
     budget = share * COSTS.total
     give(model, {**SMALL, "costs": COSTS, "budget": budget, "tradeoff": 0.0}).fit(X[:LEARN], y[:LEARN])
-    cost = model.run(X[LEARN:], count="tree").cost
+    cost = model.run(X[LEARN:]).cost
     # Both means are over few rows: five standard errors of their difference, and the budget was met exactly.
     aside = LEARN * model.validation_fraction
     assert cost.mean() <= budget + 5.0 * cost.std() * np.sqrt(1 / aside + 1 / FRESH)

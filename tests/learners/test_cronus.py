@@ -8,7 +8,7 @@ from miserly.datasets import make_ranking
 from miserly.metrics import precision_at_k
 
 COSTS = Costs([1.0, 1.0, 20.0, 20.0], evaluation=0.1)
-SMALL = {"costs": COSTS, "n_terms": 25, "max_depth": 2, "random_state": 0, "n_jobs": 1}
+SMALL = {"costs": COSTS, "n_terms": 25, "term_tradeoff": None, "max_depth": 2, "random_state": 0, "n_jobs": 1}
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +133,25 @@ def test_trees_of_greedy_miser_share_few_features():
         for price in (None, 1e-4)
     )
     assert 0 < frugal.cost_ < 0.3 * plain.cost_
+
+
+def test_trees_that_begin_cheap_make_cheaper_cascades_that_are_no_worse():
+    data = make_ranking(8000, 100, random_state=0, evaluation=1.0)
+    first = data.qid < 250
+    train, test, label = data.take(first), data.take(~first), data.y >= 3
+    found = {}
+    for kind in (None, "falling"):
+        model = CronusClassifier(
+            costs=data.costs, tradeoff=3e-4, term_tradeoff=kind, n_terms=80, optimise=False, random_state=0
+        ).fit(train.X, label[first])
+        scores = model.decision_function(test.X, qid=test.qid)
+        found[kind] = model.run(test.X).cost.mean(), precision_at_k(label[~first], scores, test.qid)
+    assert found["falling"][0] < 0.5 * found[None][0]
+    assert found["falling"][1] > 0.97 * found[None][1] > 0.1
+
+
+def test_trees_go_by_the_tradeoff_that_a_budget_leads_to():
+    data = make_ranking(3000, 60, random_state=0, evaluation=1.0)
+    given = {"costs": data.costs, "n_terms": 40, "optimise": False, "random_state": 0}
+    model = CronusClassifier(budget=50, tradeoff=0.0, **given).fit(data.X, data.y >= 3)
+    assert 25 < model.expected_cost_ <= 50 and len(model.plan_.nodes) > 1

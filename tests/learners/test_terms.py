@@ -110,6 +110,21 @@ def test_a_tradeoff_makes_the_trees_thrifty():
     assert cheap.uses.any(axis=0).sum() < dear.uses.any(axis=0).sum()
 
 
+def test_a_falling_tradeoff_gives_cheap_trees_first_and_dear_ones_in_the_end():
+    samples = table()
+    terms = boosted(samples, n_terms=40, tradeoff=(0.3, 0.0003))
+    bought = np.maximum.accumulate(terms.uses, axis=0).sum(axis=1)
+    assert terms.n_terms == 40 and bought[0] < 3 and bought[-1] > bought[0]
+    alike = boosted(samples, n_terms=40, tradeoff=0.3), boosted(samples, n_terms=40, tradeoff=0.0003)
+    assert alike[0].uses.any(axis=0).sum() < bought[-1] <= alike[1].uses.any(axis=0).sum()
+
+
+def test_a_tradeoff_too_high_for_any_split_falls_at_once():
+    samples = table()
+    assert boosted(samples, tradeoff=1e6).n_terms == 0
+    assert boosted(samples, tradeoff=(1e6, 1e-6)).n_terms == 12
+
+
 def test_several_scores_give_several_trees_a_round_and_never_too_many():
     samples = table()
     code = np.digitize(samples.y, [-0.5, 0.5]).astype(float)

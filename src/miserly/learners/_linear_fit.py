@@ -22,9 +22,19 @@ from miserly.learners.losses import Loss
 from miserly.solvers.gram import CodedColumns, Columns, DenseColumns
 from miserly.solvers.mixed_norm import canonical
 
-__all__ = ["EXACT", "LinearRows", "boosted_terms", "evened", "fit_terms", "read_rows", "ready_columns"]
+__all__ = [
+    "EXACT",
+    "LinearRows",
+    "boosted_terms",
+    "evened",
+    "fit_terms",
+    "read_rows",
+    "ready_columns",
+    "term_tradeoff",
+]
 
 TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
+FALL = 100.0  # of the tradeoff of boosted terms, from the first to the last: see benchmarks/cronus.py
 EXACT = 1 << 21  # values: up to as many are kept in float64, beyond in float32
 
 
@@ -72,12 +82,19 @@ def evened(samples: Samples) -> Samples:
 def fit_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss) -> Terms:
     """Linear or boosted terms, as the learner's parameters say.
 
-    Boosted ones lower `loss`; with a `term_tradeoff` they are Greedy Miser's and share few features.
+    Boosted ones lower `loss`.
     """
     if learner.terms == "linear":
         refuse_text(rows.table)
         return LinearTerms.fit(rows.learning, rows.costs)
-    return boosted_terms(learner, rows, loss, tradeoff=learner.term_tradeoff or 0.0)
+    return boosted_terms(learner, rows, loss, tradeoff=term_tradeoff(learner, learner.tradeoff))
+
+
+def term_tradeoff(learner: PlanPredictor, tradeoff: float) -> float | tuple[float, float]:
+    """The tradeoff of boosted terms, as `BoostedTerms.fit` takes it; a falling one begins with the given."""
+    if learner.term_tradeoff == "falling":
+        return tradeoff, tradeoff / FALL
+    return float(learner.term_tradeoff or 0.0)
 
 
 def boosted_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss, **options: Any) -> BoostedTerms:

@@ -76,7 +76,7 @@ class SoftTreeLearner(PlanPredictor):
         "max_depth": [Interval(Integral, 1, 10, closed="both")],
         "terms": [StrOptions({"linear", "boosted"})],
         "n_terms": [_ONE_OR_MORE],
-        "term_tradeoff": [Interval(Real, 0, None, closed="left"), None],
+        "term_tradeoff": [Interval(Real, 0, None, closed="left"), StrOptions({"falling"}), None],
         "step": [Interval(Real, 0, None, closed="neither")],
         "l1_regularization": [Interval(Real, 0, None, closed="left")],
         "prune": ["boolean"],

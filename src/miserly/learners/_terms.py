@@ -39,6 +39,7 @@ __all__ = ["BoostedTerms", "LinearTerms", "Terms"]
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_TERM_DEPTH = 7  # at most 255 nodes: the number of a leaf fits a byte
+STRIDE = 1.2  # by what a tradeoff that no split can pay is divided
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,7 @@ class BoostedTerms(Terms):
         n_terms: int,
         max_depth: int = 4,
         step: float = 0.1,
-        tradeoff: float = 0.0,
+        tradeoff: float | tuple[float, float] = 0.0,
         min_samples_leaf: int = 20,
         max_price: float = np.inf,
         budget: float = np.inf,
@@ -152,7 +153,8 @@ class BoostedTerms(Terms):
 
         No tree costs more than `max_price` once the features of all earlier trees are paid (no round more
         than K times that), so whoever has that much can buy one tree after the other. All trees together
-        cost at most `budget`.
+        cost at most `budget`. Of two tradeoffs, the first is for the first tree and the second for the last,
+        and it falls by a constant factor in between: the first trees are cheap, dear ones come late.
         """
         if not 1 <= max_depth <= MAX_TERM_DEPTH:
             raise DataError(f"trees that are terms have a depth of 1 to {MAX_TERM_DEPTH}, not {max_depth}")
@@ -166,10 +168,12 @@ class BoostedTerms(Terms):
             grower=grower,
             ledger=Ledger(costs),
             scores=np.asfortranarray(np.tile(base, (len(samples), 1))),
-            tradeoff=tradeoff,
+            tradeoff=0.0,
             step=step,
         )
-        return cls.of(_boost(booster, n_terms, max_price, budget), len(costs))
+        first, last = tradeoff if isinstance(tradeoff, tuple) else (tradeoff, tradeoff)
+        falling = np.full(n_terms, first) if first == last else np.geomspace(first, last, n_terms)
+        return cls.of(_boost(booster, falling, max_price, budget), len(costs))
 
     @classmethod
     def of(cls, trees: tuple[Tree, ...], n_features: int) -> BoostedTerms:
@@ -232,13 +236,22 @@ def _with_leaf_numbers(tree: Tree) -> Tree:
     return replace(tree, value=np.arange(len(tree.value), dtype=np.float64))
 
 
-def _boost(booster: Booster, n_terms: int, max_price: float, budget: float) -> tuple[Tree, ...]:
-    """Rounds until there are enough trees, or none that would split."""
+def _boost(booster: Booster, tradeoffs: Floats, max_price: float, budget: float) -> tuple[Tree, ...]:
+    """Rounds until there is a tree for each of the falling tradeoffs, or none that would split.
+
+    Where a tradeoff is too high for any split, the following ones are tried.
+    """
     rounds: list[Round] = []
-    while booster.n_trees < n_terms:
+    place = 0
+    while booster.n_trees < len(tradeoffs):
+        place = max(place, booster.n_trees)
+        booster.tradeoff = float(tradeoffs[place])
         booster.ledger.account[1] = min(budget, booster.ledger.spent + max_price * booster.loss.n_scores)
         one = booster.grow()
-        if one is None:
+        if one is not None:
+            rounds.append(one)
+            continue
+        if booster.stopped_by != "no split" or tradeoffs[-1] == booster.tradeoff:
             break
-        rounds.append(one)
-    return tuple(terms_of(rounds)[:n_terms])
+        place = int(np.append(np.flatnonzero(tradeoffs < booster.tradeoff / STRIDE), len(tradeoffs) - 1)[0])
+    return tuple(terms_of(rounds)[: len(tradeoffs)])

@@ -9,15 +9,16 @@ lambda.
 What the paper leaves open is settled as follows. An example is answered by the score of the stage it leaves
 at (as the loss assumes), not by -1. Weights are fitted again, without prices, on the trees that were chosen
 and those evaluated at earlier stages: without that a single stage does not beat a boosted model that is
-simply cut short. The steepness of the soft gates is 50 per standard deviation of a stage's scores; an
-absolute 50 let everything pass. Set-ups of groups are one norm more over all trees that touch the group.
+simply cut short. Trees are boosted cheap ones first (`term_tradeoff`): nearly every tree of a plain boosted
+model needs dear features, and leaves early stages nothing to work with. The steepness of the soft gates is
+50 per standard deviation of a stage's scores; an absolute 50 let everything pass. Set-ups of groups are one
+norm more over all trees that touch the group.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -29,37 +30,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs
-from miserly.learners._base import as_columns
-from miserly.learners._cascades import (
-    CascadeClassifier,
-    cascade_plan,
-    exact_weights,
-    mean_cost,
-    merged,
-    ranking_scores,
-)
-from miserly.learners._labels import refuse_text
-from miserly.learners._linear_fit import EXACT, LinearRows, boosted_terms, read_rows, ready_columns
+from miserly.learners._cascades import CascadeClassifier, exact_weights
+from miserly.learners._cronus import Settings, Workshops
+from miserly.learners._linear_fit import read_rows
 from miserly.learners._progress import Steps, outcome
-from miserly.learners._samples import Given, Samples
-from miserly.learners._terms import LinearTerms, Terms
-from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
-from miserly.learners._training import measure
-from miserly.learners.losses import Squared
-from miserly.metrics import Metric, get_metric
-from miserly.plan import Plan
-from miserly.solvers.cascade import Cascade, CascadeProblem, initialise, refit_stages
-from miserly.solvers.cascade_descent import optimise
-from miserly.solvers.gram import Centred
-from miserly.solvers.mixed_norm import Blocks
+from miserly.learners._samples import Given
+from miserly.metrics import Metric
 
 __all__ = ["CronusClassifier"]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
-# Of refits. Trees were fitted to the same rows before; least squares would fit them a second time: of 1e-4,
-# 0.01, 0.1, 1 and 10, 1 gave the best precision in benchmarks/cronus.py at nearly every cost.
-RIDGE = {"boosted": 1.0, "linear": 1e-4}
-MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
 
 
 class CronusClassifier(CascadeClassifier):
@@ -91,8 +71,10 @@ class CronusClassifier(CascadeClassifier):
         What is weighed: boosted trees, or the features themselves.
     n_terms : int, default=100
         How many trees; `step`, `max_depth` and `min_samples_leaf` are theirs too.
-    term_tradeoff : float, optional
-        If given, the trees are Greedy Miser's, with this tradeoff: they share few features.
+    term_tradeoff : "falling", float or None, default="falling"
+        The tradeoff of the trees themselves, which are Greedy Miser's: it falls from `tradeoff` for the first
+        to a hundredth of it for the last, so that cheap trees come first and dear ones build on them; or it
+        is one for all. With None or 0 they are plain boosted trees, as in the paper.
     validation_fraction : float, default=0.2
         How much is set aside for a `budget`, or to choose among several values of `inflation`,
         `positive_weight` or `l1_regularization`. Each may be a list: then every combination is initialised,
@@ -149,7 +131,7 @@ class CronusClassifier(CascadeClassifier):
         "refit": ["boolean"],
         "terms": [StrOptions({"linear", "boosted"})],
         "n_terms": [_ONE_OR_MORE],
-        "term_tradeoff": [Interval(Real, 0, None, closed="left"), None],
+        "term_tradeoff": [Interval(Real, 0, None, closed="left"), StrOptions({"falling"}), None],
         "step": [Interval(Real, 0, None, closed="neither")],
         "max_depth": [Interval(Integral, 1, 7, closed="both")],
         "min_samples_leaf": [_ONE_OR_MORE],
@@ -175,7 +157,7 @@ class CronusClassifier(CascadeClassifier):
         refit: bool = True,
         terms: str = "boosted",
         n_terms: int = 100,
-        term_tradeoff: float | None = None,
+        term_tradeoff: float | str | None = "falling",
         step: float = 0.1,
         max_depth: int = 4,
         min_samples_leaf: int = 20,
@@ -217,155 +199,21 @@ class CronusClassifier(CascadeClassifier):
         fraction = self.validation_fraction if judges else None
         with Steps(self, bool(self.verbose)) as tell:
             rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
-            rows = replace(rows, learning=exact_weights(rows.learning))
-            whole, rows = rows, replace(rows, learning=merged(rows.learning))
-            workshop = _Workshop(self, rows, self._fit_terms(whole, tell), tell)
-            limit = 1 if len(rows.learning) * workshop.terms.n_terms <= EXACT else None
-            with threadpool_limits(limit, "blas"):
-                best = workshop.best(settings) if len(settings) > 1 else settings[0]
+            workshops = Workshops(self, replace(rows, learning=exact_weights(rows.learning)), tell)
+            with threadpool_limits(workshops.blas_threads, "blas"):
+                best = workshops.best(settings) if len(settings) > 1 else settings[0]
                 if self.budget is None:
-                    made = workshop.make(best, self.tradeoff)
+                    made = workshops.make(best, self.tradeoff)
                 else:
-                    made = workshop.within(best, self.budget)
-                    if self.terms == "boosted" and not len(made.plan.features):
-                        # The price of all trees was too much and any higher one bought none: trees that fit.
-                        workshop = _Workshop(self, rows, self._fit_terms(whole, tell, self.budget), tell)
-                        made = workshop.make(best, self.tradeoff)
+                    made = workshops.within(best, self.budget)
             self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
             self.objective_ = np.array(made.objective)
             if rows.judging is not None:
-                self.expected_cost_ = workshop.expected_cost(made)
+                self.expected_cost_ = workshops.expected_cost(made)
             tell(outcome(self))
         return self
 
-    def _settings(self) -> list[_Settings]:
+    def _settings(self) -> list[Settings]:
         """All combinations of the values given."""
         given = (self.inflation, self.positive_weight, self.l1_regularization)
-        return [_Settings(*map(float, one)) for one in product(*(np.atleast_1d(values) for values in given))]
-
-    def _fit_terms(self, rows: LinearRows, tell: Steps, budget: float = np.inf) -> Terms:
-        tell("making terms")
-        if self.terms == "linear":
-            refuse_text(rows.table)
-            return LinearTerms.fit(merged(rows.learning), rows.costs)
-        samples = rows.learning
-        return boosted_terms(
-            self,
-            replace(rows, learning=Samples(samples.X, 2.0 * samples.y - 1.0, samples.weight)),
-            Squared(),
-            max_depth=self.max_depth,
-            tradeoff=self.term_tradeoff or 0.0,
-            budget=budget,
-            min_samples_leaf=self.min_samples_leaf,
-        )
-
-
-@dataclass(frozen=True)
-class _Settings:
-    inflation: float
-    positive_weight: float
-    l1: float
-
-    def named(self) -> dict[str, float]:
-        return {
-            "inflation": self.inflation,
-            "positive_weight": self.positive_weight,
-            "l1_regularization": self.l1,
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class _Made:
-    tradeoff: float
-    plan: Plan
-    objective: list[float]
-
-
-class _Workshop:
-    """Makes cascades for different tradeoffs and settings from the same rows and terms."""
-
-    def __init__(self, learner: CronusClassifier, rows: LinearRows, terms: Terms, tell: Steps) -> None:
-        self.learner, self.rows, self.terms, self.tell = learner, rows, terms, tell
-        samples = rows.learning
-        self.columns = ready_columns(terms, samples.X, learner._threads)
-        self.target = 2.0 * samples.y - 1.0
-        weight = np.ones(len(samples)) if samples.weight is None else samples.weight
-        self.mass = weight / weight.sum()
-        self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
-        self.grams: dict[float, Centred] = {}  # of all rows, by the weight of positives
-
-    def problem(self, settings: _Settings, tradeoff: float) -> CascadeProblem:
-        share = self.mass * np.where(self.target > 0, settings.positive_weight, 1.0)
-        return CascadeProblem(
-            columns=self.columns,
-            target=self.target,
-            share=share / share.sum(),
-            mass=self.mass,
-            blocks=self.blocks.scaled(tradeoff),
-            l1=settings.l1,
-            ridge=RIDGE[self.learner.terms],
-            n_threads=self.learner._threads or os.cpu_count() or 1,
-        )
-
-    def make(self, settings: _Settings, tradeoff: float, optimised: bool | None = None) -> _Made:
-        """The plan for some settings, and the joint objective from cycle to cycle."""
-        learner = self.learner
-        problem = self.problem(settings, tradeoff)
-        self.tell(f"tradeoff {tradeoff:.3g}: initialising")
-        gram = self.grams.get(settings.positive_weight)
-        if gram is None:
-            gram = self.grams[settings.positive_weight] = problem.gram_of(None)
-        cascade = initialise(
-            problem,
-            learner.n_stages,
-            leaving=learner.rejection,
-            inflation=settings.inflation,
-            first_gram=gram,
-        )
-        objective: list[float] = []
-        if learner.optimise if optimised is None else optimised:
-            said = f"tradeoff {tradeoff:.3g}: optimising {len(cascade)} stages"
-            self.tell(said)
-            cascade, objective = optimise(
-                problem, cascade, tell=lambda value: self.tell(f"{said}, objective {value:.6g}")
-            )
-        if learner.refit:
-            cascade = refit_stages(problem, cascade, first_gram=gram)
-        return _Made(tradeoff, self.plan(cascade, problem), objective)
-
-    def within(self, settings: _Settings, budget: float) -> _Made:
-        """The cascade of the smallest tradeoff that keeps to the budget on the rows set aside."""
-        found = tradeoff_for_budget(
-            lambda tradeoff: self.make(settings, tradeoff),
-            self.expected_cost,
-            budget,
-            lowest=self.learner.tradeoff,
-            first=first_guess(self.target, self.rows.costs),
-            max_fits=MAX_FITS,
-        )
-        return found.model
-
-    def best(self, settings: list[_Settings]) -> _Settings:
-        """The settings whose initialisation does best on the rows set aside, or the cheapest of these."""
-        made = {one: self.make(one, self.learner.tradeoff, optimised=False) for one in settings}
-        return max(settings, key=lambda one: (self.merit(made[one]), -self.expected_cost(made[one])))
-
-    def merit(self, made: _Made) -> float:
-        """The metric on the rows set aside, the greater the better."""
-        samples = self.rows.judging
-        assert samples is not None
-        metric = get_metric(self.learner.metric or ("accuracy" if samples.qid is None else "precision@5"))
-        run = made.plan.run(samples.X, n_threads=self.learner._threads)
-        scores = as_columns(ranking_scores(run, samples.qid if metric.needs == "score" else None))
-        value = measure(metric, made.plan.link, scores, samples.y, samples.qid, samples.weight)
-        return value if metric.greater_is_better else -value
-
-    def expected_cost(self, made: _Made) -> float:
-        """What the rows set aside pay on average."""
-        return mean_cost(made.plan, self.rows.judging, self.learner._threads)
-
-    def plan(self, cascade: Cascade, problem: CascadeProblem) -> Plan:
-        parts = (cascade.weights, cascade.intercept, cascade.threshold)
-        return cascade_plan(
-            self.learner, self.rows, self.terms, *parts, base=float(problem.share @ self.target)
-        )
+        return [Settings(*map(float, one)) for one in product(*(np.atleast_1d(values) for values in given))]

@@ -56,8 +56,9 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         What classifiers weigh: features as they are (brought to one scale inside), or trees boosted first.
     n_terms : int, default=100
         The number of boosted trees, and `step` their step.
-    term_tradeoff : float, optional
-        If given, boosted trees are Greedy Miser's, with this tradeoff.
+    term_tradeoff : "falling", float or None
+        If given, boosted trees are Greedy Miser's, with this tradeoff, or with one that falls from `tradeoff`
+        for the first to a hundredth of it for the last: cheap trees first.
     step : float, default=0.1
     l1_regularization : float, default=0
         A further price on every weight, of every node (the paper's rho).
