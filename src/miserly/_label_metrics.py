@@ -1,0 +1,81 @@
+"""Metrics of labels, probabilities and numbers, mostly scikit-learn's, in the form that metrics by name have.
+
+They all take (y, prediction, qid, weight, classes) and use what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import metrics as _sklearn
+
+from miserly.errors import MetricError
+
+__all__ = ["balanced_accuracy", "by_sklearn", "log_loss", "r2", "roc_auc"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def by_sklearn(
+    function: Callable[..., Any], y: Any, predicted: Any, qid: Any, weight: Any, classes: Any
+) -> float:
+    return float(function(y, predicted, sample_weight=weight))
+
+
+def r2(y: Any, predicted: Any, qid: Any, weight: Any, classes: Any) -> float:
+    return float(_sklearn.r2_score(y, predicted, sample_weight=weight)) if len(y) > 1 else float("nan")
+
+
+def balanced_accuracy(y: Any, predicted: Any, qid: Any, weight: Any, classes: Any) -> float:
+    """The mean recall over the classes that occur; scikit-learn's own function warns about any others."""
+    recall = _sklearn.recall_score(
+        y, predicted, labels=np.unique(y), average="macro", sample_weight=weight, zero_division=np.nan
+    )
+    return float(recall)
+
+
+def log_loss(y: Any, proba: Any, qid: Any, weight: Any, classes: Any) -> float:
+    """Mean of -log p(true class); p is kept 2e-16 away from 0 and 1, so that no row costs more than 36.04."""
+    table = np.asarray(proba, dtype=np.float64)
+    table = np.column_stack([1.0 - table, table]) if table.ndim == 1 else table
+    sums = table.sum(axis=1)
+    right = (table >= 0).all(axis=1) & (table <= 1).all(axis=1) & (abs(sums - 1.0) < 1e-5)
+    if not right.all():
+        row = int(right.argmin())
+        raise MetricError(f"row {row}: {table[row].tolist()} are not the probabilities of the classes")
+    codes = _codes(y, classes, table.shape[1])
+    least = np.finfo(np.float64).eps
+    true = np.clip(table[np.arange(len(codes)), codes] / sums, least, 1.0 - least)
+    return float(np.average(-np.log(true), weights=weight))
+
+
+def roc_auc(y: Any, score: Any, qid: Any, weight: Any, classes: Any) -> float:
+    """Area under the ROC curve; with more than two classes, the mean of one class against the rest."""
+    table = score[:, None] if score.ndim == 1 else score
+    n_classes = max(table.shape[1], 2)
+    codes = _codes(y, classes, n_classes)
+    if len(np.unique(codes)) < n_classes:
+        return float("nan")
+    positive = {1: table[:, -1]} if n_classes == 2 else dict(enumerate(table.T))
+    areas = [
+        _sklearn.roc_auc_score(codes == c, column, sample_weight=weight) for c, column in positive.items()
+    ]
+    return float(np.mean(areas))
+
+
+def _codes(y: NDArray[Any], classes: ArrayLike | None, n_columns: int) -> Ints:
+    """The column of each row's true class. Without `classes`, columns are the sorted labels, or 0, 1, ..."""
+    present, inverse = np.unique(y, return_inverse=True)
+    if classes is None:
+        classes = present if len(present) == n_columns else np.arange(n_columns)
+    known = np.asarray(classes).tolist()
+    column = {label: i for i, label in enumerate(known)}
+    if len(column) != n_columns or not set(present.tolist()) <= set(column):
+        raise MetricError(
+            f"{n_columns} columns of predictions for the classes {known} and the labels {present.tolist()}: "
+            "give classes= in the order of the columns"
+        )
+    return np.array([column[label] for label in present.tolist()])[inverse]
