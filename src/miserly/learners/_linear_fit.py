@@ -79,15 +79,12 @@ def evened(samples: Samples) -> Samples:
     return samples if samples.weight is None else replace(samples, weight=canonical(samples.weight))
 
 
-def fit_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss) -> Terms:
-    """Linear or boosted terms, as the learner's parameters say.
-
-    Boosted ones lower `loss`.
-    """
+def fit_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss, tradeoff: float) -> Terms:
+    """Linear or boosted terms, as the learner's parameters say; boosted ones lower `loss`."""
     if learner.terms == "linear":
         refuse_text(rows.table)
         return LinearTerms.fit(rows.learning, rows.costs)
-    return boosted_terms(learner, rows, loss, tradeoff=term_tradeoff(learner, learner.tradeoff))
+    return boosted_terms(learner, rows, loss, tradeoff=term_tradeoff(learner, tradeoff))
 
 
 def term_tradeoff(learner: PlanPredictor, tradeoff: float) -> float | tuple[float, float]:

@@ -119,17 +119,13 @@ class SoftTreeLearner(PlanPredictor):
         fraction = self.validation_fraction if judges else None
         with Steps(self, bool(self.verbose)) as tell:
             rows = read_rows(self, X, given, self._encode if self._classes else None, fraction)
-            metric, loss = self._judged_by(rows.learning)
-            tell("making terms")
-            terms = fit_terms(self, rows, loss)
-            judge = Judge(get_metric(self.metric or metric), loss, rows.learning)
-            workshop = _Workshop(self, rows, terms, judge, tell)
+            workshops = _Workshops(self, rows, tell)
             with threadpool_limits(1, "blas"):  # many small products: more threads would wait for each other
-                made = workshop.make(self.tradeoff) if self.budget is None else workshop.within(self.budget)
+                made = workshops.make(self.tradeoff) if self.budget is None else workshops.within(self.budget)
             self.tradeoff_, self.plan_ = made.tradeoff, made.plan
             self.objective_ = np.array(made.objective)
             if rows.judging is not None:
-                self.expected_cost_ = workshop.expected_cost(made)
+                self.expected_cost_ = workshops.expected_cost(made)
             tell(outcome(self))
 
 
@@ -139,6 +135,58 @@ class _Made:
     plan: Plan
     objective: list[float]
     rank: tuple[float, float] | None  # on the rows set aside
+
+
+class _Workshops:
+    """One workshop for all tradeoffs; one for each where boosted terms go by the tradeoff."""
+
+    def __init__(self, learner: SoftTreeLearner, rows: LinearRows, tell: Steps) -> None:
+        self.learner, self.rows, self.tell = learner, rows, tell
+        metric, loss = learner._judged_by(rows.learning)
+        self.judge = Judge(get_metric(learner.metric or metric), loss, rows.learning)
+        self._falls = learner.terms == "boosted" and learner.term_tradeoff == "falling"
+        self._last: tuple[float, _Workshop] | None = None
+
+    def at(self, tradeoff: float) -> _Workshop:
+        if self._last is None or (self._falls and self._last[0] != tradeoff):
+            self.tell("making terms")
+            terms = fit_terms(self.learner, self.rows, self.judge.loss, tradeoff)
+            self._last = tradeoff, _Workshop(self.learner, self.rows, terms, self.judge, self.tell)
+        return self._last[1]
+
+    def make(self, tradeoff: float) -> _Made:
+        return self.at(tradeoff).make(tradeoff)
+
+    def within(self, budget: float) -> _Made:
+        """The tree for a budget on what the rows set aside cost on average.
+
+        Where the smallest tradeoff that keeps to it is found, somewhat larger ones may do as well or
+        better: at the edge a node often buys too early what its children would choose better. The rows set
+        aside decide.
+        """
+        found = tradeoff_for_budget(
+            self.make,
+            self.expected_cost,
+            budget,
+            lowest=self.learner.tradeoff,
+            first=first_guess(self.rows.learning.y, self.rows.costs),
+            max_fits=MAX_FITS,
+        )
+        if found.tradeoff == 0.0:
+            return found.model
+        more = [self.make(factor * found.tradeoff) for factor in LARGER]
+        return max(
+            [found.model, *(made for made in more if fits(0.0, self.expected_cost(made), budget))],
+            key=lambda made: (made.rank, -made.tradeoff),
+        )
+
+    def expected_cost(self, made: _Made) -> float:
+        """What the rows set aside pay on average; nothing if there are none, and no budget to keep."""
+        rows = self.rows.judging
+        if rows is None:
+            return 0.0
+        run = made.plan.run(rows.X, n_threads=self.learner._threads)
+        return float(np.average(run.cost, weights=rows.weight))
 
 
 class _Workshop:
@@ -190,29 +238,6 @@ class _Workshop:
         answers = fine_tune(problem, tree, self.effort)
         rank = None if self.rows.judging is None else self.rank(tree, answers)
         return _Made(tradeoff, self.plan(problem, tree, answers), objective, rank)
-
-    def within(self, budget: float) -> _Made:
-        """The tree for a budget on what the rows set aside cost on average.
-
-        Where the smallest tradeoff that keeps to it is found, somewhat larger ones may do as well or
-        better: at the edge a node often buys too early what its children would choose better. The rows set
-        aside decide.
-        """
-        found = tradeoff_for_budget(
-            self.make,
-            self.expected_cost,
-            budget,
-            lowest=self.learner.tradeoff,
-            first=first_guess(self.rows.learning.y, self.rows.costs),
-            max_fits=MAX_FITS,
-        )
-        if found.tradeoff == 0.0:
-            return found.model
-        more = [self.make(factor * found.tradeoff) for factor in LARGER]
-        return max(
-            [found.model, *(made for made in more if fits(0.0, self.expected_cost(made), budget))],
-            key=lambda made: (made.rank, -made.tradeoff),
-        )
 
     def prune(self, problem: Problem, tree: SoftTree) -> SoftTree:
         """Take away nodes, the last ones first, as long as the metric on the rows set aside does not fall."""
@@ -270,14 +295,6 @@ class _Workshop:
         bare = replace(problem, columns=problem.columns[:0], blocks=problem.blocks.only(np.arange(0)))
         alone = SoftTree.zeros(Shape.chain(1), 0, problem.n_scores)
         return fine_tune(bare, alone, self.effort).intercept[0]
-
-    def expected_cost(self, made: _Made) -> float:
-        """What the rows set aside pay on average; nothing if there are none, and no budget to keep."""
-        rows = self.rows.judging
-        if rows is None:
-            return 0.0
-        run = made.plan.run(rows.X, n_threads=self.learner._threads)
-        return float(np.average(run.cost, weights=rows.weight))
 
 
 class _Watch:

@@ -83,7 +83,7 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
         max_depth: int = 4,
         terms: str = "linear",
         n_terms: int = 100,
-        term_tradeoff: float | None = None,
+        term_tradeoff: float | str | None = "falling",
         step: float = 0.1,
         l1_regularization: float = 0.0,
         prune: bool = True,

@@ -56,9 +56,10 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         What classifiers weigh: features as they are (brought to one scale inside), or trees boosted first.
     n_terms : int, default=100
         The number of boosted trees, and `step` their step.
-    term_tradeoff : "falling", float or None
-        If given, boosted trees are Greedy Miser's, with this tradeoff, or with one that falls from `tradeoff`
-        for the first to a hundredth of it for the last: cheap trees first.
+    term_tradeoff : "falling", float or None, default="falling"
+        The tradeoff of boosted trees themselves, which are Greedy Miser's: it falls from `tradeoff` for the
+        first to a hundredth of it for the last, so that cheap trees come first and dear ones build on them;
+        or it is one for all. With None or 0 they are plain boosted trees, as in the thesis.
     step : float, default=0.1
     l1_regularization : float, default=0
         A further price on every weight, of every node (the paper's rho).
@@ -117,7 +118,7 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         max_depth: int = 3,
         terms: str = "linear",
         n_terms: int = 100,
-        term_tradeoff: float | None = None,
+        term_tradeoff: float | str | None = "falling",
         step: float = 0.1,
         l1_regularization: float = 0.0,
         prune: bool = True,
@@ -207,7 +208,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         max_depth: int = 3,
         terms: str = "linear",
         n_terms: int = 100,
-        term_tradeoff: float | None = None,
+        term_tradeoff: float | str | None = "falling",
         step: float = 0.1,
         l1_regularization: float = 0.0,
         prune: bool = True,
