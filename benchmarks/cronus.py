@@ -1,6 +1,6 @@
 """Precision@5 against what a document costs, as in Figure 2 of the Cronus paper, and how long Cronus takes.
 
-    MISERLY_DATA=... python benchmarks/cronus.py [--quick] [--rows 30000] [--trees 200]
+    MISERLY_DATA=... python benchmarks/cronus.py [--quick] [--rows 60000] [--trees 200]
 
 On a generated set in the likeness of Yahoo's and a sample of MSLR-WEB10K. A document is relevant from grade
 3 up (2 for MSLR, where 217 of 10,000 documents have more), and every other one counts ten times, as in the
@@ -10,7 +10,8 @@ Prices are the papers' tiers (1 to 200), evaluating a tree costs 1. Curves:
 - GBRT: the boosted trees as they are, cut after more and more of them;
 - single stage: the trees weighed anew, all at once, as the objective leaves them and with weights refitted;
 - initialised, optimised: the cascade before and after its stages are optimised together, weights refitted;
-- Miser's trees, as they are and initialised: the same over trees of Greedy Miser, which share few features;
+- cheap trees first, initialised and optimised: the same over trees whose own tradeoff falls from that of the
+  cascade to a hundredth of it (the default of `CronusClassifier`);
 - soft cascade, and-or: linear cascades with features assigned to stages by price (up to 5, 20, 50, 150, 200).
 
 One point per tradeoff; costs count whole trees. What each curve pays to hold 97 % of GBRT's best precision
@@ -42,7 +43,7 @@ from miserly.plan import Plan
 COPIES = 10
 HOLD = 0.97
 TRADEOFFS = np.geomspace(5e-5, 3e-6, 7)
-MISER_TRADEOFF = 1e-6  # of trees that share few features
+FALLING = np.geomspace(4e-4, 4e-6, 7)  # of cascades whose trees go by the tradeoff
 LINEAR_TRADEOFFS = np.array([1e-4])
 TIERS = (5, 20, 50, 150, 200)
 SETTINGS = Settings(inflation=1.3, positive_weight=3.5, l1=0.0)
@@ -112,9 +113,9 @@ def judge(plan: Plan, part: Dataset, tradeoff: float) -> Point:
 # -- models ------------------------------------------------------------------------------------------------
 
 
-def workshop(given: Problem, trees: int, term_tradeoff: float | None = None) -> Workshop:
-    """Everything that all curves share: rows, trees and their leaf codes."""
-    learner = CronusClassifier(costs=given.costs, n_terms=trees, term_tradeoff=term_tradeoff, random_state=0)
+def workshop(given: Problem, trees: int) -> Workshop:
+    """Everything that curves over plain trees share: rows, trees and their leaf codes."""
+    learner = CronusClassifier(costs=given.costs, n_terms=trees, term_tradeoff=None, random_state=0)
     train = given.train
     rows = read_rows(learner, train.X, Given(train.y, copies(train)), learner._encode, None)
     return made_of(learner, rows, rows)
@@ -141,6 +142,18 @@ def cronus(made: Workshop, test: Dataset, tradeoffs: np.ndarray, **parameters: A
     return [judge(made.make(SETTINGS, tradeoff).plan, test, tradeoff) for tradeoff in tradeoffs]
 
 
+def cheap_first(given: Problem, trees: int, tradeoffs: np.ndarray, optimise: bool) -> list[Point]:
+    """Cascades as the learner makes them, each over trees of its own."""
+    train, points = given.train, []
+    for tradeoff in tradeoffs:
+        model = CronusClassifier(
+            costs=given.costs, tradeoff=tradeoff, n_terms=trees, optimise=optimise, random_state=0
+        )
+        model.fit(train.X, train.y, sample_weight=copies(train))
+        points.append(judge(model.plan_, given.test, tradeoff))
+    return points
+
+
 def linear(given: Problem, learner: type[Any], tradeoffs: np.ndarray) -> list[Point]:
     """A cascade with features assigned to stages by price."""
     train, points = given.train, []
@@ -153,7 +166,6 @@ def linear(given: Problem, learner: type[Any], tradeoffs: np.ndarray) -> list[Po
 
 def curves(given: Problem, trees: int, thin: int) -> dict[str, list[Point]]:
     made, test = workshop(given, trees), given.test
-    frugal = workshop(given, trees, MISER_TRADEOFF)
     some = TRADEOFFS[::thin]
     return {
         "GBRT": prefixes(given, made.terms, max(1, trees // 40)),
@@ -161,8 +173,8 @@ def curves(given: Problem, trees: int, thin: int) -> dict[str, list[Point]]:
         "single stage, refitted": cronus(made, test, some, n_stages=1, optimise=False, refit=True),
         "initialised": cronus(made, test, some, n_stages=10, optimise=False, refit=True),
         "optimised": cronus(made, test, some, n_stages=10, optimise=True, refit=True),
-        "Miser's trees": prefixes(given, frugal.terms, max(1, trees // 40)),
-        "Miser's trees, initialised": cronus(frugal, test, some, n_stages=10, optimise=False, refit=True),
+        "cheap trees first, initialised": cheap_first(given, trees, FALLING[::thin], optimise=False),
+        "cheap trees first, optimised": cheap_first(given, trees, FALLING[::thin], optimise=True),
         "soft cascade": linear(given, SoftCascadeClassifier, LINEAR_TRADEOFFS[::thin]),
         "and-or": linear(given, AndOrCascadeClassifier, LINEAR_TRADEOFFS[::thin]),
     }
@@ -171,7 +183,9 @@ def curves(given: Problem, trees: int, thin: int) -> dict[str, list[Point]]:
 def timing(rows: int, trees: int) -> dict[str, float]:
     """Seconds for the initialisation of ten stages; trees are boosted on a part of the rows."""
     data = relevant(make_ranking(rows, random_state=0, evaluation=1.0), 3)
-    learner = CronusClassifier(costs=data.costs, n_terms=trees, optimise=False, random_state=0)
+    learner = CronusClassifier(
+        costs=data.costs, n_terms=trees, term_tradeoff=None, optimise=False, random_state=0
+    )
     read = read_rows(learner, data.X, Given(data.y, copies(data)), learner._encode, None)
     part = data.take(np.arange(min(rows, 3_000)))
     few = read_rows(learner, part.X, Given(part.y, copies(part)), learner._encode, None)
@@ -211,15 +225,21 @@ def standing(found: dict[str, list[Point]], name: str) -> list[list[Any]]:
 
 def picture(results: dict[str, dict[str, list[Point]]], quick: bool) -> None:
     figure, grid = axes(len(results), columns=2)
+    colours = dict(zip(next(iter(results.values())), ["black", *(f"C{k}" for k in range(10))], strict=False))
     for ax, (name, found) in zip(grid, results.items(), strict=True):
         for curve, points in found.items():
             ordered = sorted(points, key=lambda point: point["tree"])
-            plain = {"color": "black", "linestyle": "--"} if curve == "GBRT" else {"marker": "."}
+            style = {"linestyle": "--"} if curve == "GBRT" else {"marker": "."}
             x, y = ([point[key] for point in ordered] for key in ("tree", "precision"))
-            ax.plot(x, y, label=curve, **plain)
+            ax.plot(x, y, label=curve, color=colours[curve], **style)
         best = max(point["precision"] for point in found["GBRT"])
         ax.set(
-            title=name, xlabel="mean cost of a document", ylabel="precision@5, test", ylim=(0.4 * best, None)
+            title=name,
+            xlabel="mean cost of a document",
+            ylabel="precision@5, test",
+            xscale="log",
+            xlim=(10, None),
+            ylim=(0.4 * best, None),
         )
         ax.grid(alpha=0.3)
     grid[0].legend(fontsize=7, loc="lower right")
@@ -231,7 +251,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--rows", type=int, default=30_000)
+    parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--trees", type=int, default=200)
     args = parser.parse_args()
     rows, trees, thin = (6_000, 50, 3) if args.quick else (args.rows, args.trees, 1)
