@@ -150,8 +150,9 @@ def test_trees_that_begin_cheap_make_cheaper_cascades_that_are_no_worse():
     assert found["falling"][1] > 0.97 * found[None][1] > 0.1
 
 
-def test_trees_go_by_the_tradeoff_that_a_budget_leads_to():
-    data = make_ranking(3000, 60, random_state=0, evaluation=1.0)
-    given = {"costs": data.costs, "n_terms": 40, "optimise": False, "random_state": 0}
-    model = CronusClassifier(budget=50, tradeoff=0.0, **given).fit(data.X, data.y >= 3)
-    assert 25 < model.expected_cost_ <= 50 and len(model.plan_.nodes) > 1
+def test_of_the_cascades_inside_a_budget_the_best_is_taken(rare):
+    given = {**SMALL, "term_tradeoff": "falling", "tradeoff": 0.0, "optimise": False}
+    models = [CronusClassifier(budget=budget, **given).fit(*rare[:2]) for budget in (5, 15, 30, 44)]
+    found = [model.score(*rare[2:]) for model in models]
+    assert found[-1] > found[0] + 0.05 and (np.diff(found) > -0.02).all()
+    assert all(0 < model.expected_cost_ <= model.budget and model.tradeoff_ > 0 for model in models)

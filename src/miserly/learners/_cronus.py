@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from miserly.costs import fits
 from miserly.learners._base import as_columns
 from miserly.learners._cascades import cascade_plan, mean_cost, merged, ranking_scores
 from miserly.learners._labels import refuse_text
@@ -160,9 +161,19 @@ class Workshops:
         return self.at(tradeoff).make(settings, tradeoff)
 
     def within(self, settings: Settings, budget: float) -> Made:
-        """The cascade of the smallest tradeoff that keeps to the budget on the rows set aside."""
+        """The best on the rows set aside of the cascades that keep to the budget there.
+
+        They are those met on the way to the smallest tradeoff that does. More may be spent at that one than
+        is good for the answers.
+        """
+        tried: list[Made] = []
+
+        def make(tradeoff: float) -> Made:
+            tried.append(self.make(settings, tradeoff))
+            return tried[-1]
+
         made = tradeoff_for_budget(
-            lambda tradeoff: self.make(settings, tradeoff),
+            make,
             self.expected_cost,
             budget,
             lowest=self.learner.tradeoff,
@@ -170,7 +181,8 @@ class Workshops:
             max_fits=MAX_FITS,
         ).model
         if self.learner.terms == "linear" or len(made.plan.features):
-            return made
+            inside = [one for one in tried if fits(0.0, self.expected_cost(one), budget)]
+            return max(inside, key=lambda one: (self.merit(one), -one.tradeoff), default=made)
         # The price of all trees was too much, and any higher one bought none: trees that fit.
         terms = fit_terms(self.learner, self.rows, self.tell, self.learner.tradeoff, budget)
         return Workshop(self.learner, self.merged, terms, self.tell).make(settings, self.learner.tradeoff)

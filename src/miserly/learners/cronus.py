@@ -52,8 +52,9 @@ class CronusClassifier(CascadeClassifier):
     tradeoff : float, default=1e-4
         What one unit of cost must bring in mean loss (half the squared error, targets being 1 and -1).
     budget : float, optional
-        What an example may cost on average: the smallest tradeoff from `tradeoff` up is taken that keeps to
-        it on rows set aside. (No example pays more than the `budget` given to `predict`.)
+        What an example may cost on average: from `tradeoff` up, the smallest is sought that keeps to it on
+        rows set aside, and of all cascades met on the way that do, the best by `metric` is taken. (No example
+        pays more than the `budget` given to `predict`.)
     n_stages : int, default=10
         The most stages a cascade may have; with 1 the trees are weighed anew, and nobody leaves early.
     rejection : float, default=0.15
