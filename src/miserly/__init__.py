@@ -34,6 +34,10 @@ _HOME = {
     "SoftCascadeClassifier": "miserly.learners",
     "AndOrCascadeClassifier": "miserly.learners",
     "AdaBoostBTClassifier": "miserly.learners",
+    "AdaBoostRSClassifier": "miserly.learners",
+    "SpeedBoostClassifier": "miserly.learners",
+    "BudgetedTreeClassifier": "miserly.learners",
+    "Binariser": "miserly.learners",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -230,3 +230,53 @@ def test_importance_is_what_features_bring():
     model = AdaBoostBTClassifier(costs=heart.costs, budget=30, n_rounds=50).fit(heart.X, heart.y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert set(np.flatnonzero(model.feature_importances_)) == set(model.plan_.features)
+
+
+# -- trees ---------------------------------------------------------------------------------------------------
+
+
+def checkers(n=600, seed=0):
+    """What no sum of stumps can say, and a tree of two levels can."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, 0] > 0.2) ^ (X[:, 1] > -0.3)
+
+
+def test_trees_learn_what_stumps_cannot():
+    X, y = checkers()
+    stumps, trees = (AdaBoostBTClassifier(base=base, n_rounds=30).fit(X, y) for base in ("stump", "tree"))
+    assert stumps.score(X, y) < 0.75 and trees.score(X, y) > 0.95
+    assert max(tree.depth for tree in trees.plan_.terms) <= 3
+
+
+def test_a_new_feature_must_raise_the_rating_of_the_whole_tree():
+    X, y = noisy(500)
+    costs = np.ones(6)
+    width = {
+        rule: [
+            len(tree.features)
+            for tree in AdaBoostBTClassifier(costs=costs, rule=rule, base="tree", n_rounds=20)
+            .fit(X, y)
+            .plan_.terms
+        ]
+        for rule in ("early-stop", "greedy", "smoothed")
+    }
+    assert width["greedy"][0] == width["smoothed"][0] == 1  # nothing is spent yet
+    assert np.mean(width["greedy"]) < np.mean(width["smoothed"]) < np.mean(width["early-stop"])
+
+
+def test_trees_keep_the_budget_and_go_on_with_what_is_paid():
+    X, y = noisy(300)
+    costs = Costs([2.0, 1.0, 3.0, 1.0, 1.0, 1.0], groups={"lab": {"features": [0, 1], "setup": 1.5}})
+    for budget in (0.5, 1.0, 3.0, 5.0):
+        model = AdaBoostBTClassifier(costs=costs, budget=budget, base="tree", n_rounds=30).fit(X, y)
+        assert model.cost_ <= budget and model.ledger_.spent == pytest.approx(model.cost_)
+        assert model.n_rounds_ == (30 if budget >= 1 else 0)
+
+
+def test_votes_of_trees_lower_the_loss_in_every_round():
+    X, y = noisy(300)
+    model = AdaBoostBTClassifier(base="tree", n_rounds=15).fit(X, y)
+    sign = np.where(y == 1, 1.0, -1.0)
+    loss = [np.exp(-sign * scores / 2).mean() for scores in model.staged_decision_function(X)]
+    assert (np.diff([1.0, *loss]) < 0).all()

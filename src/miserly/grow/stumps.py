@@ -23,12 +23,12 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from miserly.grow.binning import Binned
+from miserly.grow.binning import Binned, Bins
 from miserly.grow.compiled import compiled, threaded, threads
 from miserly.grow.histogram import BLOCK, fill, table_of
 from miserly.plan.terms import Tree, category_words
 
-__all__ = ["TIE", "Stump", "Stumps", "Survey"]
+__all__ = ["ONE", "TIE", "Stump", "Stumps", "Survey", "sides_of", "threshold_of", "words_of"]
 
 ONE = float(2**60)  # a push of 1 in whole numbers: twice their sum, less another, still fits 63 bits
 TIE = 1e-9  # relative; falls that differ by less are equal
@@ -97,36 +97,46 @@ class Stumps:
 
     def votes(self, stump: Stump) -> NDArray[np.float64]:
         """+1 for the rows on the left, -1 for those on the right."""
-        votes: NDArray[np.float64] = self._sides(stump)[self.binned.codes[stump.feature]]
+        votes: NDArray[np.float64] = sides_of(self.binned.bins, stump)[self.binned.codes[stump.feature]]
         return votes
 
     def tree(self, stump: Stump, left: float, missing_left: bool, evaluation: float) -> Tree:
         """The stump as a term that gives `left` on its left side and ``-left`` on its right."""
-        bins = self.binned.bins
-        by_category = bool(bins.categorical[stump.feature])
-        codes = [stump.cut] if by_category and stump.cut < bins.n_bins[stump.feature] else []
+        words = words_of(self.binned.bins, stump)
         return Tree(
             feature=np.array([stump.feature, -1, -1]),
-            threshold=np.array([0.0 if by_category else bins.edges[stump.feature, stump.cut], 0.0, 0.0]),
+            threshold=np.array([threshold_of(self.binned.bins, stump), 0.0, 0.0]),
             left=np.array([1, 0, 0]),
             right=np.array([2, 0, 0]),
             missing_left=np.array([missing_left, False, False]),
             value=np.array([0.0, left, -left]),
-            category=np.array([0 if by_category else -1, -1, -1]),
-            words=category_words(codes)[None, :] if by_category else None,
+            category=np.array([-1 if words is None else 0, -1, -1]),
+            words=None if words is None else words[None, :],
             evaluation=evaluation,
         )
 
-    def _sides(self, stump: Stump) -> NDArray[np.float64]:
-        """The vote of every bin of the stump's feature."""
-        bins = self.binned.bins
-        sides = np.full(256, -1.0)
-        if bins.categorical[stump.feature]:
-            sides[stump.cut] = 1.0
-        else:
-            sides[: stump.cut + 1] = 1.0
-            sides[bins.n_bins[stump.feature]] = 1.0 if stump.missing_left else -1.0
-        return sides
+
+def sides_of(bins: Bins, stump: Stump) -> NDArray[np.float64]:
+    """The vote of every bin of the stump's feature: +1 left, -1 right."""
+    sides = np.full(256, -1.0)
+    if bins.categorical[stump.feature]:
+        sides[stump.cut] = 1.0
+    else:
+        sides[: stump.cut + 1] = 1.0
+        sides[bins.n_bins[stump.feature]] = 1.0 if stump.missing_left else -1.0
+    return sides
+
+
+def threshold_of(bins: Bins, stump: Stump) -> float:
+    """The largest value on the left; of no meaning for categories."""
+    return 0.0 if bins.categorical[stump.feature] else float(bins.edges[stump.feature, stump.cut])
+
+
+def words_of(bins: Bins, stump: Stump) -> NDArray[np.uint32] | None:
+    """The category on the left as a bit set; None for numbers."""
+    if not bins.categorical[stump.feature]:
+        return None
+    return category_words([stump.cut] if stump.cut < bins.n_bins[stump.feature] else [])
 
 
 @threaded

@@ -7,8 +7,11 @@ from pkgutil import iter_modules
 from typing import Any
 
 from miserly.learners.adaboost_bt import AdaBoostBTClassifier
+from miserly.learners.adaboost_rs import AdaBoostRSClassifier
 from miserly.learners.and_or import AndOrCascadeClassifier
 from miserly.learners.astc import ASTCClassifier, ASTCRegressor
+from miserly.learners.binariser import Binariser
+from miserly.learners.budgeted_tree import BudgetedTreeClassifier
 from miserly.learners.cost_lasso import CostLassoClassifier, CostLassoRegressor
 from miserly.learners.cronus import CronusClassifier
 from miserly.learners.cscc import CSCCClassifier
@@ -16,12 +19,16 @@ from miserly.learners.cstc import CSTCClassifier, CSTCRegressor
 from miserly.learners.early_exit import EarlyExit
 from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 from miserly.learners.soft_cascade import SoftCascadeClassifier
+from miserly.learners.speedboost import SpeedBoostClassifier
 
 __all__ = [
     "ASTCClassifier",
     "ASTCRegressor",
     "AdaBoostBTClassifier",
+    "AdaBoostRSClassifier",
     "AndOrCascadeClassifier",
+    "Binariser",
+    "BudgetedTreeClassifier",
     "CSCCClassifier",
     "CSTCClassifier",
     "CSTCRegressor",
@@ -33,6 +40,7 @@ __all__ = [
     "GreedyMiserRanker",
     "GreedyMiserRegressor",
     "SoftCascadeClassifier",
+    "SpeedBoostClassifier",
     "all_learners",
 ]
 

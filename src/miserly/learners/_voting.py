@@ -15,6 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from miserly.costs import Costs
 from miserly.grow import Bins
 from miserly.grow.binning import MAX_BINS, Binned
+from miserly.grow.grower import MAX_DEPTH
+from miserly.grow.stumps import Stumps
+from miserly.grow.vote_trees import VoteTrees
 from miserly.learners._base import PlanClassifier, decision_of
 from miserly.learners._chain import Stage, stages
 from miserly.learners._labels import encode_classes
@@ -22,7 +25,8 @@ from miserly.learners._linear_fit import LinearRows, read_rows
 from miserly.learners._miser import categorical_columns
 from miserly.learners._progress import RoundsBar
 from miserly.learners._samples import Given, Samples
-from miserly.learners._votes import Standing, VoteRound, chain_of, signs_of
+from miserly.learners._tree_votes import TreeVoter
+from miserly.learners._votes import Standing, StumpVoter, Voter, VoteRound, chain_of, signs_of
 from miserly.plan import Plan, links
 
 __all__ = ["ONE_OR_MORE", "StagedClassifier", "VotingClassifier", "bin_rows", "prior_of", "shares_of"]
@@ -68,6 +72,8 @@ class VotingClassifier(StagedClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "costs": [None, Costs, Mapping, "array-like"],
         "budget": [Interval(Real, 0, None, closed="both"), None],
+        "base": [StrOptions({"stump", "tree"})],
+        "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
         "n_rounds": [ONE_OR_MORE],
         "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
@@ -91,6 +97,11 @@ class VotingClassifier(StagedClassifier):
     @abstractmethod
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         """The rounds of the model, with `stopped_by_`."""
+
+    def _voter(self, binned: Binned) -> Voter:
+        if self.base == "tree":
+            return TreeVoter(VoteTrees(binned, self._threads), self.max_depth)
+        return StumpVoter(Stumps(binned, self._threads))
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         self.classes_, codes = encode_classes(y)

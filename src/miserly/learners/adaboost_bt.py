@@ -21,10 +21,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Ledger
 from miserly.grow.binning import Binned
-from miserly.grow.stumps import Stumps
 from miserly.learners._linear_fit import LinearRows
 from miserly.learners._progress import RoundsBar
-from miserly.learners._votes import Standing, StumpVoter, Till, VoteRound, boost
+from miserly.learners._votes import Standing, Till, VoteRound, boost
 from miserly.learners._voting import VotingClassifier
 from miserly.solvers.budget_rules import Rule
 
@@ -55,6 +54,11 @@ class AdaBoostBTClassifier(VotingClassifier):
         What happens when the learner that the rule likes best no longer fits the budget: take the best that
         does, or (False) stop, as the paper does. Then a model for a small budget is the beginning of one for
         a large budget.
+    base : {"stump", "tree"}, default="stump"
+        Stumps vote +1 or -1, as in the paper. Trees are grown under the rule, so that every split is weighed
+        against what it costs, and each leaf has a vote of its own weight.
+    max_depth : int, default=3
+        Of trees.
     n_rounds : int, default=400
     max_bins : int, default=255
         How many different values of a feature are told apart; all of them if there are no more.
@@ -118,6 +122,8 @@ class AdaBoostBTClassifier(VotingClassifier):
         tau: float = 1.0,
         switch: float = 0.1,
         fill_budget: bool = True,
+        base: str = "stump",
+        max_depth: int = 3,
         n_rounds: int = 400,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
@@ -131,6 +137,8 @@ class AdaBoostBTClassifier(VotingClassifier):
         self.tau = tau
         self.switch = switch
         self.fill_budget = fill_budget
+        self.base = base
+        self.max_depth = max_depth
         self.n_rounds = n_rounds
         self.max_bins = max_bins
         self.categorical_features = categorical_features
@@ -140,8 +148,8 @@ class AdaBoostBTClassifier(VotingClassifier):
 
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         till = Till(Ledger(rows.costs, self.budget), self.fill_budget)
-        voter = StumpVoter(Stumps(binned, self._threads))
         rule = Rule(self.rule, self.tau, self.switch)
+        voter = self._voter(binned)
         rounds, self.stopped_by_ = boost(voter, standing, till, rule, self.n_rounds, bar.show)
         self.ledger_ = till.ledger
         return rounds
