@@ -59,7 +59,7 @@ def add_learner(tmp_path, monkeypatch):
 
 
 def public_estimators():
-    """Every class with `fit` and `predict` that a public module of the package defines under a public name."""
+    """Every class with `fit` and `predict` that a public module defines under a public name."""
     for info in walk_packages(miserly.__path__, "miserly."):
         if any(part.startswith("_") for part in info.name.split(".")):
             continue
