@@ -110,11 +110,13 @@ def cascade_plan(
     intercept: Floats,
     threshold: Floats,
     base: float,
+    steer: tuple[Floats, Floats] | None = None,
 ) -> Plan:
     """A chain of nodes with weights (K, T); whoever scores at most a stage's threshold leaves there.
 
     Scores are multiplied by one factor, so that their logistic is a probability. `base` is the score of
-    whoever cannot afford the first stage.
+    whoever cannot afford the first stage. With `steer`, weights (K, T) and intercepts (K,), gates read scores
+    of their own.
     """
     n = len(intercept)
     chain = ClassifierTree(
@@ -123,6 +125,8 @@ def cascade_plan(
         weights=weights,
         intercept=intercept,
         threshold=threshold,
+        steer=None if steer is None or n == 1 else steer[0],
+        steer_intercept=None if steer is None or n == 1 else steer[1],
     )
     samples = rows.learning
     draft = build_plan(chain, terms, rows.costs, base=base, categories=learner._categories)

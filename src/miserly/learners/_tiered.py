@@ -16,7 +16,7 @@ from miserly.costs import Costs
 from miserly.errors import CostError
 from miserly.learners._cascades import CascadeClassifier, cascade_plan, exact_weights, mean_cost, merged
 from miserly.learners._labels import refuse_text
-from miserly.learners._linear_fit import LinearRows, read_rows
+from miserly.learners._linear_fit import EXACT, LinearRows, read_rows
 from miserly.learners._progress import Steps, outcome
 from miserly.learners._samples import Given
 from miserly.learners._terms import LinearTerms
@@ -24,13 +24,12 @@ from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
 from miserly.plan import Plan
 from miserly.solvers.cascade import threshold_for
 from miserly.solvers.mixed_norm import canonical
-from miserly.solvers.tiered import Stages, TieredProblem, fit_stages
+from miserly.solvers.tiered import Stages, TieredProblem, fit_answers, fit_stages
 
 __all__ = ["TieredCascade", "stages_by_price"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-SMALL = 1 << 21  # values: below, one thread is faster than several
 MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
 
 
@@ -115,8 +114,8 @@ class TieredCascade(CascadeClassifier):
             rows = read_rows(self, X, given, self._encode, fraction)
             refuse_text(rows.table)
             rows = replace(rows, learning=merged(exact_weights(rows.learning)))
-            workshop = _Workshop(self, rows, LinearTerms.fit(rows.learning, rows.costs), tell)
-            limit = 1 if rows.learning.X.size <= SMALL else None
+            workshop = _Workshop.of(self, rows, tell)
+            limit = 1 if rows.learning.X.size <= EXACT else None
             with threadpool_limits(limit, "blas"):
                 made = tradeoff_for_budget(
                     workshop.make,
@@ -138,54 +137,73 @@ class _Workshop:
 
     learner: TieredCascade
     rows: LinearRows
-    terms: LinearTerms
+    terms: LinearTerms  # in the order in which stages may use them
+    problem: TieredProblem  # prices in the unit of the costs
     tell: Steps
 
-    def make(self, tradeoff: float) -> Plan:
-        self.tell(f"tradeoff {tradeoff:.3g}: fitting stages")
-        problem = self.problem(tradeoff)
-        stages = fit_stages(problem)
-        base = self.constant(problem)
-        if not len(stages.intercept):
-            nothing = np.zeros((1, self.terms.n_terms)), np.array([base]), np.array([-np.inf])
-            return cascade_plan(self.learner, self.rows, self.terms, *nothing, base)
-        threshold = self.thresholds(stages, problem)
-        parts = stages.weights, stages.intercept, threshold
-        return cascade_plan(self.learner, self.rows, self.terms, *parts, base)
-
-    def problem(self, tradeoff: float) -> TieredProblem:
-        samples, costs = self.rows.learning, self.rows.costs
-        columns = self.terms.values(samples.X)
+    @classmethod
+    def of(cls, learner: TieredCascade, rows: LinearRows, tell: Steps) -> _Workshop:
+        samples, costs = rows.learning, rows.costs
+        dtype = np.float64 if samples.X.size <= EXACT else np.float32
+        every = LinearTerms.fit(samples, costs)
+        columns = every.values(samples.X, dtype).T
         mass = np.ones(len(samples)) if samples.weight is None else samples.weight
-        share = mass * np.where(samples.y > 0, self.learner.positive_weight, 1.0)
-        worth = np.abs((mass * samples.y) @ columns)  # columns have mean 0: as their correlation
-        allowed = stages_by_price(costs, self.learner.tiers, canonical(worth, 9))
-        total = np.array([costs.of(stage) for stage in allowed])
-        return TieredProblem(
-            columns=columns,
+        share = mass * np.where(samples.y > 0, learner.positive_weight, 1.0)
+        worth = np.abs(
+            columns @ (mass * samples.y).astype(dtype)
+        )  # columns have mean 0: as their correlation
+        allowed = stages_by_price(costs, learner.tiers, canonical(worth, 9))
+        order = np.argsort(-allowed.sum(axis=0), kind="stable")[: allowed[-1].sum()]
+        problem = TieredProblem(
+            columns=np.ascontiguousarray(columns[order]),
             positive=samples.y > 0,
             share=share / share.sum(),
             mass=mass / mass.sum(),
-            allowed=allowed,
-            price=canonical(tradeoff * np.diff(total, prepend=0.0)),
-            loss=type(self.learner)._row_loss,
-            l2=self.learner.l2_regularization,
+            widths=allowed.sum(axis=1),
+            price=np.diff([costs.of(stage) for stage in allowed], prepend=0.0),
+            loss=type(learner)._row_loss,
+            l2=learner.l2_regularization,
+        )
+        return cls(learner, rows, every.take(order), problem, tell)
+
+    def make(self, tradeoff: float) -> Plan:
+        self.tell(f"tradeoff {tradeoff:.3g}: fitting stages")
+        problem = replace(self.problem, price=canonical(tradeoff * self.problem.price))
+        stages, base = fit_stages(problem), self.constant()
+        if not len(stages.intercept):
+            nothing = np.zeros((1, self.terms.n_terms)), np.array([base]), np.array([-np.inf])
+            return cascade_plan(self.learner, self.rows, self.terms, *nothing, base)
+        self.tell(f"tradeoff {tradeoff:.3g}: fitting answers")
+        threshold, reached = self.gates(stages)
+        answers = fit_answers(problem, reached)
+        return cascade_plan(
+            self.learner,
+            self.rows,
+            self.terms,
+            answers.table(self.terms.n_terms),
+            answers.intercept,
+            threshold,
+            base,
+            steer=(stages.table(self.terms.n_terms), stages.intercept),
         )
 
-    def constant(self, problem: TieredProblem) -> float:
+    def constant(self) -> float:
         """The log-odds of the second class."""
-        positive = float(problem.share[problem.positive].sum())
+        positive = float(self.problem.share[self.problem.positive].sum())
         return float(np.log(positive / (1.0 - positive)))
 
-    def thresholds(self, stages: Stages, problem: TieredProblem) -> Floats:
-        """At most 0, and so low that a stage loses no more than a share `miss` of the positives there."""
-        found = np.full(len(stages.intercept), -np.inf)
-        here = problem.positive
-        for k in range(len(found) - 1):
-            scores = problem.columns[here] @ stages.weights[k] + stages.intercept[k]
-            if not len(scores):
-                break
-            found[k] = min(0.0, threshold_for(scores, problem.mass[here], self.learner.miss))
-            here = here.copy()
-            here[here] = scores > found[k]
-        return found
+    def gates(self, stages: Stages) -> tuple[Floats, NDArray[np.bool_]]:
+        """Thresholds (K,), and who comes to each stage (K, n).
+
+        They are at most 0, and so low that a stage loses no more than a share `miss` of the positives there.
+        """
+        problem, n_stages = self.problem, len(stages.intercept)
+        scores = problem.scores(stages.weights, stages.intercept)
+        found = np.full(n_stages, -np.inf)
+        reached = np.ones(scores.shape, dtype=np.bool_)
+        for k in range(n_stages - 1):
+            here = reached[k] & problem.positive
+            if here.any():
+                found[k] = min(0.0, threshold_for(scores[k, here], problem.mass[here], self.learner.miss))
+            reached[k + 1] = reached[k] & (scores[k] > found[k])
+        return found, reached

@@ -6,6 +6,11 @@ say so, with probability ``prod_k sigmoid(w_k . x + b_k)``; the negative log-lik
 `tradeoff` times the expected cost are minimised (`solvers.tiered`). A stage may use the features of its
 tier of prices and all cheaper ones, and pays for the whole tier. Stages that are not worth their price are
 left out, the last ones first.
+
+The score of a stage is what its gate reads, and says only what earlier stages left open: documents ranked by
+the last one alone reached a precision@5 of 0.16 where the product of all reached 0.24. A plan weighs terms and
+knows no products, so that the answer of a stage is a logistic regression of its own on all features paid so
+far, fitted to the examples that come to it; it ranked as well as the product.
 """
 
 from __future__ import annotations
@@ -53,7 +58,7 @@ class SoftCascadeClassifier(TieredCascade):
     Attributes
     ----------
     plan_ : Plan
-        A chain; whoever scores low leaves. An example is answered by the last stage it came to.
+        A chain; whoever scores low leaves, with the answer of the last stage it came to.
     tradeoff_ : float
         The tradeoff used.
     expected_cost_ : float
