@@ -13,7 +13,7 @@ from miserly.costs import Costs
 from miserly.plan.nodes import LEAVE, Node, Threshold
 from miserly.plan.program import Plan
 from miserly.plan.wording import number
-from miserly.report.stages import Stage, plan_of, read_rows, stages, visits
+from miserly.report.stages import Stage, plan_of, purchased, read_rows, stage_of, stages, visits
 
 __all__ = ["Extracted", "Similarity", "extracted", "leaf_similarity"]
 
@@ -106,9 +106,19 @@ def extracted(
 def _may_buy(plan: Plan, parts: Sequence[Stage]) -> Floats:
     """Which features are read somewhere up to each level, (n_levels, n_features)."""
     read = np.zeros((max(stage.level for stage in parts), plan.n_features))
-    for stage in parts:
-        read[stage.level - 1 :, _features(plan, stage.nodes)] = 1.0
+    for stage, new in zip(parts, purchased(plan, parts), strict=True):
+        read[stage.level - 1 :, list(new)] = 1.0
     return read
+
+
+def _may_have(plan: Plan, parts: Sequence[Stage]) -> Bools:
+    """Which features are read on the way from the first stage through each, (n_stages, n_features)."""
+    has = np.zeros((len(parts), plan.n_features), dtype=np.bool_)
+    for i, (stage, new) in enumerate(zip(parts, purchased(plan, parts), strict=True)):
+        if stage.parent >= 0:
+            has[i] = has[stage.parent]
+        has[i, list(new)] = True
+    return has
 
 
 def _do_buy(plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: ArrayLike | None) -> Floats:
@@ -119,13 +129,6 @@ def _do_buy(plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: Array
         has[visit.rows] = visit.acquired
         shares.append(has.mean(axis=0))
     return np.array(shares)
-
-
-def _features(plan: Plan, nodes: Sequence[int]) -> Bools:
-    mask = np.zeros(plan.n_features, dtype=np.bool_)
-    for t in {t for k in nodes for t in plan.nodes[k].terms.tolist()}:
-        mask[plan.terms[t].features] = True
-    return mask
 
 
 def _tiers(costs: Costs, ends: Sequence[float] | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -176,26 +179,16 @@ def leaf_similarity(model: Any, X: Any = None, *, qid: ArrayLike | None = None) 
     parts = stages(plan)
     leaves = [i for i in _from_the_top(parts) if _may_leave(plan.nodes[parts[i].nodes[-1]])]
     if X is None:
-        sets = [_features(plan, _way(parts, leaf)) for leaf in leaves]
+        masks = _may_have(plan, parts)[leaves]
     else:
-        leaves, sets = _bought_by_leavers(parts, leaves, plan.run(read_rows(plan, X, qid), qid=qid))
-    masks = np.array(sets).reshape(len(leaves), plan.n_features)
+        run = plan.run(read_rows(plan, X, qid), qid=qid)
+        at = stage_of(plan, parts)[run.exit]
+        leaves = [leaf for leaf in leaves if (at == leaf).any()]
+        masks = np.array([run.acquired[at == leaf].any(axis=0) for leaf in leaves])
     common = (masks[:, None] & masks).sum(axis=2)
     either = (masks[:, None] | masks).sum(axis=2)
     matrix = np.where(either > 0, common / np.maximum(either, 1), 1.0)  # nothing equals nothing
     return Similarity(matrix, tuple(parts[i] for i in leaves), masks.sum(axis=1))
-
-
-def _bought_by_leavers(
-    parts: Sequence[Stage], leaves: Sequence[int], run: Any
-) -> tuple[list[int], list[Bools]]:
-    kept, sets = [], []
-    for leaf in leaves:
-        rows = np.isin(run.exit, parts[leaf].nodes)
-        if rows.any():
-            kept.append(leaf)
-            sets.append(run.acquired[rows].any(axis=0))
-    return kept, sets
 
 
 def _may_leave(node: Node) -> bool:
@@ -215,12 +208,3 @@ def _from_the_top(parts: Sequence[Stage]) -> list[int]:
         order.append(i)
         ahead += parts[i].children[::-1]
     return order
-
-
-def _way(parts: Sequence[Stage], leaf: int) -> list[int]:
-    """The nodes from the root to the end of a stage."""
-    nodes: list[int] = []
-    while leaf >= 0:
-        nodes += parts[leaf].nodes
-        leaf = parts[leaf].parent
-    return nodes

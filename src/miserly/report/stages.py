@@ -29,8 +29,10 @@ __all__ = [
     "fuse",
     "is_chain",
     "plan_of",
+    "purchased",
     "read_rows",
     "remaining",
+    "stage_of",
     "stages",
     "visits",
 ]
@@ -150,6 +152,20 @@ def fuse(parts: Sequence[Stage], most: int) -> list[Stage]:
     return [Stage(nodes, i - 1, i + 1, i + 1 if i + 1 < most else None) for i, nodes in enumerate(fused)]
 
 
+def purchased(plan: Plan, parts: Sequence[Stage]) -> tuple[tuple[int, ...], ...]:
+    """The columns that each stage may buy and none before it on the way does."""
+    bought = purchases(plan)
+    return tuple(tuple(item.feature for k in stage.nodes for item in bought[k].items) for stage in parts)
+
+
+def stage_of(plan: Plan, parts: Sequence[Stage]) -> NDArray[np.int64]:
+    """The stage of each node."""
+    owner = np.zeros(len(plan.nodes), dtype=np.int64)
+    for i, stage in enumerate(parts):
+        owner[list(stage.nodes)] = i
+    return owner
+
+
 # -- the rows ----------------------------------------------------------------------------------------------
 
 
@@ -195,14 +211,13 @@ def flow(
     left_sum = np.zeros((len(parts), labels.shape[1]))
     np.add.at(left_sum, at, labels)
     reached, reached_sum = _upstream(parts, left), _upstream(parts, left_sum)
-    bought = purchases(plan)
     return Flow(
         plan=plan,
         stages=tuple(parts),
         reached=reached / len(matrix),
         left=left / len(matrix),
         cost=_ratio(spent, reached),
-        features=tuple(tuple(i.feature for k in stage.nodes for i in bought[k].items) for stage in parts),
+        features=purchased(plan, parts),
         label=None if y is None else _ratio(reached_sum, reached[:, None]),
         left_label=None if y is None else _ratio(left_sum, left[:, None]),
         classes=classes,
@@ -222,7 +237,7 @@ def remaining(model: Any, X: Any, *, qid: ArrayLike | None = None) -> Floats:
     plan = plan_of(model)
     parts = stages(plan)
     matrix = read_rows(plan, X, qid)
-    last = _stage_of(plan, parts)[plan.run(matrix, qid=qid).exit]
+    last = stage_of(plan, parts)[plan.run(matrix, qid=qid).exit]
     levels = np.array([stage.level for stage in parts])
     left = np.bincount(levels[last], minlength=levels.max() + 1)[1:]
     return np.cumsum(left[::-1])[::-1] / len(matrix)
@@ -236,7 +251,7 @@ def visits(
     What they have by then is known by running the plan as if it ended there; those who have left before take
     no part, unless documents are compared with each other.
     """
-    part_of = _stage_of(plan, parts)
+    part_of = stage_of(plan, parts)
     node_level = np.array([stage.level for stage in parts])[part_of]
     whole = plan.run(matrix, qid=qid)
     farthest = node_level[whole.exit]
@@ -260,14 +275,6 @@ def _ending(plan: Plan, kept: NDArray[np.int64]) -> Plan:
     nodes = [plan.nodes[k] for k in kept]
     nodes = [replace(node, up=int(place[node.up]), low=int(place[node.low])) for node in nodes]
     return plan.replace(nodes=nodes)
-
-
-def _stage_of(plan: Plan, parts: Sequence[Stage]) -> NDArray[np.int64]:
-    """The stage of each node."""
-    owner = np.zeros(len(plan.nodes), dtype=np.int64)
-    for i, stage in enumerate(parts):
-        owner[list(stage.nodes)] = i
-    return owner
 
 
 def _upstream(parts: Sequence[Stage], left: Floats) -> Floats:
