@@ -92,7 +92,9 @@ class Stumps:
         with threads(self.n_threads, self.binned.codes.size * len(words)):
             for sums, word, total in zip(self._sums, words, totals, strict=True):
                 _fill_all(sums, self._table, self._binary, self._other, word, total)
-            _scan_all(self._table, self._rows_in_bin, self._sums, totals, share, *found)
+            given = self._rows_in_bin, self._sums, totals, share
+            _scan_binary(self._table.start, self._binary, *given, found.fall, found.cut)
+            _scan_other(self._table, self._other, *given, *found)
         return found
 
     def votes(self, stump: Stump) -> NDArray[np.float64]:
@@ -164,8 +166,20 @@ def sum_of_ones(codes, words):
 
 
 @threaded
-def _scan_all(table, rows_in_bin, sums, totals, share, fall, cut, missing_left):
-    for f in prange(len(fall)):
+def _scan_binary(start, binary, rows_in_bin, sums, totals, share, fall, cut):
+    """Columns of two bins have one cut."""
+    for j in prange(len(binary)):
+        f = binary[j]
+        first = start[f]
+        if min(rows_in_bin[first], rows_in_bin[first + 1]) > 0:
+            fall[f] = fall_from(merit_of(sums[:, first], totals, share), len(totals))
+            cut[f] = 0 if fall[f] > 0.0 else -1
+
+
+@threaded
+def _scan_other(table, other, rows_in_bin, sums, totals, share, fall, cut, missing_left):
+    for j in prange(len(other)):
+        f = other[j]
         bins = slice(table.start[f], table.start[f + 1])
         if table.categorical[f]:
             fall[f], cut[f] = best_category(rows_in_bin[bins], sums[:, bins], totals, share)
@@ -173,9 +187,9 @@ def _scan_all(table, rows_in_bin, sums, totals, share, fall, cut, missing_left):
             continue
         fall[f], cut[f] = best_cut(rows_in_bin[bins], sums[:, bins], totals, share, False)
         if rows_in_bin[table.start[f + 1] - 1] > 0:
-            other, other_cut = best_cut(rows_in_bin[bins], sums[:, bins], totals, share, True)
-            if other > fall[f] * (1.0 + TIE):
-                fall[f], cut[f], missing_left[f] = other, other_cut, True
+            turned, turned_cut = best_cut(rows_in_bin[bins], sums[:, bins], totals, share, True)
+            if turned > fall[f] * (1.0 + TIE):
+                fall[f], cut[f], missing_left[f] = turned, turned_cut, True
 
 
 @compiled
