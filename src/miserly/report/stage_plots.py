@@ -177,7 +177,7 @@ def _picture(
     with rc_context(STYLE):
         if hasattr(target, "plot"):
             draw(target)
-            target.set_title(title, loc="left", fontsize=11, fontweight="bold")
+            target.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=12)
             figure: Figure = target.figure
             return figure
         figure, axes = pyplot.subplots(figsize=size, layout="constrained")
