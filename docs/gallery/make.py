@@ -11,6 +11,7 @@ from matplotlib import pyplot, rc_context
 from sklearn.base import clone
 
 from miserly import (
+    AdaBoostBTClassifier,
     AndOrCascadeClassifier,
     ASTCClassifier,
     ASTCRegressor,
@@ -169,6 +170,32 @@ def cascades() -> None:
     _save(figure, "cascades_extracted")
 
 
+def boosting() -> None:
+    """The rules of budgeted boosting on the heart table: what they spend round by round, and what for."""
+    heart = load_heart()
+    divided = [heart.train_test(random_state=seed) for seed in range(30)]
+    budgets = np.geomspace(1.0, 400.0, 40)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.0, 3.9), layout="constrained")
+    rules = {"early-stop": SOFT, "greedy": ORANGE, "smoothed": BLUE}
+    for rule, colour in rules.items():
+        learner = AdaBoostBTClassifier(costs=heart.costs, rule=rule, n_rounds=100, n_jobs=1)
+        models = [clone(learner).fit(train.X, train.y) for train, _ in divided]
+        spent = [[stage.cost[0] for stage in model.staged_run(heart.X[:1])] for model in models]
+        left.plot(range(1, 101), np.mean(spent, axis=0), color=colour, linewidth=1.8, label=rule)
+        value = [
+            [np.mean(model.predict(test.X, budget=budget) == test.y) for budget in budgets]
+            for model, (_, test) in zip(models, divided, strict=True)
+        ]
+        right.plot(budgets, np.mean(value, axis=0), color=colour, linewidth=1.8)
+    left.legend(frameon=False, loc="center right", bbox_to_anchor=(1.0, 0.72), fontsize=9)
+    right.set_xscale("log")
+    right.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    right.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    _finish(left, "rounds of boosting", "spent (CAD)", "Greed stays with what is cheap")
+    _finish(right, "budget of a prediction (CAD)", "accuracy on test rows", "One model, every budget")
+    _save(figure, "boosting")
+
+
 def _finish(axes: Any, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -194,6 +221,7 @@ if __name__ == "__main__":
         "extraction": extraction,
         "exits": exits,
         "cascades": cascades,
+        "boosting": boosting,
     }
     with rc_context(STYLE):
         for name in sys.argv[1:] or pictures:

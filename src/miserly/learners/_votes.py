@@ -135,9 +135,10 @@ class StumpVoter:
         weights = np.arctanh(edges)  # 1/2 ln((1 + edge) / (1 - edge))
         standing.add(weights[:, None] * votes)
         positive = len(edges) > 1 or edges[0] > 0
+        n_terms = len(self._terms)
         tree = self._term(stump, positive, votes, standing.weight, till)
-        till.ledger.buy(stump.feature)
-        till.settle(len(self._terms))
+        if till.ledger.buy(stump.feature) or len(self._terms) > n_terms:
+            till.settle(len(self._terms))
         by_feature = np.zeros(len(till.costs))
         by_feature[stump.feature] = drop
         return VoteRound(

@@ -9,7 +9,9 @@ become lighter, ``D exp(-alpha y h) / Z``.
 
 Several classes. Every learner votes on all classes at once, each class against the others, with a weight
 of its own per class, so that the classes share what is paid; the loss is the sum of the classes' exponential
-losses.
+losses. SAMME, whose stumps name one class on either side, was tried on letter, ann_thyroid, dna and
+page_blocks at four budgets each (``benchmarks/budgeted_boosting.py``): on the 26 letters it errs three times
+as often with all features; elsewhere the two are close, and sharing is ahead more often than not.
 """
 
 from __future__ import annotations
