@@ -84,6 +84,19 @@ def test_a_constant_column_is_exactly_zero_when_centred(table, dtype):
     assert found.products[:2, :2].all()
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_column_that_is_constant_in_the_sibling_is_exactly_zero(table, dtype):
+    """What subtraction leaves there is rounding of the larger Gram, however small the sibling is."""
+    H, Y, w = table
+    H = H.astype(dtype)
+    low = np.arange(N) % 1000 == 0
+    H[low, :3] = [0.3, -1.7, 2.9]
+    up = gram(DenseColumns(H), Y, w, rows=np.flatnonzero(~low))
+    sibling = (gram(DenseColumns(H), Y, w) - up).centred()
+    assert not sibling.products[:3].any() and not sibling.moments[:3].any()
+    assert (sibling.products.diagonal()[3:] > sibling.doubt[3:]).all()
+
+
 def test_coded_columns_are_the_decoded_ones(table):
     _, Y, w = table
     rng = np.random.default_rng(1)

@@ -32,7 +32,8 @@ Rows: TypeAlias = NDArray[np.int64] | None
 class Centred:
     """What is left of a Gram when every column and target has its weighted mean taken off.
 
-    A column that is constant among these rows, to rounding, has a diagonal of exactly zero.
+    A column that is constant among these rows, to rounding, has a diagonal of exactly zero. `doubt` is how
+    much of a square may be rounding.
     """
 
     products: Floats  # (T, T)
@@ -40,6 +41,7 @@ class Centred:
     squares: Floats  # (C,): the squared error of answering the mean
     means: Floats  # (T,)
     target_means: Floats  # (C,)
+    doubt: Floats  # (T,)
 
     def less(self, weights: Floats, intercept: Floats) -> Centred:
         """The same for what linear scores ``H B + b`` leave of the targets.
@@ -61,11 +63,15 @@ class Centred:
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """``[H 1 Y]' W [H 1 Y]`` (T + 1 + C, T + 1 + C), in float64, of columns of some precision."""
+    """``[H 1 Y]' W [H 1 Y]`` (T + 1 + C, T + 1 + C), in float64, of columns of some precision.
+
+    `squares` are those that rounding goes by: of what is left of a larger Gram, those of the larger one.
+    """
 
     total: Floats
     n_terms: int
     precision: float  # of one product, relative
+    squares: Floats  # (T + 1 + C,)
 
     @property
     def weight(self) -> float:
@@ -73,20 +79,21 @@ class Gram:
         return float(self.total[self.n_terms, self.n_terms])
 
     def __sub__(self, other: Gram) -> Gram:
-        return Gram(self.total - other.total, self.n_terms, self.precision)
+        return Gram(self.total - other.total, self.n_terms, self.precision, self.squares)
 
     def centred(self) -> Centred:
         """Products about the weighted means: ``H'WH - s s'/w`` with ``s = H'w``."""
         t = self.n_terms
         sums = np.delete(self.total[t], t)
         rest = np.delete(np.delete(self.total, t, axis=0), t, axis=1)
-        about_zero = rest.diagonal().copy()
+        doubt = 100.0 * self.precision * np.delete(self.squares, t)
         rest -= np.outer(sums, sums / self.weight)
-        constant = rest.diagonal() <= 100.0 * self.precision * about_zero
+        constant = rest.diagonal() <= doubt
         rest[constant] = 0.0
         rest[:, constant] = 0.0
         means = sums / self.weight
-        return Centred(rest[:t, :t], rest[:t, t:], rest.diagonal()[t:].copy(), means[:t], means[t:])
+        squares = rest.diagonal()[t:].copy()
+        return Centred(rest[:t, :t], rest[:t, t:], squares, means[:t], means[t:], doubt[:t])
 
 
 def gram(
@@ -139,7 +146,7 @@ def gram(
     with threadpool_limits(1, user_api="blas"):  # one thread for a piece: rounding is then always the same
         for part in side_by_side(product, pieces_of(n_rows), n_threads):
             total += part
-    return Gram(total, n_terms, float(np.finfo(dtype).eps))
+    return Gram(total, n_terms, float(np.finfo(dtype).eps), total.diagonal().copy())
 
 
 def _width(n_terms: int, terms: Any) -> int:

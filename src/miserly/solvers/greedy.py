@@ -178,14 +178,14 @@ class _Factor:
         self.whole = gram.products.diagonal().copy()
         self.rest = self.whole.copy()
         self.moments = gram.moments.copy()
-        self.pivot = pivot
+        self.least = np.maximum(pivot * self.whole, gram.doubt)
         self.columns = np.empty((16, len(self.rest)))
         self.size = 0
         self._refresh()
 
     def _refresh(self) -> None:
         """How much each term would lower the error; nothing for combinations of the chosen ones."""
-        apart = self.rest > self.pivot * self.whole
+        apart = self.rest > self.least
         square = np.einsum("tc,tc->t", self.moments, self.moments)
         self.drops = np.divide(square, self.rest, out=np.zeros_like(square), where=apart)
 
