@@ -77,11 +77,11 @@ class _Shop:
         self.growing = growing
         self.n_terms = n_terms
         self.spent = till.ledger.spent
-        self.start = np.log(growing.bound)
+        self.start = np.log(max(growing.bound, LEAST_BOUND))
         self.inside = np.zeros(len(till.costs), dtype=np.bool_)  # the features this tree splits on
         self.cost = 0.0  # of these, to the rule
         self.rating = 0.0
-        self.drop_by_feature = np.zeros(len(till.costs))
+        self.drop_by_feature: dict[int, float] = {}
 
     def open(self) -> bool:
         """Make the first split, as the rule says; gives whether it could be paid."""
@@ -121,10 +121,11 @@ class _Shop:
         return drop
 
     def _split(self, leaf: Leaf, feature: int, cost: float, rating: float) -> None:
-        before = self.growing.bound
+        before = max(self.growing.bound, LEAST_BOUND)
         self.growing.split(leaf, feature)
-        fallen = np.log(before) - np.log(max(self.growing.bound, LEAST_BOUND))
-        self.drop_by_feature[feature] += max(fallen, 0.0)
+        after = max(self.growing.bound, LEAST_BOUND)
+        fallen = float(max(np.log(before) - np.log(after), 0.0))
+        self.drop_by_feature[feature] = self.drop_by_feature.get(feature, 0.0) + fallen
         self.till.ledger.buy(feature)
         self.inside[feature] = True
         self.cost, self.rating = cost, rating

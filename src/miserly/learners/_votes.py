@@ -7,7 +7,7 @@ takes the learner that a rule likes best and adds its votes with the weight that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,7 +34,7 @@ class VoteRound:
     trees: tuple[Tree, ...]  # one term per entry of `channels`, in that order
     channels: NDArray[np.int64]
     weights: Floats  # of the votes: twice these are added to the log-odds
-    drop: Floats  # (d,): the fall of the logarithm of the loss, by feature
+    drop: Mapping[int, float]  # the fall of the logarithm of the loss, by feature
 
 
 @dataclass
@@ -108,7 +108,7 @@ class StumpVoter:
 
     def __init__(self, stumps: Stumps) -> None:
         self.stumps = stumps
-        self._terms: dict[tuple[Stump, bool], Tree] = {}
+        self._terms: dict[Stump, Tree] = {}
         self._perfect = False
 
     def vote(self, standing: Standing, till: Till, rule: Rule) -> VoteRound | str:
@@ -134,31 +134,24 @@ class StumpVoter:
         self._perfect = bool((np.abs(edges) == MOST_EDGE).all())
         weights = np.arctanh(edges)  # 1/2 ln((1 + edge) / (1 - edge))
         standing.add(weights[:, None] * votes)
-        positive = len(edges) > 1 or edges[0] > 0
         n_terms = len(self._terms)
-        tree = self._term(stump, positive, votes, standing.weight, till)
+        left = 1.0 if len(edges) > 1 or edges[0] > 0 else -1.0  # of two classes, weights are positive
+        tree = self._term(stump, left, votes, standing.weight, till)
         if till.ledger.buy(stump.feature) or len(self._terms) > n_terms:
             till.settle(len(self._terms))
-        by_feature = np.zeros(len(till.costs))
-        by_feature[stump.feature] = drop
-        return VoteRound(
-            (tree,) * len(weights),
-            np.arange(len(weights)),
-            weights if positive else -weights,
-            by_feature,
-        )
+        channels = np.arange(len(weights))
+        return VoteRound((tree,) * len(weights), channels, weights * tree.value[1], {stump.feature: drop})
 
-    def _term(self, stump: Stump, positive: bool, votes: Floats, weight: Floats, till: Till) -> Tree:
-        """The stump as a term, the same one if it is chosen again: it is evaluated once.
+    def _term(self, stump: Stump, left: float, votes: Floats, weight: Floats, till: Till) -> Tree:
+        """The stump as a term that says `left` on its left side, or if it was chosen before, that one.
 
-        Missing values, where training rows have none, go the way of most rows.
+        A term is evaluated once. Missing values, where training rows have none, go the way of most rows.
         """
-        key = stump, positive
-        if key not in self._terms:
+        if stump not in self._terms:
             seen = self.stumps.binned.has_missing[stump.feature]
-            left = stump.missing_left if seen else bool(weight @ votes >= 0)
-            self._terms[key] = self.stumps.tree(stump, 1.0 if positive else -1.0, left, till.costs.evaluation)
-        return self._terms[key]
+            missing_left = stump.missing_left if seen else bool(weight @ votes >= 0)
+            self._terms[stump] = self.stumps.tree(stump, left, missing_left, till.costs.evaluation)
+        return self._terms[stump]
 
 
 def boost(

@@ -121,7 +121,9 @@ class VotingClassifier(StagedClassifier):
             info={"learner": type(self).__name__},
         )
         self.n_rounds_ = len(rounds)
-        drop = np.sum([np.zeros(self.n_features_in_), *(one.drop for one in rounds)], axis=0)
+        drop = np.zeros(self.n_features_in_)
+        for feature, fallen in (item for one in rounds for item in one.drop.items()):
+            drop[feature] += fallen
         self.feature_importances_ = drop / drop.sum() if drop.any() else drop
 
 
