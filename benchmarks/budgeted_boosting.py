@@ -182,14 +182,27 @@ RAW = ("sonar", "ionosphere", "breast_cancer_wisconsin", "ecoli", "heart_statlog
 
 def bases(name: str, trials: int) -> dict[str, list[float]]:
     """Stumps against trees on features as they are, costs on [0, 2], at shares of what all would cost."""
+    return at_shares(
+        name,
+        trials,
+        {
+            "stumps": {},
+            "trees of depth 2": {"base": "tree", "max_depth": 2},
+            "trees of depth 3": {"base": "tree", "max_depth": 3},
+        },
+    )
+
+
+def filling_features(name: str, trials: int) -> dict[str, list[float]]:
+    """Stopping or filling where features are priced, not columns."""
+    return at_shares(name, trials, {"stop": {"fill_budget": False}, "fill": {"fill_budget": True}})
+
+
+def at_shares(name: str, trials: int, kinds: dict[str, dict[str, Any]]) -> dict[str, list[float]]:
+    """Mean test errors of AdaBoostBT with some options, at each of SHARES."""
     data = load(name)
     X = np.asarray(data.X, dtype=np.float32)
     y = (np.asarray(data.extra.get("y_binary", data.y)) > 0).astype(int)
-    kinds: dict[str, dict[str, Any]] = {
-        "stumps": {},
-        "trees of depth 2": {"base": "tree", "max_depth": 2},
-        "trees of depth 3": {"base": "tree", "max_depth": 3},
-    }
     found: dict[str, list[list[float]]] = {kind: [] for kind in kinds}
     for seed in range(trials):
         random = np.random.default_rng(seed)
@@ -301,6 +314,10 @@ def measure(quick: bool, trials: int, only: list[str], keep: Callable[[str, Any]
         "trees": (names, lambda name: tree_sizes(binary_set(name), few)),
         "tau": (names[-4:], lambda name: ablation(binary_set(name), few)),
         "filling": (names[-6:], lambda name: filling(binary_set(name), few)),
+        "filling features": (
+            RAW[3:5] if quick else RAW,
+            lambda name: filling_features(name, 2 if quick else 5),
+        ),
         "bases": (RAW[3:5] if quick else RAW, lambda name: bases(name, 2 if quick else 5)),
         "classes": (MANY[3:] if quick else MANY, lambda name: several_classes(name, 30 if quick else 300)),
     }
@@ -321,7 +338,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--trials", type=int, default=None)
-    every = ["speed", "curves", "web", "trees", "tau", "filling", "bases", "classes"]
+    every = ["speed", "curves", "web", "trees", "tau", "filling", "filling features", "bases", "classes"]
     parser.add_argument("--only", nargs="+", choices=[*every, "page"], default=every)
     args = parser.parse_args()
     trials = args.trials or (3 if args.quick else 100)

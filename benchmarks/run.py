@@ -39,6 +39,7 @@ BENCHMARKS = {
     "quality_at_budget": Benchmark(("--quick",), needs_data=True),
     "ranking_curves": Benchmark(("--quick",), needs_data=True),
     "ranking_losses": Benchmark(("--quick",), needs_data=True),
+    "budgeted_boosting": Benchmark(("--quick",), needs_data=True),
     "best_subsets": Benchmark(("--quick",), needs_data=True),
     "trees_of_classifiers": Benchmark(("--quick",), needs_data=True),
 }
