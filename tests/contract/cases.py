@@ -30,6 +30,9 @@ __all__ = ["Case", "cases_of", "every_case", "give", "make", "takes"]
 SMALL = {
     "n_rounds": 8,
     "n_terms": 12,
+    "n_blocks": 4,
+    "n_dimensions": 2,
+    "n_trees": 3,
     "max_sweeps": 2,
     "max_depth": 3,
     "min_samples_leaf": 5,

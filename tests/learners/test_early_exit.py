@@ -15,6 +15,7 @@ from miserly.learners._chain import stages
 from miserly.learners._exits import RULES, Staged, exit_gates, leave
 from miserly.metrics import Queries, ndcg
 from miserly.plan import Confidence, Node, Onward, Plan, Raw, Tree
+from miserly.plan.nodes import Threshold
 
 COSTS = Costs([5.0, 3.0, 2.0, 1.0, 1.0, 0.0], evaluation=0.5)  # after ten rounds most features are bought
 
@@ -268,11 +269,11 @@ def test_list_wise_rules_need_queries(fitted, sets):
 
 
 class Cascade(GreedyMiserRegressor):
-    """A model whose plan starts anew at its second node."""
+    """A model whose plan lets some examples leave already."""
 
     def fit(self, X, y):
         self._read(X, reset=True)
-        nodes = [Node([0], [0], [1.0], [0.0], up=1), Node([1], [0], [1.0], [0.0], inherits=False)]
+        nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(), up=1), Node([1], [0], [1.0], [0.0])]
         self.plan_ = Plan(costs=self.costs, terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
         return self
 

@@ -17,8 +17,10 @@ def rows(seed, n=120, size=4, weighted=True):
     return columns, sign, weight
 
 
-def solved(columns, sign, weight, C=1.0):
+def solved(columns, sign, weight, C=1.0, prior=None):
     svm = Margin(sign, weight, C)
+    if prior is not None:
+        svm.prior = prior
     svm.solve(columns)
     return svm
 
@@ -100,21 +102,33 @@ def test_separable_rows_with_a_large_C_end():
     assert svm.w[0] == pytest.approx(1 / 1.5, rel=1e-6) and abs(svm.b) < 1e-6
 
 
+def test_weights_shrink_to_the_prior():
+    columns, sign, weight = rows(7)
+    prior = np.array([0.5, -1.0, 0.0, 2.0])
+    np.testing.assert_allclose(solved(columns, sign, weight, 1e-9, prior).w, prior, atol=1e-6)
+    svm = solved(columns, sign, weight, 2.0, prior)
+    short = weight * sign * np.maximum(0.0, 1.0 - sign * svm.decision)
+    np.testing.assert_allclose(svm.w - prior, 2.0 * columns @ short, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
-def test_derivatives_are_those_of_differences(seed, C):
+@pytest.mark.parametrize("prior", [None, np.array([0.3, -0.2, 1.0])], ids=["zero", "prior"])
+def test_derivatives_are_those_of_differences(seed, C, prior):
     columns, sign, weight = rows(seed, n=60, size=3)
     outer, outer_sign, outer_weight = rows(seed + 100, n=40, size=3)
 
     def loss(inner, other, C):
-        svm = solved(inner, sign, weight, C)
+        svm = solved(inner, sign, weight, C, prior)
         return outer_loss(outer_sign, outer_weight, svm.w @ other + svm.b, SLOPE)
 
     def difference(inner, other, step):
         plus, minus = (loss(inner[k], other[k], C) for k in (0, 1))
         return (plus - minus) / (2 * step)
 
-    slopes = outer_slopes(solved(columns, sign, weight, C), columns, outer, outer_sign, outer_weight, SLOPE)
+    slopes = outer_slopes(
+        solved(columns, sign, weight, C, prior), columns, outer, outer_sign, outer_weight, SLOPE
+    )
     assert slopes.loss == pytest.approx(loss(columns, outer, C), rel=1e-12)
     step = 1e-6
     by_C = (loss(columns, outer, C * (1 + step)) - loss(columns, outer, C * (1 - step))) / (2 * step * C)

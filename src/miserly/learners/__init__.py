@@ -8,6 +8,7 @@ from typing import Any
 
 from miserly.learners.adaboost_bt import AdaBoostBTClassifier
 from miserly.learners.adaboost_rs import AdaBoostRSClassifier
+from miserly.learners.afr import AFRClassifier
 from miserly.learners.and_or import AndOrCascadeClassifier
 from miserly.learners.astc import ASTCClassifier, ASTCRegressor
 from miserly.learners.binariser import Binariser
@@ -22,6 +23,7 @@ from miserly.learners.soft_cascade import SoftCascadeClassifier
 from miserly.learners.speedboost import SpeedBoostClassifier
 
 __all__ = [
+    "AFRClassifier",
     "ASTCClassifier",
     "ASTCRegressor",
     "AdaBoostBTClassifier",

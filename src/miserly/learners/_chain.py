@@ -63,11 +63,10 @@ def add_rounds(
 
 
 def is_additive(plan: Plan) -> bool:
-    """Whether every example adds all nodes, one after the other."""
+    """Whether every example meets all nodes, one after the other, be they added or in place of others."""
     n = len(plan.nodes)
     return all(
-        node.inherits
-        and isinstance(node.gate, Onward)
+        isinstance(node.gate, Onward)
         and node.up == (k + 1 if k + 1 < n else LEAVE)
         and node.low == LEAVE
         for k, node in enumerate(plan.nodes)
@@ -106,7 +105,8 @@ def stages(
         if stop > done:
             segment = _segment(plan, done, stop)
             part = run_plan(segment, X, count=count, account=account, compiled=compiled, n_threads=n_threads)
-            scores = scores + part.scores.reshape(scores.shape)
+            anew = not all(node.inherits for node in plan.nodes[done:stop])
+            scores = part.scores.reshape(scores.shape) + (0.0 if anew else scores)
             acquired = acquired | part.acquired if account else acquired
             evaluated.update(t for node in plan.nodes[done:stop] for t in node.terms.tolist())
             done = stop

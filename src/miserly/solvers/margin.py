@@ -2,9 +2,9 @@
 
 The SVM minimises over weights w and bias b, on rows i with labels y_i = -1 or 1 and weights m_i,
 
-    1/2 |w|^2 + C/2 sum_i m_i max(0, 1 - y_i J_i)^2,      J_i = w . phi_i + b
+    1/2 |w - p|^2 + C/2 sum_i m_i max(0, 1 - y_i J_i)^2,      J_i = w . phi_i + b
 
-(thesis 2.2, eq. 2.21 and 2.26). Rows with y_i J_i < 1 are its *support*. The outer loss looks at other rows,
+(thesis 2.2, eq. 2.21 and 2.26, where the prior p is 0). Rows with y_i J_i < 1 are its *support*. The outer loss looks at other rows,
 
     loss = sum_j m_j / (1 + exp(slope y_j J_j)) / sum_j m_j                                   (eq. 2.25)
 
@@ -43,7 +43,8 @@ class Margin:
     sign, weight : arrays of (n,)
         The label of each row, -1 or 1, and what it counts.
     C : float
-        May be set to another value between solutions.
+        May be set to another value between solutions, and so may `prior`, the weights that cost nothing (0
+        for new columns).
 
     Attributes
     ----------
@@ -66,6 +67,7 @@ class Margin:
         self.weight = weight
         self.C = C
         self.w = np.zeros(0)
+        self.prior = np.zeros(0)
         self.b = 0.0
         self.decision = np.zeros(len(sign))
         self.support = np.zeros(len(sign), dtype=np.bool_)
@@ -105,18 +107,18 @@ class Margin:
 
     def _solution(self) -> Floats:
         """(w, b) of least objective if the support stays as it is."""
-        return self.back_solve(self._gram[:-1, -1])
+        return self.back_solve(self._gram[:-1, -1] + np.append(self.prior / self.C, 0.0))
 
     def _objective(self, w: Floats, decision: Floats) -> float:
         short = np.maximum(0.0, 1.0 - self.sign * decision)
-        return float(0.5 * w @ w + 0.5 * self.C * (self.weight * short) @ short)
+        return float(0.5 * (w - self.prior) @ (w - self.prior) + 0.5 * self.C * (self.weight * short) @ short)
 
     def _search(self, target: Floats, decision: Floats) -> float:
         """How far to go towards `target`: all the way, or halves of it until the objective falls enough."""
         before = self._objective(self.w, self.decision)
         way, change = target[:-1] - self.w, decision - self.decision
         short = np.maximum(0.0, 1.0 - self.sign * self.decision)
-        slope = float(self.w @ way - self.C * (self.weight * self.sign * short) @ change)
+        slope = float((self.w - self.prior) @ way - self.C * (self.weight * self.sign * short) @ change)
         if slope > -1e-15 * max(1.0, before):
             return 0.0
         length = 1.0
@@ -133,7 +135,8 @@ class Margin:
         """Make room for new columns, and bring the Gram up to date with values that changed."""
         known, size = len(self.w), len(columns)
         stale = sorted(set(range(known, size)) | set(range(known) if changed is None else changed))
-        self.w = np.concatenate([self.w, np.zeros(size - known)])
+        self.prior = np.concatenate([self.prior, np.zeros(size - len(self.prior))])
+        self.w = np.concatenate([self.w, self.prior[known:]])
         gram = np.zeros((size + 2, size + 2))
         kept = [*range(known), size, size + 1]
         gram[np.ix_(kept, kept)] = self._gram
@@ -214,7 +217,7 @@ def outer_slopes(
     With g the derivatives by J of the outer rows, ``M [w; b] = z`` the system of the SVM's solution and
     ``v = M^-1 [Phi' g; sum g]``: the derivatives by dimension s are ``g w_s`` on the outer rows,
     ``m_i (v_s (y_i - J_i) - (v . [phi_i; 1]) w_s)`` on the support and 0 elsewhere, and that by C is
-    ``v_w . w / C^2``. Rows on the very edge of the margin have one-sided derivatives only.
+    ``v_w . (w - p) / C^2``. Rows on the very edge of the margin have one-sided derivatives only.
     """
     decision = svm.w @ outer + svm.b
     error = expit(-slope * sign * decision)
@@ -222,5 +225,5 @@ def outer_slopes(
     by_decision = -slope * share * sign * error * (1.0 - error)
     adjoint = svm.back_solve(np.append(outer @ by_decision, by_decision.sum()))
     reach = adjoint[:-1] @ columns + adjoint[-1]
-    by_C = float(adjoint[:-1] @ svm.w) / svm.C**2
+    by_C = float(adjoint[:-1] @ (svm.w - svm.prior)) / svm.C**2
     return Slopes(float(share @ error), by_C, svm, adjoint, reach, by_decision)

@@ -1,0 +1,88 @@
+"""From snapshots to a plan: a chain of nodes that each weigh all trees so far, as probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from miserly.learners._afr import Builder, Snapshot
+from miserly.learners._calibration import steepness_of
+from miserly.learners._samples import Samples
+from miserly.learners.losses import Logistic, Multinomial
+from miserly.plan import LEAVE, Node, Plan
+
+__all__ = ["build_plan", "platt"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MAX_STEPS = 50
+RIDGE = 1e-3  # rows' worth of pull towards a steepness of 1: scores may tell nothing
+FLATTEST = 1e-3  # the order of scores is the SVM's and stays
+
+
+def build_plan(builder: Builder, rows: Samples, aside: Samples, **parts: Any) -> Plan:
+    """Scores are log-odds: Platt's for each class against the rest, one factor where there are two."""
+    n_scores = len(builder.problems)
+    evaluation = builder.ledger.costs.evaluation
+    loss = Logistic() if n_scores == 1 else Multinomial(n_scores)
+    return Plan(
+        terms=[replace(tree, evaluation=evaluation) for _, tree in builder.trees],
+        nodes=[
+            _node(builder, snapshot, aside, place + 1 if place + 1 < len(builder.snapshots) else LEAVE)
+            for place, snapshot in enumerate(builder.snapshots)
+        ],
+        base=loss.initial(rows.y, rows.weight),
+        link=loss.link,
+        **parts,
+    )
+
+
+def _node(builder: Builder, snapshot: Snapshot, aside: Samples, up: int) -> Node:
+    """One snapshot; what came before is forgotten but for the values of trees."""
+    factor, shift = _calibration(snapshot, aside)
+    owner = np.array([k for k, _ in builder.trees[: sum(len(one) for one in snapshot.weights)]])
+    weights = np.zeros(len(owner))
+    for k, one in enumerate(snapshot.weights):
+        weights[owner == k] = factor[k] * one
+    return Node(np.arange(len(owner)), owner, weights, factor * snapshot.bias + shift, inherits=False, up=up)
+
+
+def _calibration(snapshot: Snapshot, aside: Samples) -> tuple[Floats, Floats]:
+    """The factor and shift of each score; two classes keep their labels, so that there is no shift."""
+    if len(snapshot.bias) == 1:
+        return np.array([steepness_of(snapshot.aside.T, aside.y, aside.weight)]), np.zeros(1)
+    weight = np.ones(len(aside)) if aside.weight is None else aside.weight
+    found = [platt(scores, aside.y == k, weight) for k, scores in enumerate(snapshot.aside)]
+    return np.array([factor for factor, _ in found]), np.array([shift for _, shift in found])
+
+
+def platt(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> tuple[float, float]:
+    """The factor and shift that turn scores into log-odds, by Platt's method.
+
+    Targets are a little inside 0 and 1, as if one more row of each class had been seen, so that rows that are
+    all right, or all of one class, give finite numbers.
+
+    >>> scores = np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0] * 50)
+    >>> factor, shift = platt(scores, np.array([0, 0, 1, 1, 1, 0] * 50, dtype=bool), np.ones(300))
+    >>> round(factor, 2), abs(round(shift, 6))                   # two of three: near log 2
+    (0.68, 0.0)
+    """
+    yes, no = float(weight[positive].sum()), float(weight[~positive].sum())
+    target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    table = np.column_stack([scores, np.ones(len(scores))])
+    found = np.array([1.0, np.log((yes + 1.0) / (no + 1.0))])
+    pull = np.array([RIDGE, 0.0])
+    for _ in range(MAX_STEPS):
+        share = expit(table @ found)
+        slope = table.T @ (weight * (share - target)) + pull * (found - 1.0)
+        curve = (table.T * (weight * share * (1.0 - share))) @ table + np.diag(pull + 1e-9)
+        move = np.linalg.solve(curve, slope)
+        move *= min(1.0, 2.0 / max(np.abs(table @ move).max(), 1e-12))  # no leaps where all is flat
+        found -= move
+        if np.abs(move).max() < 1e-10:
+            break
+    return max(float(found[0]), FLATTEST), float(found[1])

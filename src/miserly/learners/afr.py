@@ -1,0 +1,285 @@
+"""AFR: one model for every budget, stopped wherever the money ends.
+
+Z. Xu, M. J. Kusner, G. Huang, K. Q. Weinberger, Anytime Representation Learning, ICML 2013; thesis of Z. Xu,
+section 2.2. Trees make up the dimensions of a representation, and a squared-hinge SVM weighs them; both are
+learned together while what a purchase must be worth falls from block to block. At every purchase the model
+is kept as it was: the plan is a chain of such snapshots, each with weights of its own for all trees so far.
+How it is grown, and where that differs from the thesis, is in `miserly.learners._afr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
+from threadpoolctl import threadpool_limits
+
+from miserly._frames import Table
+from miserly.costs import Costs, Ledger
+from miserly.grow import Bins, Grower, GrowOptions
+from miserly.grow.binning import MAX_BINS
+from miserly.grow.grower import MAX_DEPTH
+from miserly.learners._afr import Builder, Recipe
+from miserly.learners._afr_plan import build_plan
+from miserly.learners._base import PlanClassifier, bind_costs, decision_of
+from miserly.learners._boosting import reserve_of
+from miserly.learners._chain import Stage, stages
+from miserly.learners._labels import encode_classes
+from miserly.learners._linear_fit import evened
+from miserly.learners._miser import categorical_columns
+from miserly.learners._progress import Steps, outcome
+from miserly.learners._representation import OneVsRest, Parts
+from miserly.learners._samples import Given, Samples, rows_aside
+from miserly.plan import links
+
+__all__ = ["AFRClassifier"]
+
+_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+
+
+class AFRClassifier(PlanClassifier):
+    """Anytime representations: one model whose answers get better with whatever is spent.
+
+    Parameters
+    ----------
+    costs : Costs, array, mapping of name to cost, or None
+        What features cost; 1 each by default.
+    tradeoff : float, optional
+        What one unit of cost must bring in the first block, as a fall of the mean squared hinge loss (half
+        the square of what a margin lacks). By default the largest of successive halves at which a first
+        feature is bought, from where no gain could pay for the cheapest. Each block halves it.
+    budget : float, optional
+        What the whole model may cost at most. Answers for less need no other model:
+        ``predict(X, budget=...)``.
+    n_blocks : int, default=12
+        How often the tradeoff is halved; a block at which no tree was grown yet does not count.
+    n_dimensions : int, default=20
+        The most dimensions that each block, and each class against the rest, adds.
+    n_trees : int, default=10
+        How many trees of Greedy Miser each dimension begins with, and the most that it grows after that,
+        along the slopes of the validation loss. 10 rounds after a purchase may not buy.
+    step : float, default=0.1
+        How much of each tree Greedy Miser adds; also what the SVM's weights shrink to.
+    max_depth : int, default=4
+    max_leaves : int, optional
+    min_samples_leaf : int, default=20
+    max_bins : int, default=255
+    categorical_features : "from_dtype", list of columns, mask, or None
+        As for `GreedyMiserClassifier`.
+    class_weight : mapping, "balanced" or None
+        What rows of each class count, on top of `sample_weight`.
+    validation_fraction : float, default=0.2
+        How much is set aside, to say how many trees are enough. The rest is halved: the SVM learns from one
+        half and is judged by the other.
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+        Threads; all by default. The model does not depend on it.
+    verbose : int, default=0
+        1 shows what the fit is at.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        A chain with one node per snapshot. Interrupted on the way to the next one, it answers from the last
+        that is finished.
+    snapshot_costs_ : array
+        What each snapshot costs, counting whole trees.
+    outer_losses_ : array
+        The smooth share of errors of each snapshot on the rows that judge the SVM.
+    tradeoffs_ : array
+        The tradeoff of each block.
+    cost_ : float
+        What the last snapshot costs; `features_` are the features it pays for.
+
+    Examples
+    --------
+    One model, at three budgets:
+
+    >>> from miserly.datasets import load_heart
+    >>> from miserly.learners import AFRClassifier
+    >>> heart = load_heart()
+    >>> model = AFRClassifier(costs=heart.costs, random_state=0).fit(heart.X, heart.y)
+    >>> [bool((model.run(heart.X, budget=budget).cost <= budget).all()) for budget in (5, 50, 500)]
+    [True, True, True]
+    >>> bool(model.score(heart.X, heart.y) > 0.8)
+    True
+    """
+
+    snapshot_costs_: NDArray[np.float64]
+    outer_losses_: NDArray[np.float64]
+    tradeoffs_: NDArray[np.float64]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "costs": [None, Costs, Mapping, "array-like"],
+        "tradeoff": [Interval(Real, 0, None, closed="left"), None],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "n_blocks": [_ONE_OR_MORE],
+        "n_dimensions": [_ONE_OR_MORE],
+        "n_trees": [_ONE_OR_MORE],
+        "step": [Interval(Real, 0, None, closed="neither")],
+        "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
+        "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
+        "min_samples_leaf": [_ONE_OR_MORE],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "class_weight": [Mapping, StrOptions({"balanced"}), None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float | None = None,
+        budget: float | None = None,
+        n_blocks: int = 12,
+        n_dimensions: int = 20,
+        n_trees: int = 10,
+        step: float = 0.1,
+        max_depth: int = 4,
+        max_leaves: int | None = None,
+        min_samples_leaf: int = 20,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.n_blocks = n_blocks
+        self.n_dimensions = n_dimensions
+        self.n_trees = n_trees
+        self.step = step
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.class_weight = class_weight
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+    ) -> AFRClassifier:
+        """Fit to classes `y`; rows that share a `qid` stay together when rows are divided."""
+        with Steps(self, bool(self.verbose)) as tell, threadpool_limits(1, "blas"):
+            table = self._read(X, reset=True)
+            costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
+            samples = self._samples(table, Given(y, sample_weight, qid))
+            rows, parts = self._divide(samples)
+            builder = self._builder(rows, parts, table, costs, tell)
+            builder.run()
+            self._keep(builder, rows, parts, costs)
+            tell(outcome(self))
+        return self
+
+    def _samples(self, table: Table, given: Given) -> Samples:
+        """Rows that count, their classes as codes, and weights with those of the classes worked in."""
+        samples = given.checked(table.values, self, numeric=False).without_zero_weights()
+        self.classes_, codes = encode_classes(samples.y)
+        if self.class_weight is not None:
+            by_class = compute_sample_weight(self.class_weight, samples.y)
+            weight = by_class if samples.weight is None else samples.weight * by_class
+            samples = replace(samples, weight=weight)
+        return evened(replace(samples, y=codes).without_zero_weights())
+
+    def _divide(self, samples: Samples) -> tuple[Samples, Parts]:
+        """Inner rows first, then outer ones, then those aside."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 2))
+        aside = rows_aside(len(samples), self.validation_fraction, seed, samples.y, samples.qid)
+        rest = np.flatnonzero(~aside)
+        qid = None if samples.qid is None else samples.qid[rest]
+        outer = rows_aside(len(rest), 0.5, seed + 1, samples.y[rest], qid)
+        parts = [rest[~outer], rest[outer], np.flatnonzero(aside)]
+        return samples.take(np.concatenate(parts)), Parts(*(len(part) for part in parts))
+
+    def _builder(self, rows: Samples, parts: Parts, table: Table, costs: Costs, tell: Steps) -> Builder:
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        problems = [OneVsRest(np.where(rows.y == k, 1.0, -1.0), weight, parts) for k in wanted]
+        n_trees = 2 * self.n_blocks * self.n_dimensions * self.n_trees * len(problems)
+        recipe = Recipe(
+            self.n_blocks,
+            self.n_dimensions,
+            self.n_trees,
+            self.step,
+            self.tradeoff,
+            reserve_of(self.budget, None, n_trees, costs),
+        )
+        grower = self._grower(rows.X, parts, table, costs)
+        return Builder(problems, grower, Ledger(costs, self.budget), recipe, tell)
+
+    def _grower(self, X: NDArray[Any], parts: Parts, table: Table, costs: Costs) -> Grower:
+        options = GrowOptions(
+            max_depth=self.max_depth,
+            max_leaves=self.max_leaves,
+            min_samples_leaf=self.min_samples_leaf,
+        )
+        categorical = categorical_columns(self.categorical_features, table, self.n_features_in_)
+        bins = Bins.fit(X[parts.learning], max_bins=self.max_bins, categorical=categorical, random_state=0)
+        return Grower(bins.transform(X, n_threads=self._threads), costs, options, n_threads=self._threads)
+
+    def _keep(self, builder: Builder, rows: Samples, parts: Parts, costs: Costs) -> None:
+        self.snapshot_costs_ = np.array([snapshot.cost for snapshot in builder.snapshots])
+        self.outer_losses_ = np.array([snapshot.outer_loss for snapshot in builder.snapshots])
+        self.tradeoffs_ = np.array(builder.tradeoffs)
+        self.plan_ = build_plan(
+            builder,
+            rows,
+            rows.take(np.arange(len(rows))[parts.aside]),
+            costs=costs,
+            classes=self._plan_classes(),
+            categories=self._categories,
+            info={"learner": type(self).__name__},
+        )
+
+    # -- snapshot by snapshot ------------------------------------------------------------------------
+
+    def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
+        """Scores, features acquired and cost of every row at each snapshot."""
+        yield from self._stages(X, account=True, count=count)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """The answers at each snapshot."""
+        for stage in self._stages(X):
+            yield self._labels(stage.scores)
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Scores before the link at each snapshot."""
+        for stage in self._stages(X):
+            yield decision_of(stage.scores, len(self.classes_))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """The probability of each class at each snapshot."""
+        for stage in self._stages(X):
+            yield links.probabilities(self.plan_.link, stage.scores)
+
+    def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
+        plan, rows = self._fitted_plan(), self._rows(X)
+        stops = range(1, len(plan.nodes) + 1)
+        return stages(plan, rows, stops, count=count, account=account, n_threads=self._threads)
