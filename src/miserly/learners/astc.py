@@ -20,8 +20,11 @@ leaves over, so that it is no worse where it has too few rows to say more. Price
 evaluations, and terms may be boosted trees, none of which adds features for more than a node may spend.
 
 With several classes each has a score (least squares on 1 and -1) and drops are summed; rows are divided along
-the first principal component of the node's scores. On letter, dna and cifar10 that did better than the score
-of the most frequent class and the score that varies most; on optdigits and covertype one of these did.
+the first principal component of the mean scores of the answers: in the direction that tells them apart. On
+letter, dna, covertype and optdigits (three splits each that were not looked at before, three budgets) that
+was 0.4 to 2.1 points more accurate than the first principal component of the scores, on ann_thyroid the same
+and on page_blocks 0.2 less. The score of the most frequent answer, and that which varies most, were 1 to 6
+points worse on letter and optdigits and 1.4 better on covertype.
 """
 
 from __future__ import annotations
