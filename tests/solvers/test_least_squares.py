@@ -41,3 +41,17 @@ def test_no_terms_answer_the_mean(problem):
     weights, intercept, scores = least_squares(found, np.array([], dtype=int), columns, Y, rows, w[rows])
     np.testing.assert_allclose(intercept, np.average(Y[rows], axis=0, weights=w[rows]), atol=1e-6)
     assert weights.shape == (0, 2) and (scores == intercept).all()
+
+
+def test_columns_that_only_rounding_tells_apart_fit_as_well_as_one(problem):
+    H, Y, rows, _ = problem
+    H = H.astype(np.float64)
+    twice = np.column_stack([H[:, :2], H[:, 0] - 1e-9 * H[:, 1], H[:, 0] + 1e-9 * H[:, 1]])
+    columns = DenseColumns(twice)
+    weights, intercept, scores = least_squares(
+        gram(columns, Y, rows=rows).centred(), np.arange(4), columns, Y, rows
+    )
+    design = np.column_stack([H[rows, :2], np.ones(len(rows))])
+    right = design @ np.linalg.lstsq(design, Y[rows], rcond=None)[0]
+    np.testing.assert_allclose(scores, right, atol=1e-3 * Y.std())
+    assert np.isfinite(weights).all() and np.abs(weights).max() < 1e3

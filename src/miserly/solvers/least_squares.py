@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from miserly.solvers.columns import Columns, pieces_of, side_by_side
 from miserly.solvers.gram import Centred
@@ -40,7 +40,7 @@ def least_squares(
     if len(terms) == 0:
         n_targets = targets.shape[1]
         return np.zeros((0, n_targets)), gram.target_means, np.tile(gram.target_means, (len(rows), 1))
-    factor = cho_factor(gram.products[np.ix_(terms, terms)], lower=True)
+    factor = _factor(gram.products[np.ix_(terms, terms)], float(np.finfo(columns.dtype).eps))
     weights = cho_solve(factor, gram.moments[terms])
     intercept = gram.target_means - gram.means[terms] @ weights
     look = _Look(columns, terms, rows, targets, weight, n_threads)
@@ -50,6 +50,15 @@ def least_squares(
         weights += change
         intercept = intercept + left / look.mass - gram.means[terms] @ change
     return weights, intercept, look.scores(weights, intercept)
+
+
+def _factor(products: Floats, precision: float) -> tuple[Floats, bool]:
+    """The Cholesky factor of products; with a slight ridge where rounding alone tells columns apart."""
+    try:
+        found: tuple[Floats, bool] = cho_factor(products, lower=True)
+    except LinAlgError:
+        found = cho_factor(products + np.diag(np.sqrt(precision) * products.diagonal()), lower=True)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
