@@ -54,6 +54,8 @@ class Recipe:
     step: float
     tradeoff: float | None
     reserve: float  # what of the budget may not go to features
+    subsample: float
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,7 @@ class Builder:
         self._total = float(self._weight.sum())
         self._stale = False  # whether the last snapshot is older than the last tree
         self._turn = 0
+        self._random = np.random.default_rng(recipe.seed)
 
     def run(self) -> None:
         tradeoff = self.recipe.tradeoff
@@ -152,6 +155,8 @@ class Builder:
     def _block(self, tradeoff: float) -> bool:
         """Greedy Miser, then the slopes of the outer loss; gives whether any tree stayed."""
         before = len(self.trees)
+        if not before:  # the first block with trees is the same however its tradeoff was found
+            self._random, self._turn = np.random.default_rng(self.recipe.seed), 0
         rounds = self._rounds(tradeoff)
         new = self._commit(rounds)
         for place in range(max((len(mine) for mine in new), default=0)):
@@ -273,15 +278,24 @@ class Builder:
             return None
         before = self.ledger.state()
         self.ledger.evaluate()
+        weight = self._some_rows()
         with self._saving_for_trees():
             grown = self.grower.fit_tree(
-                target, self._weight, ledger=self.ledger, tradeoff=tradeoff, max_new_features=max_new
+                target, weight, ledger=self.ledger, tradeoff=tradeoff, max_new_features=max_new
             )
-        worth = tradeoff * self.ledger.costs.evaluation * self._total
+        worth = tradeoff * self.ledger.costs.evaluation * float(weight.sum())
         if grown.tree.n_leaves == 1 or grown.gain <= worth:
             self.ledger.restore(before)
             return None
         return grown
+
+    def _some_rows(self) -> Floats:
+        """The weights of rows for one tree: a draw of them counts, the others follow."""
+        if self.recipe.subsample == 1.0:
+            return self._weight
+        chosen = self._random.random(len(self._weight)) < self.recipe.subsample
+        chosen[0] = True  # at least one
+        return np.where(chosen, self._weight, 0.0)
 
     @contextmanager
     def _saving_for_trees(self) -> Iterator[None]:

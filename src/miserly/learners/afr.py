@@ -68,6 +68,8 @@ class AFRClassifier(PlanClassifier):
         along the slopes of the validation loss. 10 rounds after a purchase may not buy.
     step : float, default=0.1
         How much of each tree Greedy Miser adds; also what the SVM's weights shrink to.
+    subsample : float, default=0.5
+        The share of the rows that each tree is fitted to, drawn anew for every tree.
     max_depth : int, default=4
     max_leaves : int, optional
     min_samples_leaf : int, default=20
@@ -116,6 +118,7 @@ class AFRClassifier(PlanClassifier):
     snapshot_costs_: NDArray[np.float64]
     outer_losses_: NDArray[np.float64]
     tradeoffs_: NDArray[np.float64]
+    _seed: int
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "costs": [None, Costs, Mapping, "array-like"],
@@ -125,6 +128,7 @@ class AFRClassifier(PlanClassifier):
         "n_dimensions": [_ONE_OR_MORE],
         "n_trees": [_ONE_OR_MORE],
         "step": [Interval(Real, 0, None, closed="neither")],
+        "subsample": [Interval(Real, 0, 1, closed="right")],
         "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
         "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
         "min_samples_leaf": [_ONE_OR_MORE],
@@ -147,6 +151,7 @@ class AFRClassifier(PlanClassifier):
         n_dimensions: int = 20,
         n_trees: int = 10,
         step: float = 0.1,
+        subsample: float = 0.5,
         max_depth: int = 4,
         max_leaves: int | None = None,
         min_samples_leaf: int = 20,
@@ -165,6 +170,7 @@ class AFRClassifier(PlanClassifier):
         self.n_dimensions = n_dimensions
         self.n_trees = n_trees
         self.step = step
+        self.subsample = subsample
         self.max_depth = max_depth
         self.max_leaves = max_leaves
         self.min_samples_leaf = min_samples_leaf
@@ -210,7 +216,7 @@ class AFRClassifier(PlanClassifier):
 
     def _divide(self, samples: Samples) -> tuple[Samples, Parts]:
         """Inner rows first, then outer ones, then those aside."""
-        seed = int(check_random_state(self.random_state).randint(2**31 - 2))
+        self._seed = seed = int(check_random_state(self.random_state).randint(2**31 - 2))
         aside = rows_aside(len(samples), self.validation_fraction, seed, samples.y, samples.qid)
         rest = np.flatnonzero(~aside)
         qid = None if samples.qid is None else samples.qid[rest]
@@ -230,6 +236,8 @@ class AFRClassifier(PlanClassifier):
             self.step,
             self.tradeoff,
             reserve_of(self.budget, None, n_trees, costs),
+            self.subsample,
+            self._seed,
         )
         grower = self._grower(rows.X, parts, table, costs)
         return Builder(problems, grower, Ledger(costs, self.budget), recipe, tell)
