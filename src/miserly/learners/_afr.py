@@ -15,7 +15,8 @@ overfit otherwise (measured on rows none of this has seen):
 - Weights of the SVM shrink towards those that boosting gave, not towards zero, and C follows the margins of
   rows aside: where they say so, the SVM is the boosted model.
 - After a purchase some rounds may not buy, so that each snapshot makes the best of what it has paid for.
-- Whatever rows aside do not confirm is taken back.
+- Trees that rows aside do not find worth their price are taken back.
+- Each tree is fitted to a draw of the rows.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ class Builder:
                 continue
             found.append(done)
             since = 0 if any(grown is not None and grown.bought for grown in done) else since + 1
-            short = self._shortage(scores)
+            short = self._shortage(scores) + self._worth(tradeoff, before)
             if short < best:
                 best, n_best = short, len(found)
         self.ledger.restore(before)
@@ -216,6 +217,10 @@ class Builder:
             problem.shortage(score[aside]) for problem, score in zip(self.problems, scores, strict=True)
         )
 
+    def _worth(self, tradeoff: float, before: dict[str, Any]) -> float:
+        """What has been spent since then must have brought, in squares of shortage (twice the loss)."""
+        return 2.0 * tradeoff * (self.ledger.spent - float(before["account"][0]))
+
     def _commit(self, rounds: list[list[Grown | None]]) -> list[list[int]]:
         """Put the trees of rounds into new dimensions, and pay for them; gives these, class by class."""
         new: list[list[int]] = [[] for _ in self.problems]
@@ -241,6 +246,7 @@ class Builder:
         """Trees for one dimension, up to where rows aside were best."""
         problem, aside = self.problems[k], self.parts.aside
         mark, best = self._mark(problem, s), problem.shortage(problem.decision(aside))
+        before = mark.ledger
         for _ in range(self.recipe.n_trees):
             target = self._descent(problem, s)
             grown = None if target is None else self._grow(target, tradeoff)
@@ -250,7 +256,7 @@ class Builder:
                 self._keep()
             problem.grow(s, grown)
             self._pay(k, grown)
-            short = problem.shortage(problem.decision(aside))
+            short = problem.shortage(problem.decision(aside)) + self._worth(tradeoff, before)
             if short >= best:
                 break
             mark, best = self._mark(problem, s), short
