@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from miserly import (
     AdaBoostBTClassifier,
+    AFRClassifier,
     AndOrCascadeClassifier,
     ASTCClassifier,
     ASTCRegressor,
@@ -23,8 +24,9 @@ from miserly import (
     GreedyMiserRanker,
 )
 from miserly.cli import demo
-from miserly.datasets import load_heart, make_quadrants, make_ranking
+from miserly.datasets import load_heart, make_quadrants, make_ranking, make_xor_afr
 from miserly.metrics import ndcg
+from miserly.plan import Node, Plan
 from miserly.report import plot_extracted, plot_frontier, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
 from miserly.selection import one_standard_error
@@ -196,6 +198,54 @@ def boosting() -> None:
     _save(figure, "boosting")
 
 
+def anytime() -> None:
+    """AFR on its synthetic set: two dimensions at four snapshots, and what each budget buys."""
+    data = make_xor_afr(random_state=0)
+    train, test = data.take(data.split == 0), data.take(data.split == 1)
+    learner = AFRClassifier(costs=data.costs, max_depth=3, n_dimensions=2, random_state=0)
+    flat = clone(learner).set_params(n_blocks=1, tradeoff=2e-4, n_trees=30).fit(train.X, train.y)
+    figure, grid = pyplot.subplots(1, 5, figsize=(13.0, 3.0), layout="constrained")
+    shown = np.unique(np.linspace(0, len(flat.plan_.nodes) - 1, 4).round().astype(int))
+    for axes, k in zip(grid, shown, strict=False):
+        _draw_representation(axes, flat, int(k), test)
+    model = learner.fit(train.X, train.y)
+    accuracy = [np.mean(answer == test.y) for answer in model.staged_predict(test.X)]
+    grid[-1].step(model.snapshot_costs_, accuracy, where="post", color=BLUE, linewidth=1.8)
+    grid[-1].plot(model.snapshot_costs_, accuracy, "o", color=BLUE, markersize=4)
+    grid[-1].set_xscale("log")
+    _finish(grid[-1], "budget", "", "Accuracy, twelve blocks")
+    _save(figure, "anytime")
+
+
+def _draw_representation(axes: Any, model: AFRClassifier, k: int, test: Any) -> None:
+    """Test rows at one snapshot, with the line where its SVM is undecided."""
+    node, terms = model.plan_.nodes[k], model.plan_.terms
+    weights, dimension = np.unique(node.weights.round(12), return_inverse=True)
+    order = np.argsort([node.terms[dimension == s].min() for s in range(len(weights))])
+    values = np.zeros((len(test.X), 2))
+    for axis, s in enumerate(order):
+        trees = [terms[t] for t in node.terms[dimension == s]]
+        one = Node(range(len(trees)), [0] * len(trees), [1.0] * len(trees), [0.0])
+        values[:, axis] = (
+            Plan(costs=model.plan_.costs, terms=trees, nodes=[one], base=[0.0]).run(test.X).scores
+        )
+    if len(weights) == 1:
+        values[:, 1] = np.random.default_rng(0).uniform(-1, 1, len(values))  # no second dimension yet
+    for label, colour in ((0, BLUE), (1, ORANGE)):
+        axes.plot(*values[test.y == label].T, ".", color=colour, markersize=3, alpha=0.6)
+    low, high = values[:, 1].min(), values[:, 1].max()
+    edge = np.array([low, high])
+    second = weights[order[1]] if len(weights) > 1 else 0.0
+    axes.plot(-(node.bias[0] + second * edge) / weights[order[0]], edge, color="black", linewidth=1)
+    right = np.mean((values @ [weights[order[0]], second] + node.bias[0] > 0) == test.y)
+    _finish(
+        axes,
+        "first dimension",
+        "second dimension" if len(weights) > 1 else "(spread at random)",
+        f"Cost {model.snapshot_costs_[k]:g}: {right:.3f}",
+    )
+
+
 def _finish(axes: Any, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -222,6 +272,7 @@ if __name__ == "__main__":
         "exits": exits,
         "cascades": cascades,
         "boosting": boosting,
+        "anytime": anytime,
     }
     with rc_context(STYLE):
         for name in sys.argv[1:] or pictures:

@@ -29,7 +29,7 @@ from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners._afr import Builder, Recipe
 from miserly.learners._afr_plan import build_plan
-from miserly.learners._base import PlanClassifier, bind_costs, decision_of
+from miserly.learners._base import PlanClassifier, as_columns, bind_costs, decision_of
 from miserly.learners._boosting import reserve_of
 from miserly.learners._chain import Stage, stages
 from miserly.learners._labels import encode_classes
@@ -38,7 +38,7 @@ from miserly.learners._miser import categorical_columns
 from miserly.learners._progress import Steps, outcome
 from miserly.learners._representation import OneVsRest, Parts
 from miserly.learners._samples import Given, Samples, rows_aside
-from miserly.plan import links
+from miserly.plan import LEAVE, links
 
 __all__ = ["AFRClassifier"]
 
@@ -265,6 +265,18 @@ class AFRClassifier(PlanClassifier):
             categories=self._categories,
             info={"learner": type(self).__name__},
         )
+
+    # -- answering -----------------------------------------------------------------------------------
+
+    def _scores(
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Without a budget the last snapshot answers alone: it weighs all trees itself."""
+        plan = self._fitted_plan()
+        if budget is not None or len(plan.nodes) < 2:
+            return super()._scores(X, budget, qid)
+        last = plan.replace(nodes=[replace(plan.nodes[-1], up=LEAVE)])
+        return as_columns(last.run(self._rows(X), n_threads=self._threads).scores)
 
     # -- snapshot by snapshot ------------------------------------------------------------------------
 
