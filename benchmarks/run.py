@@ -35,6 +35,7 @@ BENCHMARKS = {
     ),
     "astc_speed": Benchmark(("--quick",)),
     "cstc": Benchmark(("--quick",), needs_data=True),
+    "cscc": Benchmark(("--quick",), needs_data=True),
     "afr": Benchmark(("--quick",), needs_data=True),
     "cronus": Benchmark(("--quick",), needs_data=True),
     "quality_at_budget": Benchmark(("--quick",), needs_data=True),
