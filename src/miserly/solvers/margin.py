@@ -4,7 +4,8 @@ The SVM minimises over weights w and bias b, on rows i with labels y_i = -1 or 1
 
     1/2 |w - p|^2 + C/2 sum_i m_i max(0, 1 - y_i J_i)^2,      J_i = w . phi_i + b
 
-(thesis 2.2, eq. 2.21 and 2.26, where the prior p is 0). Rows with y_i J_i < 1 are its *support*. The outer loss looks at other rows,
+(thesis 2.2, eq. 2.21 and 2.26, where the prior p is 0). Rows with y_i J_i < 1 are its *support*. The outer
+loss looks at other rows,
 
     loss = sum_j m_j / (1 + exp(slope y_j J_j)) / sum_j m_j                                   (eq. 2.25)
 
