@@ -257,7 +257,8 @@ _BASES = """## Trees against stumps at equal budget
 
 Features as they are, costs uniform on [0, 2] per feature, budgets as shares of what all features cost,
 Smoothed, 200 rounds, 5 trials of up to 2,000 rows to learn from: test error in percent. How much the votes of
-leaves are smoothed was chosen once for all, by looking at test rows of some of these sets, which flatters trees there."""
+leaves are smoothed was chosen once for all, by looking at test rows of some of these sets, which flatters
+trees there."""
 
 
 def _bases(sets: dict[str, Any]) -> str:
