@@ -48,9 +48,7 @@ def test_columns_that_only_rounding_tells_apart_fit_as_well_as_one(problem):
     H = H.astype(np.float64)
     twice = np.column_stack([H[:, :2], H[:, 0] - 1e-9 * H[:, 1], H[:, 0] + 1e-9 * H[:, 1]])
     columns = DenseColumns(twice)
-    weights, _, scores = least_squares(
-        gram(columns, Y, rows=rows).centred(), np.arange(4), columns, Y, rows
-    )
+    weights, _, scores = least_squares(gram(columns, Y, rows=rows).centred(), np.arange(4), columns, Y, rows)
     design = np.column_stack([H[rows, :2], np.ones(len(rows))])
     right = design @ np.linalg.lstsq(design, Y[rows], rcond=None)[0]
     np.testing.assert_allclose(scores, right, atol=1e-3 * Y.std())
