@@ -93,4 +93,6 @@ def outcome(learner: Any) -> str:
         words.append(f"tradeoff {learner.tradeoff_:.3g}")
     if hasattr(learner, "expected_cost_"):
         words.append(f"mean cost {learner.expected_cost_:.4g}")
+    else:
+        words.append(f"cost at most {plan.max_cost:.4g}")
     return ", ".join(words)
