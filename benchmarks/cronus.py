@@ -61,6 +61,8 @@ as it may be.
 Between neighbouring tradeoffs precision moves by about 0.005, and the best point of a curve is chosen on the
 test documents: the share of a curve says less than its course in the picture. The sample of MSLR has 43 test
 queries, and more trees make the boosted model worse there: its curves say little.
+Over plain trees the shares hang on the draw: with 30,000 documents (`--rows 30000`) the cascade needed 0.70 of
+GBRT's cost as initialised and 0.38 as optimised.
 
 Initialising ten stages over {n_trees} trees and {n_rows} rows takes {seconds:.0f} s with tradeoff 1e-5, and
 {again:.0f} s with 3e-6, the Gram of all rows being known by then (two cores).
@@ -222,11 +224,12 @@ def standing(found: dict[str, list[Point]], name: str) -> list[list[Any]]:
 
 
 def picture(results: dict[str, dict[str, list[Point]]], quick: bool) -> None:
-    figure, grid = axes(len(results), columns=2)
+    figure, (*grid, names) = axes(len(results) + 1)
     colours = dict(zip(next(iter(results.values())), ["black", *(f"C{k}" for k in range(10))], strict=False))
     for ax, (name, found) in zip(grid, results.items(), strict=True):
         for curve, points in found.items():
-            ordered = sorted(points, key=lambda point: point["tree"])
+            paid = [point for point in points if point["tree"] > 0]  # nothing has no place on this axis
+            ordered = sorted(paid, key=lambda point: point["tree"])
             style = {"linestyle": "--"} if curve == "GBRT" else {"marker": "."}
             x, y = ([point[key] for point in ordered] for key in ("tree", "precision"))
             ax.plot(x, y, label=curve, color=colours[curve], **style)
@@ -240,7 +243,8 @@ def picture(results: dict[str, dict[str, list[Point]]], quick: bool) -> None:
             ylim=(0.4 * best, None),
         )
         ax.grid(alpha=0.3)
-    grid[0].legend(fontsize=7, loc="lower right")
+    names.set_axis_off()
+    names.legend(*grid[0].get_legend_handles_labels(), loc="center left")
     save_picture(figure, "cronus", quick)
 
 
