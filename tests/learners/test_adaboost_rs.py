@@ -29,7 +29,7 @@ def test_many_draws_are_adaboost(rows):
     wanted = AdaBoostBTClassifier(rule="early-stop", n_rounds=N_ROUNDS).fit(*rows).decision_function(X)
     error = [
         np.abs(fit(rows, n_draws=n).decision_function(X) - wanted).mean() / np.abs(wanted).mean()
-        for n in (30, 1000, 30000)
+        for n in (1, 30, 1000)
     ]
     assert error[2] < 0.05 and error[2] < error[1] / 2 < error[0] / 4
 
@@ -37,16 +37,16 @@ def test_many_draws_are_adaboost(rows):
 def test_votes_are_right_on_average(rows):
     X, _ = rows
     wanted = AdaBoostBTClassifier(rule="early-stop", n_rounds=N_ROUNDS).fit(*rows).decision_function(X)
-    few = np.mean([fit(rows, n_draws=10, random_state=s).decision_function(X) for s in range(200)], axis=0)
-    assert np.abs(few - wanted).mean() < 0.15 * np.abs(wanted).mean()
+    few = np.mean([fit(rows, random_state=s).decision_function(X) for s in range(200)], axis=0)
+    assert np.abs(few - wanted).mean() < 0.1 * np.abs(wanted).mean()
 
 
 def test_drawing_ends_with_the_budget_or_the_draws(rows):
-    poor, rich = fit(rows, budget=2.0), fit(rows, n_draws=50)
+    poor, rich = fit(rows, budget=2.0), fit(rows)
     assert (
         poor.stopped_by_ == "budget" and poor.cost_ <= 2.0 and poor.ledger_.spent == pytest.approx(poor.cost_)
     )
-    assert rich.stopped_by_ == "draws" and rich.n_rounds_ <= 50
+    assert rich.stopped_by_ == "draws" and 1 < rich.n_rounds_ <= N_ROUNDS
 
 
 def test_other_seeds_draw_other_learners(rows):
@@ -57,5 +57,6 @@ def test_other_seeds_draw_other_learners(rows):
 def test_cheap_learners_are_drawn_more(rows):
     for cheap in (0, 1):  # of the two columns that matter most
         costs = np.where(np.arange(8) == cheap, 0.01, 1.0)
-        model = fit(rows, costs=costs, n_draws=5)
-        assert model.features_.tolist() == [cheap]
+        models = [fit(rows, costs=costs, random_state=seed) for seed in range(20)]
+        first = [model.plan_.terms[0].features.tolist() for model in models]
+        assert first.count([cheap]) > 14

@@ -33,9 +33,9 @@ class AdaBoostRSClassifier(VotingClassifier):
 
     Parameters
     ----------
-    n_draws : int, default=1000
-        Over how many draws of a learner the vote is averaged, if the budget lasts so long. The more, the
-        closer to AdaBoost's own vote.
+    n_draws : int, default=1
+        How many times as many learners are drawn as AdaBoost has, if the budget lasts so long; the vote is
+        the mean of all draws. The more, the closer to AdaBoost's own vote.
     costs, budget, base, max_depth, n_rounds, ... :
         As for `AdaBoostBTClassifier`; `n_rounds` is the number of learners to draw from.
     random_state : int, RandomState or None
@@ -72,7 +72,7 @@ class AdaBoostRSClassifier(VotingClassifier):
         *,
         costs: Any = None,
         budget: float | None = None,
-        n_draws: int = 1000,
+        n_draws: int = 1,
         base: str = "stump",
         max_depth: int = 3,
         n_rounds: int = 400,
@@ -100,8 +100,9 @@ class AdaBoostRSClassifier(VotingClassifier):
         rounds, _ = boost(self._voter(binned), standing, unpriced, rule, self.n_rounds, bar.show)
         self.ledger_ = Ledger(rows.costs, self.budget)
         random = np.random.default_rng(rows.seed)
-        drawn, n_draws = draw_rounds(rounds, self.ledger_, self.n_draws, random)
-        self.stopped_by_ = "draws" if n_draws == self.n_draws else "budget"
+        most = self.n_draws * len(rounds)
+        drawn, n_drawn = draw_rounds(rounds, self.ledger_, most, random)
+        self.stopped_by_ = "draws" if n_drawn == most else "budget"
         return drawn
 
 
