@@ -239,8 +239,8 @@ def report(results: list[dict[str, Any]], sets: list[str], quick: bool) -> None:
         f"`{command}`",
         table(head, [summary(results, name) for name in sets]),
         "![Test metric against budget](quality_at_budget.png)",
-        "On `magic` all subsets of the features can be tried: see [best_subsets](best_subsets.md) for how much "
-        "room that leaves.",
+        "On `magic` all subsets of the features can be tried: see [best_subsets](best_subsets.md) for how "
+        "much room that leaves.",
         "Candidates per draw (one per member and cost), and seconds on one shared core:",
         table(["set", *learners, *learners], effort_rows),
     ]
