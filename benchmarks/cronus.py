@@ -61,8 +61,6 @@ as it may be.
 Between neighbouring tradeoffs precision moves by about 0.005, and the best point of a curve is chosen on the
 test documents: the share of a curve says less than its course in the picture. The sample of MSLR has 43 test
 queries, and more trees make the boosted model worse there: its curves say little.
-Over plain trees the shares hang on the draw: with 30,000 documents (`--rows 30000`) it took 0.70 of GBRT's
-cost as initialised and 0.38 as optimised.
 
 Initialising ten stages over {n_trees} trees and {n_rows} rows takes {seconds:.0f} s with tradeoff 1e-5, and
 {again:.0f} s with 3e-6, the Gram of all rows being known by then (two cores).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,48 +18,20 @@ from miserly.grow.binning import MAX_BINS, Binned
 from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import VoteTrees
-from miserly.learners._base import PlanClassifier, decision_of
-from miserly.learners._chain import Stage, stages
+from miserly.learners._base import PlanClassifier
 from miserly.learners._labels import encode_classes
 from miserly.learners._linear_fit import LinearRows, read_rows
 from miserly.learners._miser import categorical_columns
 from miserly.learners._progress import RoundsBar
 from miserly.learners._samples import Given, Samples
+from miserly.learners._staged import StagedClassifier
 from miserly.learners._tree_votes import TreeVoter
 from miserly.learners._votes import Standing, StumpVoter, Voter, VoteRound, chain_of, signs_of
-from miserly.plan import Plan, links
+from miserly.plan import Plan
 
-__all__ = ["ONE_OR_MORE", "StagedClassifier", "VotingClassifier", "bin_rows", "prior_of", "shares_of"]
+__all__ = ["ONE_OR_MORE", "VotingClassifier", "bin_rows", "prior_of", "shares_of"]
 
 ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
-
-
-class StagedClassifier(PlanClassifier):
-    """A classifier whose plan is a chain: what it answers, and at what cost, after every node."""
-
-    def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
-        """Scores, features acquired and cost of every row after each round."""
-        yield from self._stages(X, account=True, count=count)
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """The answers after each round."""
-        for stage in self._stages(X):
-            yield self._labels(stage.scores)
-
-    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Scores before the link after each round."""
-        for stage in self._stages(X):
-            yield decision_of(stage.scores, len(self.classes_))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """The probability of each class after each round."""
-        for stage in self._stages(X):
-            yield links.probabilities(self.plan_.link, stage.scores)
-
-    def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
-        plan, rows = self._fitted_plan(), self._rows(X)
-        stops = range(1, len(plan.nodes) + 1)
-        return stages(plan, rows, stops, count=count, account=account, n_threads=self._threads)
 
 
 class VotingClassifier(StagedClassifier):

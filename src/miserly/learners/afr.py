@@ -9,7 +9,7 @@ How it is grown, and where that differs from the thesis, is in `miserly.learners
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -29,23 +29,23 @@ from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners._afr import Builder, Recipe
 from miserly.learners._afr_plan import build_plan
-from miserly.learners._base import PlanClassifier, as_columns, bind_costs, decision_of
+from miserly.learners._base import as_columns, bind_costs
 from miserly.learners._boosting import reserve_of
-from miserly.learners._chain import Stage, stages
 from miserly.learners._labels import encode_classes
 from miserly.learners._linear_fit import evened
 from miserly.learners._miser import categorical_columns
 from miserly.learners._progress import Steps, outcome
 from miserly.learners._representation import OneVsRest, Parts
 from miserly.learners._samples import Given, Samples, rows_aside
-from miserly.plan import LEAVE, links
+from miserly.learners._staged import StagedClassifier
+from miserly.plan import LEAVE
 
 __all__ = ["AFRClassifier"]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
 
-class AFRClassifier(PlanClassifier):
+class AFRClassifier(StagedClassifier):
     """Anytime representations: one model whose answers get better with whatever is spent.
 
     Parameters
@@ -277,29 +277,3 @@ class AFRClassifier(PlanClassifier):
             return super()._scores(X, budget, qid)
         last = plan.replace(nodes=[replace(plan.nodes[-1], up=LEAVE)])
         return as_columns(last.run(self._rows(X), n_threads=self._threads).scores)
-
-    # -- snapshot by snapshot ------------------------------------------------------------------------
-
-    def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
-        """Scores, features acquired and cost of every row at each snapshot."""
-        yield from self._stages(X, account=True, count=count)
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """The answers at each snapshot."""
-        for stage in self._stages(X):
-            yield self._labels(stage.scores)
-
-    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Scores before the link at each snapshot."""
-        for stage in self._stages(X):
-            yield decision_of(stage.scores, len(self.classes_))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """The probability of each class at each snapshot."""
-        for stage in self._stages(X):
-            yield links.probabilities(self.plan_.link, stage.scores)
-
-    def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
-        plan, rows = self._fitted_plan(), self._rows(X)
-        stops = range(1, len(plan.nodes) + 1)
-        return stages(plan, rows, stops, count=count, account=account, n_threads=self._threads)
