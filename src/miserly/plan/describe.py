@@ -98,8 +98,12 @@ def _answer_of(plan: Plan, words: Wording) -> str:
         which = "the scores" if plan.n_outputs == plan.n_scores else f"the first {plan.n_outputs} scores"
         return f"The answer is {words.score(0) if plan.n_outputs == 1 else which}."
     if plan.n_outputs > 1:
-        labels = [words.label(i) for i in range(min(plan.n_outputs, 10))]
-        classes = listing(labels, plan.n_outputs - len(labels), last="or")
+        n_labels = links.n_labels(plan.link, plan.n_outputs)
+        labels = [words.label(i) for i in range(min(n_labels, 10))]
+        classes = listing(labels, n_labels - len(labels), last="or")
+        if plan.link == "votes":
+            pairs = "Each score decides between two classes, for the first of them if it is above 0."
+            return f"{pairs} The answer is the class that wins most often: {classes}."
         share = " Its probability is its share in the sum of exp(score) over the classes."
         return f"The answer is the class whose score is largest: {classes}.{share}"
     probability = f" The probability of {words.label(1)} is 1 / (1 + exp(-score))."

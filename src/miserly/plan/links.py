@@ -1,4 +1,4 @@
-"""From scores to answers: identity, logistic, softmax, sign.
+"""From scores to answers: identity, logistic, softmax, sign, votes.
 
 `exp` is written out in plain operations so that compiled code, NumPy and single-example stepping give the
 same bits: the libraries' own exponentials differ in the last place.
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from miserly.errors import PlanError
 
-__all__ = ["LINKS", "confidence", "exp", "labels", "probabilities"]
+__all__ = ["LINKS", "confidence", "exp", "labels", "n_labels", "pairs_of", "probabilities", "votes"]
 
-LINKS = ("identity", "logistic", "softmax", "sign")
+LINKS = ("identity", "logistic", "softmax", "sign", "votes")
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -77,5 +77,49 @@ def labels(link: str, scores: NDArray[np.float64], classes: NDArray[Any] | None)
     """The answer in the user's terms: a number for identity, else a class."""
     if link == "identity":
         return scores[:, 0] if scores.shape[1] == 1 else scores
+    if link == "votes":
+        scores = votes(scores)
     index = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.int64)
     return index if classes is None else classes[index]
+
+
+def n_labels(link: str, n_outputs: int) -> int:
+    """How many classes there are to so many outputs.
+
+    >>> n_labels("logistic", 1), n_labels("softmax", 3), n_labels("votes", 6)
+    (2, 3, 4)
+    """
+    if link != "votes":
+        return max(2, n_outputs)
+    n_classes = round((1 + np.sqrt(1 + 8 * n_outputs)) / 2)
+    if n_classes < 3 or n_classes * (n_classes - 1) != 2 * n_outputs:
+        raise PlanError(
+            f"link 'votes' needs one output for each pair of three or more classes, not {n_outputs}"
+        )
+    return n_classes
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    """The pairs of classes, in the order of the scores that `votes` counts.
+
+    >>> pairs_of(3)
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def votes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many pairs each class wins, (n, classes): a positive score is a vote for the first of its pair.
+
+    Who has most votes is the answer, the first of them if there are several: one against one, as LibSVM does.
+
+    >>> votes(np.array([[1.0, -1.0, -1.0]])).tolist()
+    [[1.0, 0.0, 2.0]]
+    """
+    n_classes = n_labels("votes", scores.shape[1])
+    count = np.zeros((len(scores), n_classes))
+    for k, (i, j) in enumerate(pairs_of(n_classes)):
+        first = scores[:, k] > 0
+        count[:, i] += first
+        count[:, j] += ~first
+    return count

@@ -41,11 +41,12 @@ class Plan:
         the plan answers its base, for nothing.
     base : array of n_scores
         The scores before any node: the answer of an example that could not afford even the root.
-    link : {"identity", "logistic", "softmax", "sign"}
+    link : {"identity", "logistic", "softmax", "sign", "votes"}
+        With votes there is one output for each pair of three or more classes; see `links.votes`.
     n_outputs : int, optional
         How many of the scores are answers (all of them by default); further channels only steer gates.
     classes : array, optional
-        The labels that logistic, softmax and sign answer with.
+        The labels that logistic, softmax, sign and votes answer with.
     categories : mapping of column number to sequence, optional
         The values of categorical columns: position in the sequence is the code that trees use.
     info : mapping, optional
@@ -274,7 +275,7 @@ class Plan:
             raise PlanError(f"{self.n_outputs} outputs of {self.n_scores} scores")
         if self.link in ("logistic", "sign") and self.n_outputs != 1:
             raise PlanError(f"link {self.link!r} answers from one score, not {self.n_outputs}")
-        n_labels = 2 if self.n_outputs == 1 else self.n_outputs
+        n_labels = links.n_labels(self.link, self.n_outputs)
         if self.classes is not None and self.classes.shape != (n_labels,):
             raise PlanError(f"{self.n_outputs} outputs need {n_labels} classes, not {self.classes.shape}")
         for f, values in self.categories.items():
