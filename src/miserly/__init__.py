@@ -36,6 +36,7 @@ _HOME = {
     "AndOrCascadeClassifier": "miserly.learners",
     "AdaBoostBTClassifier": "miserly.learners",
     "AdaBoostRSClassifier": "miserly.learners",
+    "ReducedSVC": "miserly.learners",
     "SpeedBoostClassifier": "miserly.learners",
     "BudgetedTreeClassifier": "miserly.learners",
     "Binariser": "miserly.learners",

@@ -19,6 +19,7 @@ from miserly.learners.cscc import CSCCClassifier
 from miserly.learners.cstc import CSTCClassifier, CSTCRegressor
 from miserly.learners.early_exit import EarlyExit
 from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from miserly.learners.reduced_svc import ReducedSVC
 from miserly.learners.soft_cascade import SoftCascadeClassifier
 from miserly.learners.speedboost import SpeedBoostClassifier
 
@@ -41,6 +42,7 @@ __all__ = [
     "GreedyMiserClassifier",
     "GreedyMiserRanker",
     "GreedyMiserRegressor",
+    "ReducedSVC",
     "SoftCascadeClassifier",
     "SpeedBoostClassifier",
     "all_learners",
