@@ -222,7 +222,8 @@ def _solve(gram: Floats, right: Floats) -> Floats:
     lift = JITTER * float(np.trace(gram)) / len(gram)
     while True:
         try:
-            return cho_solve(cho_factor(gram + lift * np.eye(len(gram)), check_finite=False), right)
+            factor = cho_factor(gram + lift * np.eye(len(gram)), check_finite=False)
+            return np.asarray(cho_solve(factor, right))
         except LinAlgError:
             lift *= 100.0
 
