@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from miserly.errors import DataError
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine, pairs_of
 
-__all__ = ["label_numbers", "read_libsvm", "write_libsvm"]
+__all__ = ["label_numbers", "read_libsvm", "sections", "write_libsvm"]
 
 Floats = NDArray[np.float64]
 
@@ -46,10 +46,10 @@ def write_libsvm(machine: KernelMachine, path: str | Path) -> int:
     LibSVM's labels are whole numbers. Classes that are no whole numbers are written as 0, 1, 2, ... in the
     order of `machine.classes`.
     """
-    weights, sections = _sections(machine)
-    used = [rows for rows in sections if len(rows)] or [np.zeros(0, dtype=np.int64)]
+    weights, owned = sections(machine)
+    used = [rows for rows in owned if len(rows)] or [np.zeros(0, dtype=np.int64)]
     with Path(path).open("w", encoding="ascii", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in _header(machine, [len(rows) for rows in sections]))
+        file.writelines(f"{line}\n" for line in _header(machine, [len(rows) for rows in owned]))
         for coef, row in zip(weights, np.concatenate(used), strict=True):
             file.write(_vector_line(coef, machine.vectors[row]))
     return len(weights)
@@ -91,7 +91,7 @@ def _vector_line(coef: Floats, vector: Floats) -> str:
     return " ".join(cells) + " \n"
 
 
-def _sections(machine: KernelMachine) -> tuple[Floats, list[NDArray[np.int64]]]:
+def sections(machine: KernelMachine) -> tuple[Floats, list[NDArray[np.int64]]]:
     """Coefficients as LibSVM lists them, (vectors written, C - 1), and the vectors of each class."""
     if machine.kind != "classifier":
         return machine.coef.T, [np.arange(machine.n_vectors)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from miserly.plan.links import pairs_of
 from miserly.plan.nodes import Capacity, Confidence, Gate, Proximity, Rank, Threshold
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ class Wording:
         if plan.n_scores == 1:
             return "the score"
         if channel < plan.n_outputs and plan.classes is not None and plan.n_outputs > 1:
+            if plan.link == "votes":
+                i, j = pairs_of(len(plan.classes))[channel]
+                return f"the score of {self.label(i)} against {self.label(j)}"
             return f"the score of {self.label(channel)}"
         return f"score {channel + 1}"
 

@@ -1,0 +1,176 @@
+"""A kernel machine made small: which rows to look at, which vectors to start from, and moving them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.plan.links import pairs_of
+from miserly.solvers.kernel_machine import KernelMachine
+from miserly.solvers.lars_svm import candidates_of, greedy_order, lars_order
+from miserly.solvers.moving_vectors import Aim, Small, fit_coefficients, move_vectors
+
+__all__ = ["LOSSES", "STARTS", "Compressed", "Recipe", "compress_machine"]
+
+Floats = NDArray[np.float64]
+
+STARTS = ("lars", "omp", "random")
+LOSSES = ("margin", "squared")
+OTHERS = 0.1  # how much the decision of a pair counts on rows of other classes
+ASIDE = 0.15  # of the rows are set aside to judge by,
+AT_LEAST = 400  # if there are so many
+STRAY = 1.0  # how far rows are made up from support vectors
+FEW = 4000  # rows are enough to choose vectors, to order them, and to fit smaller machines
+MAX_VALUES = 1 << 25  # of a kernel matrix that is kept: 256 MB
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to compress; see the parameters of `CompressedSVC`."""
+
+    start: str = "lars"
+    move: bool = True
+    loss: str = "margin"
+    max_iter: int = 200
+    max_rows: int = 16_000
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """A small machine, its most useful vectors first, and smaller ones yet.
+
+    `stages` have 0, 1, 2, 4, ... and finally all vectors, each with coefficients of its own.
+    """
+
+    machine: KernelMachine
+    stages: list[Small]
+
+
+def compress_machine(
+    machine: KernelMachine,
+    n_vectors: int,
+    recipe: Recipe,
+    rows: Floats | None = None,
+    weight: Floats | None = None,
+    watch: Callable[[str], None] | None = None,
+) -> Compressed:
+    """A machine of `n_vectors` vectors that decides as the given one, as far as it can.
+
+    Without `rows` to be right on, support vectors and points between two of them are taken.
+    """
+    random = np.random.default_rng(recipe.seed)
+    used = np.flatnonzero((machine.coef != 0.0).any(axis=0))
+    if rows is None:
+        rows = _support_rows(machine.vectors[used], recipe.max_rows, random)
+    aim = _aim(machine, rows, weight, n_vectors, recipe, random)
+    if n_vectors >= len(used):
+        whole = Small(machine.vectors[used], machine.coef[:, used].T, machine.intercept)
+        return _staged(machine, whole, aim)
+    start = _start(machine, n_vectors, aim, recipe, random)
+    if not recipe.move:
+        return _staged(machine, fit_coefficients(machine.kernel, start, aim), aim)
+    aside = _aside(len(aim), random)
+    small = move_vectors(
+        machine.kernel,
+        start,
+        aim.take(~aside),
+        aside=aim.take(aside) if aside.any() else None,
+        max_iter=recipe.max_iter,
+        watch=watch,
+    )
+    return _staged(machine, small, aim)
+
+
+# -- rows ----------------------------------------------------------------------------------------------------
+
+
+def _support_rows(vectors: Floats, most: int, random: np.random.Generator) -> Floats:
+    """Support vectors, and others about them: one, moved a little as a second differs from a third."""
+    n_made = min(most // 2, max(FEW, 2 * len(vectors)))
+    own = vectors if len(vectors) <= most // 2 else random.permutation(vectors)[: most // 2]
+    one, two, three = (vectors[random.integers(len(vectors), size=n_made)] for _ in range(3))
+    return np.vstack([own, one + STRAY * (two - three) * random.random((n_made, 1))])
+
+
+def _aim(
+    machine: KernelMachine,
+    rows: Floats,
+    weight: Floats | None,
+    n_vectors: int,
+    recipe: Recipe,
+    random: np.random.Generator,
+) -> Aim:
+    """What is wanted on the rows, or on a sample of them."""
+    most = min(recipe.max_rows, max(1000, MAX_VALUES // max(1, n_vectors)))
+    if len(rows) > most:
+        some = np.sort(random.choice(len(rows), most, replace=False))
+        rows, weight = rows[some], None if weight is None else weight[some]
+    decisions = machine.decisions(rows)
+    if recipe.loss == "squared" or machine.kind != "classifier":
+        return Aim.squared(rows, decisions, weight)
+    return Aim.margin(rows, decisions, weight, _emphasis(machine, decisions))
+
+
+def _emphasis(machine: KernelMachine, decisions: Floats) -> Floats | None:
+    """A row's class is decided by the pairs that class is in: the others count less."""
+    if machine.n_decisions == 1:
+        return None
+    assert machine.classes is not None
+    pairs = np.array(pairs_of(len(machine.classes)))
+    winner = np.searchsorted(machine.classes, machine.labels_of(decisions))
+    own = (pairs[None, :, :] == winner[:, None, None]).any(axis=2)
+    return np.where(own, 1.0, OTHERS)
+
+
+def _aside(n_rows: int, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Which rows to judge by; none if there are few."""
+    n_aside = round(ASIDE * n_rows) if n_rows >= AT_LEAST else 0
+    aside = np.zeros(n_rows, dtype=np.bool_)
+    aside[random.permutation(n_rows)[:n_aside]] = True
+    return aside
+
+
+def _some(aim: Aim) -> Aim:
+    """Few enough rows, evenly spread; which rows there are was chance already."""
+    if len(aim) <= FEW:
+        return aim
+    return aim.take(np.linspace(0, len(aim) - 1, FEW).astype(np.int64))
+
+
+# -- vectors -------------------------------------------------------------------------------------------------
+
+
+def _start(
+    machine: KernelMachine, n_vectors: int, aim: Aim, recipe: Recipe, random: np.random.Generator
+) -> Floats:
+    """The support vectors to begin with."""
+    candidates = candidates_of(machine, random)
+    if recipe.start == "lars":
+        chosen = lars_order(machine, n_vectors, candidates, random)
+    elif recipe.start == "omp":
+        some = _some(aim)
+        vectors = machine.vectors[candidates]
+        chosen = candidates[
+            greedy_order(machine.kernel, vectors, n_vectors, some.rows, some.wanted, some.weight)
+        ]
+    else:
+        chosen = random.permutation(candidates)[:n_vectors]
+    return machine.vectors[chosen]
+
+
+def _staged(machine: KernelMachine, small: Small, aim: Aim) -> Compressed:
+    """The machine with its most useful vectors first, and those that have only the first 0, 1, 2, 4, ..."""
+    some = _some(aim)
+    order = greedy_order(machine.kernel, small.vectors, len(small), some.rows, some.wanted, some.weight)
+    order = np.concatenate([order, np.setdiff1d(np.arange(len(small)), order)])
+    last = Small(small.vectors[order], small.coef[order], small.intercept)
+    sizes = [0] + [1 << k for k in range(32) if 1 << k < len(last)]
+    stages = [fit_coefficients(machine.kernel, last.vectors[:size], some) for size in sizes]
+    if len(last):
+        stages.append(last)
+    made = machine.with_vectors(last.vectors, last.coef.T, last.intercept)
+    return Compressed(made, stages)

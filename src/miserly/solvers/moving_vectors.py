@@ -1,0 +1,350 @@
+"""Vectors that move until a small kernel machine decides as a large one does (thesis, eq. 4.10).
+
+The small machine has vectors ``v_1 .. v_m`` with coefficients ``A`` (m, K) and intercepts ``b``; on rows
+``x_i`` its decisions are ``f_ik = sum_j k(x_i, v_j) A_jk + b_k``. With ``t_ik`` what the large one decides,
+
+    squared:   sum_ik (f_ik - t_ik)^2
+    margin:    sum_ik w_ik (f_ik - c_ik)^2,  c = t cut off at -1 and 1; no error beyond the margin: where
+               |t_ik| >= 1 and f_ik goes further to the same side than c_ik
+
+is to be as small as possible, over coefficients *and* vectors. Squared is the thesis'; margin asks only for
+what changes answers. Both start with the coefficients solved out: for every place of the vectors the best
+ones are those of least squares, so that only the vectors are searched for. The margin's errors come and go,
+so it goes on with vectors and coefficients together, the latter in coordinates in which the kernels are
+uncorrelated. Gradients are exact for every kernel; the search is L-BFGS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from miserly.solvers.kernel_machine import KernelFunction
+
+__all__ = ["Aim", "Small", "fit_coefficients", "move_vectors"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Watch: TypeAlias = Callable[[str], None]
+
+RIDGE = 1e-8  # of the mean square of a kernel's column: what a coefficient costs
+WHITEN = 1e-6  # the same, for the coordinates of coefficients only
+EVERY = 5  # steps between two looks at the rows set aside
+PATIENCE = 5  # looks without progress
+PROGRESS = 1e-3  # of the error: what counts as progress
+CORRECTIONS = 20  # that L-BFGS remembers
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """Rows, and what decisions are wanted there.
+
+    `wanted` is (n, K). `side` says where an error may be none: 1 where a larger decision is as good, -1 where
+    a smaller one is, 0 elsewhere; None is 0 throughout. `weight` (n,) is that of rows, `emphasis` (n, K) that
+    of decisions on top of it.
+    """
+
+    rows: Floats
+    wanted: Floats
+    side: NDArray[np.int8] | None = None
+    weight: Floats | None = None
+    emphasis: Floats | None = None
+
+    @classmethod
+    def squared(cls, rows: Floats, decisions: Floats, weight: Floats | None = None) -> Aim:
+        """Decisions as they are."""
+        return cls(rows, decisions, weight=weight)
+
+    @classmethod
+    def margin(
+        cls, rows: Floats, decisions: Floats, weight: Floats | None = None, emphasis: Floats | None = None
+    ) -> Aim:
+        """Decisions cut off at -1 and 1, and no error beyond.
+
+        >>> aim = Aim.margin(np.zeros((3, 1)), np.array([[2.0], [0.3], [-5.0]]))
+        >>> aim.wanted.ravel().tolist(), aim.side.ravel().tolist()
+        ([1.0, 0.3, -1.0], [1, 0, -1])
+        >>> aim.errors(np.array([[3.0], [1.0], [-0.5]])).ravel().tolist()
+        [0.0, 0.7, 0.5]
+        """
+        side = (np.sign(decisions) * (np.abs(decisions) >= 1.0)).astype(np.int8)
+        return cls(rows, np.clip(decisions, -1.0, 1.0), side, weight, emphasis)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: NDArray[Any]) -> Aim:
+        """Some of the rows."""
+        parts = [part if part is None else part[rows] for part in (self.side, self.weight, self.emphasis)]
+        return Aim(self.rows[rows], self.wanted[rows], *parts)
+
+    def shifted(self, offset: Floats) -> Aim:
+        """The same with another origin."""
+        return replace(self, rows=self.rows - offset)
+
+    def errors(self, decisions: Floats) -> Floats:
+        """What decisions (n, K) are off by; changes the array it is given."""
+        decisions -= self.wanted
+        if self.side is not None:
+            decisions[(decisions * self.side) > 0.0] = 0.0
+        return decisions
+
+    def weigh(self, errors: Floats) -> Floats:
+        """Errors times their weights, in a new array."""
+        if self.weight is not None:
+            errors = errors * self.weight[:, None]
+        return errors if self.emphasis is None else errors * self.emphasis
+
+    def loss(self, kernel: KernelFunction, small: Small) -> float:
+        """The weighted mean square of the errors of a small machine."""
+        errors = self.errors(kernel(self.rows, small.vectors) @ small.coef + small.intercept)
+        return float(np.vdot(self.weigh(errors), errors)) / self.total
+
+    @property
+    def total(self) -> float:
+        """The loss of deciding nothing; never zero."""
+        squares = float(np.vdot(self.weigh(self.wanted), self.wanted))
+        return squares if squares > 0.0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Small:
+    """Vectors (m, d), their coefficients (m, K), and intercepts (K,)."""
+
+    vectors: Floats
+    coef: Floats
+    intercept: Floats
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+def move_vectors(
+    kernel: KernelFunction,
+    vectors: Floats,
+    aim: Aim,
+    *,
+    aside: Aim | None = None,
+    max_iter: int = 200,
+    watch: Watch | None = None,
+) -> Small:
+    """Move vectors, and fit their coefficients, until the decisions wanted are met as well as can be.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    vectors : array of (m, d)
+        Where they start.
+    aim : Aim
+        What is wanted, and the loss.
+    aside : Aim, optional
+        Other rows to judge by: the machine that does best there is kept, and the search ends when it no
+        longer gets better.
+    max_iter : int
+        Steps of L-BFGS at most.
+    watch : callable, optional
+        Told now and then, in words, how far things are.
+
+    Examples
+    --------
+    One vector half way between two does almost as well as both:
+
+    >>> kernel = KernelFunction("rbf", gamma=0.5)
+    >>> rows = np.linspace(-2, 2, 41)[:, None]
+    >>> wanted = kernel(rows, np.array([[-0.2], [0.2]])).sum(axis=1, keepdims=True)
+    >>> small = move_vectors(kernel, np.array([[0.2]]), Aim.squared(rows, wanted))
+    >>> bool(abs(small.vectors[0, 0]) < 1e-3), small.coef.round(2).tolist()
+    (True, [[1.93]])
+    """
+    offset = aim.rows.mean(axis=0) if kernel.name == "rbf" else np.zeros(aim.rows.shape[1])
+    near = aim.shifted(offset)  # rounding is least about the origin, and rbf does not mind where that is
+    judge = _Judge(kernel, near if aside is None else aside.shifted(offset), aside is not None, watch)
+    with threadpool_limits(1, user_api="blas"):  # matrices are narrow: a second thread only costs
+        small = _solve(kernel, vectors - offset, near)
+        judge.look(small)
+        if len(small) and max_iter > 0:
+            first = max_iter if aim.side is None else max_iter // 3
+            small = _search(_Projected(kernel, near, small), judge, first)
+            if aim.side is not None:
+                for _ in range(2):  # the coordinates of the coefficients are set up anew
+                    small = _search(_Joint(kernel, near, small), judge, max(1, max_iter // 3))
+        best = judge.best if aside is not None else small
+    return Small(best.vectors + offset, best.coef, best.intercept)
+
+
+def fit_coefficients(kernel: KernelFunction, vectors: Floats, aim: Aim, max_iter: int = 50) -> Small:
+    """The best coefficients of vectors that stay where they are."""
+    with threadpool_limits(1, user_api="blas"):
+        small = _solve(kernel, vectors, aim)
+        if aim.side is None or not len(vectors):
+            return small
+        judge = _Judge(kernel, aim, False, None)
+        return _search(_Joint(kernel, aim, small, moves=False), judge, max_iter)
+
+
+# -- objectives ----------------------------------------------------------------------------------------------
+
+
+def _unit(kernel: KernelFunction, rows: Floats) -> float:
+    """How far a vector must go for its kernel to change much."""
+    if kernel.name == "rbf":
+        return float(1.0 / np.sqrt(2.0 * kernel.gamma))
+    return max(float(np.sqrt(rows.var(axis=0).mean())), 1e-12)
+
+
+def _solve(kernel: KernelFunction, vectors: Floats, aim: Aim) -> Small:
+    """Coefficients by (ridge) least squares, all decisions wanted met as they are."""
+    center = np.average(aim.wanted, axis=0, weights=aim.weight)
+    if not len(vectors):
+        return Small(vectors, np.zeros((0, len(center))), center)
+    objective = _Projected(kernel, aim, Small(vectors, np.zeros((len(vectors), len(center))), center))
+    return objective.small(vectors)
+
+
+class _Projected:
+    """The squared error as a function of the vectors alone: the coefficients are the best ones for them."""
+
+    def __init__(self, kernel: KernelFunction, aim: Aim, start: Small) -> None:
+        self.kernel, self.aim = kernel, aim
+        self.shape, self.unit = start.vectors.shape, _unit(kernel, aim.rows)
+        weight = np.ones(len(aim)) if aim.weight is None else aim.weight
+        self.share = (weight / weight.sum())[:, None]
+        self.root = np.sqrt(self.share)
+        self.center = (self.share * aim.wanted).sum(axis=0)
+        self.target = self.root * (aim.wanted - self.center)
+        self.total = max(float(np.vdot(self.target, self.target)), 1e-300)
+        values = kernel(aim.rows, start.vectors)
+        self.ridge = RIDGE * max(float((self.share * values**2).sum()) / len(start), 1e-300)
+        self.start = (start.vectors / self.unit).ravel()
+
+    def _fit(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Coefficients, their intercepts, and errors times the root of their weight."""
+        means = (self.share * values).sum(axis=0)
+        columns = self.root * (values - means)
+        gram = columns.T @ columns
+        gram[np.diag_indices_from(gram)] += self.ridge
+        coef = cho_solve(cho_factor(gram, check_finite=False), columns.T @ self.target, check_finite=False)
+        return coef, self.center - means @ coef, columns @ coef - self.target
+
+    def __call__(self, point: Floats) -> tuple[float, Floats]:
+        vectors = point.reshape(self.shape) * self.unit
+        values, slope = self.kernel.with_slope(self.aim.rows, vectors)
+        coef, _, errors = self._fit(values)
+        loss = float(np.vdot(errors, errors)) + self.ridge * float(np.vdot(coef, coef))
+        slope *= (self.root * errors) @ coef.T  # weighted errors have mean zero: centring needs no term
+        gradient = self.kernel.pull_back(slope, self.aim.rows, vectors)
+        return loss / self.total, (2.0 * self.unit / self.total) * gradient.ravel()
+
+    def at(self, point: Floats) -> Small:
+        return self.small(point.reshape(self.shape) * self.unit)
+
+    def small(self, vectors: Floats) -> Small:
+        coef, intercept, _ = self._fit(self.kernel(self.aim.rows, vectors))
+        return Small(vectors, coef, intercept)
+
+
+class _Joint:
+    """The loss as a function of coefficients and, if it `moves` them, of vectors.
+
+    Coefficients and intercepts are ``inverse(L)' B`` where ``L L'`` is the Gram matrix of the kernels, with
+    a column of ones, at the start: near it, no two numbers of ``B`` pull at the same error.
+    """
+
+    def __init__(self, kernel: KernelFunction, aim: Aim, start: Small, moves: bool = True) -> None:
+        self.kernel, self.aim, self.moves = kernel, aim, moves
+        self.vectors = start.vectors
+        self.shape, self.unit = start.vectors.shape, _unit(kernel, aim.rows)
+        self.values = kernel(aim.rows, start.vectors)
+        columns = np.column_stack([self.values, np.ones(len(aim))])
+        gram = columns.T @ columns / len(aim)
+        level = float(gram.trace()) / len(gram)
+        gram[np.diag_indices_from(gram)] += WHITEN * level
+        self.factor = np.linalg.cholesky(gram)
+        self.total = aim.total
+        self.ridge = RIDGE * level * len(aim)
+        both = np.vstack([start.coef, start.intercept])
+        self.start = np.concatenate(
+            [(start.vectors / self.unit).ravel() if moves else [], (self.factor.T @ both).ravel()]
+        )
+
+    def _parts(self, point: Floats) -> tuple[Floats, Floats, Floats]:
+        """Vectors, coefficients and intercepts."""
+        n_places = self.vectors.size if self.moves else 0
+        vectors = point[:n_places].reshape(self.shape) * self.unit if self.moves else self.vectors
+        turned = point[n_places:].reshape(len(self.factor), -1)
+        both = solve_triangular(self.factor, turned, trans="T", lower=True, check_finite=False)
+        return vectors, both[:-1], both[-1]
+
+    def __call__(self, point: Floats) -> tuple[float, Floats]:
+        vectors, coef, intercept = self._parts(point)
+        if self.moves:
+            values, slope = self.kernel.with_slope(self.aim.rows, vectors)
+        else:
+            values, slope = self.values, None
+        errors = self.aim.errors(values @ coef + intercept)
+        weighted = self.aim.weigh(errors)
+        loss = float(np.vdot(weighted, errors)) + self.ridge * float(np.vdot(coef, coef))
+        by_coef = np.vstack([values.T @ weighted + self.ridge * coef, weighted.sum(axis=0)])
+        gradient = [solve_triangular(self.factor, by_coef, lower=True, check_finite=False).ravel()]
+        if slope is not None:
+            slope *= weighted @ coef.T
+            gradient.insert(0, self.unit * self.kernel.pull_back(slope, self.aim.rows, vectors).ravel())
+        return loss / self.total, (2.0 / self.total) * np.concatenate(gradient)
+
+    def at(self, point: Floats) -> Small:
+        return Small(*self._parts(point))
+
+
+# -- searching -----------------------------------------------------------------------------------------------
+
+
+class _Judge:
+    """Looks at a machine now and then; keeps the best, and knows when to stop."""
+
+    def __init__(self, kernel: KernelFunction, aim: Aim, stops: bool, watch: Watch | None) -> None:
+        self.kernel, self.aim, self.stops, self.watch = kernel, aim, stops, watch
+        self.best_loss = np.inf
+        self.mark = np.inf  # what counts as progress is to be below this
+        self.idle = 0
+
+    def look(self, small: Small) -> bool:
+        """Whether to go on."""
+        loss = self.aim.loss(self.kernel, small)
+        if loss < self.best_loss:
+            self.best_loss, self.best = loss, small
+        self.idle = 0 if loss < self.mark * (1.0 - PROGRESS) else self.idle + 1
+        self.mark = min(self.mark, loss) if self.idle == 0 else self.mark
+        if self.watch is not None:
+            self.watch(f"{len(small)} vectors, error {loss:.4g}")
+        return not (self.stops and self.idle >= PATIENCE)
+
+
+def _search(objective: Any, judge: _Judge, max_iter: int) -> Small:
+    """L-BFGS from the objective's start."""
+    done = 0
+    judge.idle = 0
+
+    def callback(point: Floats) -> None:
+        nonlocal done
+        done += 1
+        if (judge.stops or judge.watch) and done % EVERY == 0 and not judge.look(objective.at(point)):
+            raise StopIteration
+
+    found = minimize(
+        objective,
+        objective.start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=callback,
+        options={"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": CORRECTIONS, "ftol": 1e-9},
+    )
+    small: Small = objective.at(found.x)
+    if judge.stops:
+        judge.look(small)
+    return small
