@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot, rc_context
 from sklearn.base import clone
+from sklearn.svm import SVC
 
 from miserly import (
     AdaBoostBTClassifier,
@@ -24,12 +25,15 @@ from miserly import (
     GreedyMiserRanker,
 )
 from miserly.cli import demo
-from miserly.datasets import load_heart, make_quadrants, make_ranking, make_xor_afr
+from miserly.datasets import load_heart, make_quadrants, make_ranking, make_ring, make_xor_afr
 from miserly.metrics import ndcg
 from miserly.plan import Node, Plan
 from miserly.report import plot_extracted, plot_frontier, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
 from miserly.selection import one_standard_error
+from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
+from miserly.solvers.lars_svm import lars_order
+from miserly.solvers.moving_vectors import Aim, move_vectors
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, *_ = COLOURS
@@ -246,6 +250,49 @@ def _draw_representation(axes: Any, model: AFRClassifier, k: int, test: Any) -> 
     )
 
 
+def ring() -> None:
+    """A kernel machine of 8 vectors that move until it decides as one of 240 does (thesis, Fig. 4.2)."""
+    data = make_ring(random_state=0)
+    full = SVC(C=0.07, gamma=0.5).fit(data.X, data.y)
+    kernel = KernelFunction("rbf", gamma=0.5)
+    whole = KernelMachine(
+        kernel, full.support_vectors_, -full.dual_coef_, -full.intercept_, classes=full.classes_
+    )
+    chosen = lars_order(whole, 8, np.arange(whole.n_vectors), np.random.default_rng(0))
+    aim = Aim.squared(data.X, whole.decisions(data.X))
+    figure, grid = pyplot.subplots(2, 4, figsize=(12.0, 6.4), layout="constrained")
+    panels = grid.ravel()
+    _draw_machine(panels[0], data, "600 points")
+    _draw_machine(panels[1], data, f"SVM, {whole.n_vectors} vectors", whole)
+    for axes, steps in zip(panels[2:], (0, 1, 2, 5, 20, 200), strict=True):
+        moved = move_vectors(kernel, whole.vectors[chosen], aim, max_iter=steps)
+        small = whole.with_vectors(moved.vectors, moved.coef.T, moved.intercept)
+        agree = np.mean(small.labels(data.X) == whole.labels(data.X))
+        steps_taken = "8 of them, by LARS" if not steps else f"moved, {steps} step{'s' * (steps > 1)}"
+        _draw_machine(axes, data, f"{steps_taken}: {100 * agree:.1f} %", whole, small)
+    _save(figure, "ring")
+
+
+def _draw_machine(
+    axes: Any, data: Any, title: str, whole: KernelMachine | None = None, small: KernelMachine | None = None
+) -> None:
+    """Points, the full machine's boundary (black), and a small one's (orange) with its vectors."""
+    for label, colour in ((0, BLUE), (1, SOFT)):
+        axes.plot(*data.X[data.y == label].T, ".", color=colour, markersize=3, alpha=0.35, rasterized=True)
+    if whole is not None and small is None:
+        axes.plot(*whole.vectors.T, "o", color="black", markersize=4, fillstyle="none", linewidth=0.5)
+    edge = np.linspace(-6.5, 6.5, 200)
+    places = np.stack(np.meshgrid(edge, edge), axis=-1).reshape(-1, 2)
+    for machine, colour, width in ((whole, "black", 1.2), (small, ORANGE, 2.0)):
+        if machine is not None:
+            height = machine.decisions(places)[:, 0].reshape(len(edge), -1)
+            axes.contour(edge, edge, height, levels=[0.0], colors=[colour], linewidths=width)
+    if small is not None:
+        axes.plot(*small.vectors.T, "o", color=ORANGE, markersize=8, markeredgecolor="black")
+    axes.set(xlim=(-6.5, 6.5), ylim=(-6.5, 6.5), aspect="equal", xticks=[], yticks=[])
+    axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
+
+
 def _finish(axes: Any, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -273,6 +320,7 @@ if __name__ == "__main__":
         "cascades": cascades,
         "boosting": boosting,
         "anytime": anytime,
+        "ring": ring,
     }
     with rc_context(STYLE):
         for name in sys.argv[1:] or pictures:
