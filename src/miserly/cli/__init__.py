@@ -1,4 +1,4 @@
-"""The command line: `miserly demo | fit | predict | show | datasets`."""
+"""The command line: `miserly demo | fit | predict | show | compress | datasets`."""
 
 from miserly.cli.main import app
 

@@ -203,6 +203,54 @@ def show(
 
 @app.command()
 @friendly
+def compress(
+    model: Annotated[
+        Path, typer.Argument(help="A trained SVM: .skops, or a LibSVM model file.", show_default=False)
+    ],
+    files: Annotated[
+        list[Path],
+        typer.Option(
+            "--out",
+            help="Where to save: .skops for scikit-learn, .miser for a plan, else a LibSVM model file; "
+            "may be given several times.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rows like those it will see: .csv, .parquet, or LibSVM's format. A fifth of them judges.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column of a table with the answers.", show_default=False)
+    ] = None,
+    ratio: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="The share of support vectors that may be left.")
+    ] = 0.01,
+    vectors: Annotated[
+        int | None, typer.Option(min=1, help="Their number, instead of --ratio.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which rows judge, and what is drawn.")] = 0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Make a trained support vector machine small: fewer vectors, moved until it answers as before."""
+    from miserly.cli import compress as small
+
+    rows = None if data is None else small.read_rows(data, target)
+    trained, rows = small.read_model(model, rows)
+    outcome = small.compress(trained, rows, vectors, ratio, seed)
+    saved = [(path, small.save(outcome, path)) for path in files]
+    if as_json:
+        print_json(small.outcome_record(outcome, files))
+    else:
+        small.print_outcome(outcome, saved)
+
+
+@app.command()
+@friendly
 def datasets(debug: Debug = False) -> None:
     """List the data sets at hand: the bundled one, and those of the folder MISERLY_DATA names."""
     from miserly.cli.showing import print_datasets
