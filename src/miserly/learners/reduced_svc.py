@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs
 from miserly.learners._base import PlanClassifier, bind_costs
+from miserly.learners._kernel_plan import affordable
 from miserly.learners._labels import encode_classes, refuse_text
 from miserly.learners._libsvm_files import write_libsvm
 from miserly.learners._linear_fit import evened
@@ -149,7 +150,7 @@ class ReducedSVC(PlanClassifier):
         fill, _ = means_and_deviations(samples.X, samples.weight, every, 1)
         rows = np.ascontiguousarray(np.where(np.isnan(samples.X), fill, samples.X), dtype=np.float64)
         kernel = KernelFunction(self.kernel, self._gamma_of(rows, samples.weight), self.degree, self.coef0)
-        n_vectors = _affordable(self.n_vectors, costs, self.budget)
+        n_vectors = affordable(self.n_vectors, costs, self.budget)
         chosen, snapshots = reduced_svm(
             rows,
             _targets(samples.y, len(self.classes_)),
@@ -203,22 +204,6 @@ class ReducedSVC(PlanClassifier):
 
     def _has_probabilities(self) -> bool:
         return False
-
-
-def _affordable(n_vectors: int, costs: Costs, budget: float | None) -> int:
-    """How many of at most `n_vectors` evaluations a budget pays for, on top of all features.
-
-    >>> _affordable(100, Costs([1.0, 2.0], evaluation=0.1), 4.05), _affordable(100, Costs([1.0]), 0.5)
-    (10, 0)
-    """
-    if budget is None:
-        return n_vectors
-    left = budget - costs.total
-    if left < 0.0:
-        return 0
-    if costs.evaluation * n_vectors <= left:
-        return n_vectors
-    return int(left / costs.evaluation)
 
 
 def _targets(codes: Floats, n_classes: int) -> Floats:

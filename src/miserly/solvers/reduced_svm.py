@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +186,7 @@ class _Target:
     norm: Floats
 
     def short(self, at: Floats) -> Floats:
-        return 1.0 - self.target * (self.values @ at[:-1] + at[-1])
+        return np.asarray(1.0 - self.target * (self.values @ at[:-1] + at[-1]))
 
     def objective(self, at: Floats) -> float:
         short = np.maximum(self.short(at), 0.0)
@@ -233,9 +232,9 @@ def _lifted(gram: Floats) -> Floats:
     if not len(gram):
         return gram
     gram = (gram + gram.T) / 2.0
-    lift: Any = JITTER * max(float(np.abs(np.diag(gram)).mean()), np.finfo(float).tiny)
+    lift = JITTER * max(float(np.abs(np.diag(gram)).mean()), np.finfo(float).tiny)
     try:
         cho_factor(gram + lift * np.eye(len(gram)), check_finite=False)
     except LinAlgError:
-        lift = lift + max(0.0, -float(eigvalsh(gram, subset_by_index=[0, 0])[0]))
-    return gram + lift * np.eye(len(gram))
+        lift += max(0.0, -float(eigvalsh(gram, subset_by_index=[0, 0])[0]))
+    return np.asarray(gram + lift * np.eye(len(gram)))
