@@ -228,7 +228,7 @@ def compress(
     ] = None,
     ratio: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="The share of support vectors that may be left.")
-    ] = 0.01,
+    ] = 0.1,
     vectors: Annotated[
         int | None, typer.Option(min=1, help="Their number, instead of --ratio.", show_default=False)
     ] = None,
