@@ -17,6 +17,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from miserly import load
 from miserly.learners._libsvm_files import read_libsvm, write_libsvm
 from miserly.learners._svm_models import machine_of
+from miserly.solvers.kernel_machine import KernelMachine
 
 from .test_cli import complaint, run
 
@@ -69,6 +70,26 @@ def test_a_scikit_learn_model_comes_back_small_in_every_form(folder, n_classes):
     machine = read_libsvm(outs[1], n_features=2)
     np.testing.assert_array_equal(RINGS[machine.labels(X)], small)
     assert machine.n_vectors == 20 and load(outs[2]).max_cost == 20.0
+
+
+def test_a_plan_counts_kernels(folder):
+    run("compress", folder / "svc3.skops", "--vectors", 12, "--out", folder / "count.miser")
+    done = run("predict", folder / "count.miser", folder / "rows3.csv", "--budget", 5)
+    assert "5 kernels on average, 5 kernels at most" in done.stderr
+
+
+def test_classes_may_come_in_any_order_in_a_libsvm_model(folder):
+    X, y = rows(n_classes=3)
+    given = machine_of(SVC(C=10.0, gamma=0.3).fit(X, y))
+    turned = KernelMachine(  # classes 2, 1, 0; pairs 21, 20, 10
+        given.kernel, given.vectors, -given.coef[[2, 1, 0]], -given.intercept[[2, 1, 0]], classes=[2, 1, 0]
+    )
+    np.testing.assert_array_equal(turned.labels(X), given.labels(X))
+    write_libsvm(turned, folder / "turned.model")
+    done = run("compress", folder / "turned.model", "--data", folder / "rows3.svm", "--vectors", 20,
+               "--out", folder / "turned_small.model", "--json")  # fmt: skip
+    assert json.loads(done.stdout)["accuracy"] > 0.9
+    assert read_libsvm(folder / "turned_small.model").classes.tolist() == [2, 1, 0]
 
 
 def test_what_came_of_it_is_said(folder):
