@@ -31,6 +31,7 @@ SMALL = {
     "n_rounds": 8,
     "n_terms": 12,
     "n_vectors": 12,
+    "max_iter": 12,
     "n_blocks": 4,
     "n_dimensions": 2,
     "n_trees": 3,

@@ -144,8 +144,10 @@ def test_predictions_are_those_of_the_run(case: Case, budget):
     run = case.run(rows, limit)
     answers = case.predict(model, rows, budget=limit)
     np.testing.assert_array_equal(answers, model.plan_.predict(rows.X, budget=limit, qid=rows.qid))
+    votes = voted(run.scores) if model.plan_.link == "votes" else None
     if hasattr(model, "classes_"):
-        best = run.scores > 0 if run.scores.ndim == 1 else run.scores.argmax(axis=1)
+        scores = run.scores if votes is None else votes
+        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         np.testing.assert_array_equal(answers, model.classes_[best.astype(int)])
     else:
         kept = levels(model.plan_, run.exit, ~run.stopped) == len(model.plan_.nodes)  # by every gate met
@@ -154,7 +156,9 @@ def test_predictions_are_those_of_the_run(case: Case, budget):
         for query in () if rows.qid is None else np.unique(rows.qid):
             here = rows.qid == query
             assert answers[here & ~kept].max(initial=-np.inf) < answers[here & kept].min(initial=np.inf)
-    if hasattr(model, "decision_function"):
+    if votes is not None:  # moved a little by how clear each decision was
+        np.testing.assert_array_equal(np.rint(model.decision_function(rows.X, budget=limit)), votes)
+    elif hasattr(model, "decision_function"):
         scores = run.scores
         if len(model.classes_) == 2 and scores.ndim == 2:
             scores = scores[:, 1] - scores[:, 0]
@@ -163,6 +167,12 @@ def test_predictions_are_those_of_the_run(case: Case, budget):
         shares = model.predict_proba(rows.X, budget=limit)
         np.testing.assert_array_equal(shares, model.plan_.predict_proba(rows.X, budget=limit))
         np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def voted(scores):
+    """The pairs 01, 02, 12 won by each of three classes; a positive score is for the first of its pair."""
+    first, second, third = (scores > 0).T.astype(int)
+    return np.column_stack([first + second, 1 - first + third, 2 - second - third])
 
 
 PRESSED = [case for case in CASES if case.variant in ("budget", "tradeoff", "prices")]

@@ -18,6 +18,7 @@ LINES = (
     "queries are five rows in a line here, so repeated rows make others (the learner's own tests do it right)"
 )
 NOISE = "what a term must explain so as not to be noise goes by rows: one row of weight two is not two rows"
+COUNTED = "the C of an SVM is against the number of rows: one row of weight two is not two rows"
 
 
 def expected_failures(model):
@@ -31,6 +32,8 @@ def expected_failures(model):
         or ("prefit" in given and given["threshold"] is None)
     ):
         return {WEIGHTS: SET_ASIDE}
+    if "estimator" in given and "max_rows" in given:  # compressed machines
+        return {WEIGHTS: COUNTED}
     if given.get("loss") == "lambdarank":
         return {WEIGHTS: PAIRS}
     if given.get("loss") == "within_queries":

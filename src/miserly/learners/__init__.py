@@ -6,6 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from miserly.learners._compress import CompressedOneClassSVM, compress
 from miserly.learners.adaboost_bt import AdaBoostBTClassifier
 from miserly.learners.adaboost_rs import AdaBoostRSClassifier
 from miserly.learners.afr import AFRClassifier
@@ -13,6 +14,7 @@ from miserly.learners.and_or import AndOrCascadeClassifier
 from miserly.learners.astc import ASTCClassifier, ASTCRegressor
 from miserly.learners.binariser import Binariser
 from miserly.learners.budgeted_tree import BudgetedTreeClassifier
+from miserly.learners.compressed_svc import CompressedSVC, CompressedSVR
 from miserly.learners.cost_lasso import CostLassoClassifier, CostLassoRegressor
 from miserly.learners.cronus import CronusClassifier
 from miserly.learners.cscc import CSCCClassifier
@@ -35,6 +37,9 @@ __all__ = [
     "CSCCClassifier",
     "CSTCClassifier",
     "CSTCRegressor",
+    "CompressedOneClassSVM",
+    "CompressedSVC",
+    "CompressedSVR",
     "CostLassoClassifier",
     "CostLassoRegressor",
     "CronusClassifier",
@@ -46,6 +51,7 @@ __all__ = [
     "SoftCascadeClassifier",
     "SpeedBoostClassifier",
     "all_learners",
+    "compress",
 ]
 
 

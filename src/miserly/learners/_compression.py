@@ -43,11 +43,13 @@ class Recipe:
 class Compressed:
     """A small machine, its most useful vectors first, and smaller ones yet.
 
-    `stages` have 0, 1, 2, 4, ... and finally all vectors, each with coefficients of its own.
+    `stages` have 0, 1, 2, 4, ... and finally all vectors, each with coefficients of its own. `n_iter` is how
+    many steps the vectors were moved.
     """
 
     machine: KernelMachine
     stages: list[Small]
+    n_iter: int
 
 
 def compress_machine(
@@ -173,4 +175,4 @@ def _staged(machine: KernelMachine, small: Small, aim: Aim) -> Compressed:
     if len(last):
         stages.append(last)
     made = machine.with_vectors(last.vectors, last.coef.T, last.intercept)
-    return Compressed(made, stages)
+    return Compressed(made, stages, small.n_iter)

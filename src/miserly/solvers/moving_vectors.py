@@ -34,6 +34,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Watch: TypeAlias = Callable[[str], None]
 
 RIDGE = 1e-8  # of the mean square of a kernel's column: what a coefficient costs
+FLOOR = 1e-11  # the same, for kernels that have grown so much since that rounding would be more
 WHITEN = 1e-6  # the same, for the coordinates of coefficients only
 EVERY = 5  # steps between two looks at the rows set aside
 PATIENCE = 5  # looks without progress
@@ -115,11 +116,12 @@ class Aim:
 
 @dataclass(frozen=True, eq=False)
 class Small:
-    """Vectors (m, d), their coefficients (m, K), and intercepts (K,)."""
+    """Vectors (m, d), their coefficients (m, K), intercepts (K,), and how many steps they were moved."""
 
     vectors: Floats
     coef: Floats
     intercept: Floats
+    n_iter: int = 0
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -175,7 +177,7 @@ def move_vectors(
                 for _ in range(2):  # the coordinates of the coefficients are set up anew
                     small = _search(_Joint(kernel, near, small), judge, max(1, max_iter // 3))
         best = judge.best if aside is not None else small
-    return Small(best.vectors + offset, best.coef, best.intercept)
+    return Small(best.vectors + offset, best.coef, best.intercept, judge.n_iter)
 
 
 def fit_coefficients(kernel: KernelFunction, vectors: Floats, aim: Aim, max_iter: int = 50) -> Small:
@@ -228,7 +230,7 @@ class _Projected:
         means = (self.share * values).sum(axis=0)
         columns = self.root * (values - means)
         gram = columns.T @ columns
-        gram[np.diag_indices_from(gram)] += self.ridge
+        gram[np.diag_indices_from(gram)] += max(self.ridge, FLOOR * float(gram.trace()) / len(gram))
         coef = cho_solve(cho_factor(gram, check_finite=False), columns.T @ self.target, check_finite=False)
         return coef, self.center - means @ coef, columns @ coef - self.target
 
@@ -312,6 +314,7 @@ class _Judge:
         self.best_loss = np.inf
         self.mark = np.inf  # what counts as progress is to be below this
         self.idle = 0
+        self.n_iter = 0
 
     def look(self, small: Small) -> bool:
         """Whether to go on."""
@@ -327,13 +330,12 @@ class _Judge:
 
 def _search(objective: Any, judge: _Judge, max_iter: int) -> Small:
     """L-BFGS from the objective's start."""
-    done = 0
     judge.idle = 0
 
     def callback(point: Floats) -> None:
-        nonlocal done
-        done += 1
-        if (judge.stops or judge.watch) and done % EVERY == 0 and not judge.look(objective.at(point)):
+        judge.n_iter += 1
+        due = judge.n_iter % EVERY == 0 and (judge.stops or judge.watch)
+        if due and not judge.look(objective.at(point)):
             raise StopIteration
 
     found = minimize(

@@ -1,0 +1,193 @@
+"""What compressed classifiers, regressors and outlier detectors share: parameters, training, the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from miserly.costs import Costs
+from miserly.errors import DataError
+from miserly.learners._base import PlanPredictor
+from miserly.learners._compression import STARTS, Recipe, compress_machine
+from miserly.learners._kernel_plan import affordable, kernel_plan
+from miserly.learners._libsvm_files import write_libsvm
+from miserly.learners._progress import Steps
+from miserly.learners._svm_models import affine_of, fold, is_fitted, machine_of, svm_of
+from miserly.solvers.kernel_machine import KernelMachine
+
+__all__ = ["RATIO", "CompressedMachine", "unscaled"]
+
+Floats = NDArray[np.float64]
+
+RATIO = 0.1  # if nothing is said
+
+
+class CompressedMachine(PlanPredictor):
+    """A kernel machine with few vectors, made from one with many."""
+
+    n_vectors_: int
+    n_vectors_before_: int
+    n_iter_: int
+    machine_: KernelMachine
+    kind: ClassVar[str]
+    default: ClassVar[type[Any]]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_vectors": [Interval(Integral, 0, None, closed="left"), None],
+        "ratio": [Interval(Real, 0, 1, closed="right"), None],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "costs": [None, Costs, Mapping, "array-like"],
+        "start": [StrOptions(set(STARTS))],
+        "move": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_rows": [Interval(Integral, 100, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_vectors: int | None = None,
+        ratio: float | None = None,
+        budget: float | None = None,
+        costs: Any = None,
+        start: str = "lars",
+        move: bool = True,
+        max_iter: int = 200,
+        max_rows: int = 16_000,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_vectors = n_vectors
+        self.ratio = ratio
+        self.budget = budget
+        self.costs = costs
+        self.start = start
+        self.move = move
+        self.max_iter = max_iter
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- making --------------------------------------------------------------------------------------
+
+    def _trained(self, rows: Floats, y: Any, weight: Floats | None) -> KernelMachine:
+        """The machine to compress: the estimator's as it is if it is fitted, else one trained on the rows."""
+        if self.estimator is not None and is_fitted(self.estimator):
+            return self._checked(unscaled(self.estimator), rows.shape[1])
+        estimator = self.default() if self.estimator is None else clone(self.estimator)
+        given: dict[str, Any] = {}
+        if weight is not None:
+            name = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+            given[f"{name}sample_weight"] = weight
+        estimator.fit(rows, *([] if y is None else [y]), **given)
+        return self._checked(unscaled(estimator), rows.shape[1])
+
+    def _checked(self, machine: KernelMachine, n_features: int) -> KernelMachine:
+        if machine.kind != self.kind:
+            raise DataError(f"{type(self).__name__} compresses a {self.kind}, not a {machine.kind}")
+        if machine.n_features != n_features:
+            raise DataError(f"the estimator was fitted on {machine.n_features} features, X has {n_features}")
+        return machine
+
+    def _compress(
+        self,
+        machine: KernelMachine,
+        costs: Costs,
+        fill: Floats,
+        rows: Floats | None,
+        weight: Floats | None,
+        step: Steps,
+    ) -> None:
+        """Make the small machine and its plan."""
+        self.n_vectors_before_ = int((machine.coef != 0.0).any(axis=0).sum())
+        n_vectors = self._size(self.n_vectors_before_, costs)
+        step(f"{self.n_vectors_before_} vectors become {n_vectors}")
+        made = compress_machine(machine, n_vectors, self._recipe(), rows, weight, step)
+        self.machine_ = made.machine
+        self.n_vectors_ = made.machine.n_vectors
+        self.n_iter_ = made.n_iter
+        self.plan_ = kernel_plan(
+            made.machine,
+            made.stages,
+            costs,
+            fill,
+            {
+                "learner": type(self).__name__,
+                "vectors": self.n_vectors_,
+                "vectors_before": self.n_vectors_before_,
+            },
+            self._plan_classes(),
+        )
+
+    def _size(self, before: int, costs: Costs) -> int:
+        """How many vectors there may be."""
+        if self.n_vectors is not None and self.ratio is not None:
+            raise DataError("give n_vectors or ratio, not both")
+        if self.n_vectors is not None:
+            wanted = min(before, int(self.n_vectors))
+        elif self.ratio is None and self.budget is not None:
+            wanted = before
+        else:
+            wanted = max(1, round((RATIO if self.ratio is None else float(self.ratio)) * before))
+        return affordable(wanted, costs, self.budget)
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            start=self.start,
+            move=bool(self.move),
+            loss=getattr(self, "loss", "squared"),
+            max_iter=int(self.max_iter),
+            max_rows=int(self.max_rows),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+
+    # -- the way back --------------------------------------------------------------------------------
+
+    def to_libsvm(self, path: str | Path) -> None:
+        """Write a LibSVM model file (missing values have no place there)."""
+        check_is_fitted(self, "machine_")
+        write_libsvm(self.machine_, path)
+
+    def to_sklearn(self) -> Any:
+        """A fitted `SVC`, `SVR` or `OneClassSVM` that answers the same, for what needs exactly that.
+
+        With three or more classes scikit-learn's machines evaluate a vector again for all but one of the
+        classes; this model evaluates it once.
+        """
+        check_is_fitted(self, "machine_")
+        return svm_of(self.machine_)
+
+
+def unscaled(estimator: Any) -> KernelMachine:
+    """The machine of a fitted estimator; scalers in front become part of it, where the kernel allows."""
+    if isinstance(estimator, KernelMachine):
+        return estimator
+    if not isinstance(estimator, Pipeline):
+        return machine_of(estimator)
+    machine = machine_of(estimator[-1])
+    for name, step in reversed(estimator.steps[:-1]):
+        scaler = affine_of(step, machine.n_features)
+        folded = None if scaler is None else fold(machine, scaler)
+        if folded is None:
+            raise DataError(
+                f"step {name!r} cannot become part of a machine with kernel {machine.kernel.name!r}: "
+                f"put the compressed model in the pipeline in place of the estimator, or use "
+                f"miserly.compress, which does that"
+            )
+        machine = folded
+    return machine
