@@ -15,11 +15,12 @@ from miserly.cli.console import err, listing, out, percent, warn
 from miserly.cli.tables import read_table, words_to_numbers
 from miserly.costs import Costs
 from miserly.errors import DataError, did_you_mean
+from miserly.learners._compressed import unscaled
 from miserly.learners._compression import Compressed, Recipe, compress_machine
 from miserly.learners._kernel_plan import kernel_plan
 from miserly.learners._libsvm_files import label_numbers, read_libsvm, write_libsvm
 from miserly.learners._samples import rows_aside
-from miserly.learners._svm_models import affine_of, fold, machine_of, svm_of
+from miserly.learners._svm_models import machine_of, svm_of
 from miserly.solvers.kernel_machine import KernelMachine
 
 __all__ = ["Outcome", "Rows", "Trained", "compress", "outcome_record", "print_outcome", "read_model",
@@ -128,15 +129,12 @@ def _trained(model: Any) -> Trained:
 
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else tuple(str(name) for name in names)
-    if not isinstance(model, Pipeline):
-        return Trained(machine_of(model), names=names)
-    machine, before = machine_of(model[-1]), model[:-1]
-    if len(before) == 1:
-        scaler = affine_of(before[0], machine.n_features)
-        folded = None if scaler is None else fold(machine, scaler)
-        if folded is not None:
-            return Trained(folded, names=names)
-    return Trained(machine, before if len(before) else None, names)
+    try:
+        return Trained(unscaled(model), names=names)
+    except DataError:
+        if not isinstance(model, Pipeline):
+            raise
+        return Trained(machine_of(model[-1]), model[:-1], names)
 
 
 def _in_order(rows: Rows, names: tuple[str, ...]) -> Rows:
