@@ -15,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from miserly import load
+from miserly.learners._compression import _emphasis
 from miserly.learners._libsvm_files import read_libsvm, write_libsvm
 from miserly.learners._svm_models import machine_of
 from miserly.solvers.kernel_machine import KernelMachine
@@ -85,6 +86,8 @@ def test_classes_may_come_in_any_order_in_a_libsvm_model(folder):
         given.kernel, given.vectors, -given.coef[[2, 1, 0]], -given.intercept[[2, 1, 0]], classes=[2, 1, 0]
     )
     np.testing.assert_array_equal(turned.labels(X), given.labels(X))
+    counts, turned_counts = (_emphasis(machine, machine.decisions(X)) for machine in (given, turned))
+    np.testing.assert_array_equal(turned_counts[:, [2, 1, 0]], counts)
     write_libsvm(turned, folder / "turned.model")
     done = run("compress", folder / "turned.model", "--data", folder / "rows3.svm", "--vectors", 20,
                "--out", folder / "turned_small.model", "--json")  # fmt: skip

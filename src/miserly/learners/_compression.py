@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan.links import pairs_of
+from miserly.plan.links import pairs_of, votes
 from miserly.solvers.kernel_machine import KernelMachine
 from miserly.solvers.lars_svm import candidates_of, greedy_order, lars_order
 from miserly.solvers.moving_vectors import Aim, Small, fit_coefficients, move_vectors
@@ -123,7 +123,7 @@ def _emphasis(machine: KernelMachine, decisions: Floats) -> Floats | None:
         return None
     assert machine.classes is not None
     pairs = np.array(pairs_of(len(machine.classes)))
-    winner = np.searchsorted(machine.classes, machine.labels_of(decisions))
+    winner = votes(decisions).argmax(axis=1)
     own = (pairs[None, :, :] == winner[:, None, None]).any(axis=2)
     return np.where(own, 1.0, OTHERS)
 
