@@ -309,6 +309,24 @@ def test_every_way_out_answers_the_same(kind, tmp_path):
         )
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_on_a_boundary_get_the_plans_answer(kernel):
+    """Without a budget matrix products decide, but not where rounding might: there the plan does."""
+    X, _ = rows()
+    y = np.digitize(X.sum(axis=1), [-0.8, 0.8])
+    small = CompressedSVC(SVC(kernel=kernel, gamma=0.3), n_vectors=9, random_state=0).fit(X, y)
+    left, right = X[:200], X[200:400]
+    for _ in range(60):  # ever nearer to where one answer becomes another
+        middle = (left + right) / 2
+        first = small.plan_.predict(middle) == small.plan_.predict(left)
+        left, right = np.where(first[:, None], middle, left), np.where(first[:, None], right, middle)
+    for near in (left, right):
+        machine = small.machine_
+        assert machine.doubtful(near, machine.decisions(near)).sum() > 20
+        np.testing.assert_array_equal(small.predict(near), small.plan_.predict(near))
+    assert machine.doubtful(X, machine.decisions(X)).mean() < 0.01
+
+
 def test_missing_values_are_filled_with_means():
     X, y = rows()
     holes = X.copy()

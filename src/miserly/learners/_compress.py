@@ -63,6 +63,10 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
             step(outcome(self))
         return self
 
+    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+        """1 for inliers, -1 for outliers."""
+        return self._answers(X, budget)
+
     def decision_function(self, X: Any, budget: float | None = None) -> Floats:
         """Positive for inliers, (n,)."""
         return self._scores(X, budget)[:, 0]

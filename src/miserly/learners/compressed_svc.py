@@ -169,6 +169,10 @@ class CompressedSVC(PlanClassifier, _Supervised):
         self._fit(X, Given(y, sample_weight, qid))
         return self
 
+    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+        """The class of every row."""
+        return self._answers(X, budget)
+
     def decision_function(self, X: Any, budget: float | None = None) -> Floats:
         """As `SVC` has it: (n,), positive for the second of two classes, or (n, n_classes).
 

@@ -196,6 +196,23 @@ class KernelMachine:
         answers: NDArray[Any] = self.classes[winner]
         return answers
 
+    def doubtful(self, X: NDArray[Any], decisions: Floats) -> NDArray[np.bool_]:
+        """Rows (n,) with a decision so near zero that another order of adding up might turn its sign."""
+        kernel = self.kernel
+        longest = float(np.einsum("ij,ij->i", X, X).max(initial=0.0))
+        longest = max(longest, float(np.einsum("ij,ij->i", self.vectors, self.vectors).max(initial=0.0)))
+        if kernel.name == "rbf":
+            largest, off = 1.0, 4.0 * kernel.gamma * longest
+        elif kernel.name == "sigmoid":
+            largest, off = 1.0, kernel.gamma * longest + abs(kernel.coef0)
+        elif kernel.name == "linear":
+            largest, off = longest, 0.0
+        else:
+            largest, off = (kernel.gamma * longest + abs(kernel.coef0)) ** kernel.degree, float(kernel.degree)
+        rounding = 64.0 * np.finfo(np.float64).eps * (self.n_features + self.n_vectors + off)
+        reach = np.abs(self.coef).sum(axis=1) * largest + np.abs(self.intercept)
+        return np.asarray((np.abs(decisions) <= rounding * reach).any(axis=1))
+
     def with_vectors(self, vectors: Floats, coef: Floats, intercept: Floats) -> KernelMachine:
         """The same kind of machine with other vectors."""
         return replace(self, vectors=vectors, coef=coef, intercept=intercept)
