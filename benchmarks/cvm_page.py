@@ -33,7 +33,7 @@ is. "CVM, points" is CVM's accuracy less that of the full machine.
 ## Prediction
 
 Seconds for 4,000 rows (test rows, repeated where there are fewer), `SVC.predict` of the full machine and 1 %
-of its vectors in turns, medians of seven, one thread: `CompressedSVC.predict`, which runs the plan;
+of its vectors in turns, medians of seven, one thread: `CompressedSVC.predict`;
 `to_sklearn()`, an `SVC` again, in which with several classes a vector is there once for each class it serves;
 and `machine_.labels`, plain NumPy. In brackets, how many times as fast as the full machine.
 
