@@ -7,6 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from miserly import CompressedOneClassSVM, CompressedSVC, CompressedSVR, Costs, compress, load
 from miserly.datasets import make_ring
@@ -278,6 +279,17 @@ def test_outlier_detectors():
         assert agreement(small, full, fresh) > 0.98
         assert set(small.predict(fresh)) == {-1, 1} == set(small.fit_predict(X))
         np.testing.assert_array_equal(small.predict(fresh) > 0, small.decision_function(fresh) > 0)
+
+
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+
+
+@parametrize_with_checks(
+    [CompressedOneClassSVM(n_vectors=12, max_iter=12, random_state=0)],
+    expected_failed_checks=lambda _: {WEIGHTS: "nu is a share of the rows: one of weight two is not two"},
+)
+def test_scikit_learn_is_content_with_outlier_detectors(estimator, check):
+    check(estimator)
 
 
 # -- what comes out ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin, _fit_context, clone
 from sklearn.pipeline import Pipeline
 from sklearn.svm import OneClassSVM
+from sklearn.utils.validation import check_is_fitted
 
 from miserly.errors import DataError
 from miserly.learners._base import bind_costs
@@ -55,8 +56,10 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
             table = self._read(X, reset=True)
             refuse_text(table)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-            weight = check_weight(sample_weight, table.values)
-            fill, rows = _filled(table.values)
+            values, weight = table.values, check_weight(sample_weight, table.values)
+            if weight is not None:
+                values, weight = values[weight > 0], weight[weight > 0]
+            fill, rows = _filled(values)
             step(f"training on {len(rows)} rows")
             machine = self._trained(rows, None, weight)
             self._compress(machine, costs, fill, rows, weight, step)
@@ -70,6 +73,16 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
     def decision_function(self, X: Any, budget: float | None = None) -> Floats:
         """Positive for inliers, (n,)."""
         return self._scores(X, budget)[:, 0]
+
+    def score_samples(self, X: Any) -> Floats:
+        """Decisions before the intercept is added: `decision_function` plus `offset_`."""
+        return self.decision_function(X) + self.offset_
+
+    @property
+    def offset_(self) -> float:
+        """Whose score is above this is an inlier."""
+        check_is_fitted(self, "machine_")
+        return -float(self.machine_.intercept[0])
 
     def _labels(self, scores: Floats) -> NDArray[Any]:
         return np.where(scores[:, 0] > 0, 1, -1)
