@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from miserly.learners._afr import Builder, Snapshot
+from miserly.learners._afr import Builder
 from miserly.learners._calibration import steepness_of
 from miserly.learners._samples import Samples
+from miserly.learners._snapshots import Snapshot, owners
 from miserly.learners.losses import Logistic, Multinomial
 from miserly.plan import LEAVE, Node, Plan
 
@@ -29,11 +30,15 @@ def build_plan(builder: Builder, rows: Samples, aside: Samples, **parts: Any) ->
     n_scores = len(builder.problems)
     evaluation = builder.ledger.costs.evaluation
     loss = Logistic() if n_scores == 1 else Multinomial(n_scores)
+    owner = owners(builder.trees)
+    weights = [snapshot.by_tree(owner) for snapshot in builder.snapshots]
+    needed = np.any([one != 0.0 for one in weights], axis=0) if evaluation == 0 else owner >= 0
+    after = [*range(1, len(weights)), LEAVE]
     return Plan(
-        terms=[replace(tree, evaluation=evaluation) for _, tree in builder.trees],
+        terms=[replace(builder.trees[t][1], evaluation=evaluation) for t in np.flatnonzero(needed)],
         nodes=[
-            _node(builder, snapshot, aside, place + 1 if place + 1 < len(builder.snapshots) else LEAVE)
-            for place, snapshot in enumerate(builder.snapshots)
+            _node(snapshot, mine[needed], owner[needed], aside, up)
+            for snapshot, mine, up in zip(builder.snapshots, weights, after, strict=False)
         ],
         base=loss.initial(rows.y, rows.weight),
         link=loss.link,
@@ -41,14 +46,18 @@ def build_plan(builder: Builder, rows: Samples, aside: Samples, **parts: Any) ->
     )
 
 
-def _node(builder: Builder, snapshot: Snapshot, aside: Samples, up: int) -> Node:
+def _node(snapshot: Snapshot, weights: Floats, owner: NDArray[np.int64], aside: Samples, up: int) -> Node:
     """One snapshot; what came before is forgotten but for the values of trees."""
     factor, shift = _calibration(snapshot, aside)
-    owner = np.array([k for k, _ in builder.trees[: sum(len(one) for one in snapshot.weights)]])
-    weights = np.zeros(len(owner))
-    for k, one in enumerate(snapshot.weights):
-        weights[owner == k] = factor[k] * one
-    return Node(np.arange(len(owner)), owner, weights, factor * snapshot.bias + shift, inherits=False, up=up)
+    terms = np.flatnonzero(weights)
+    return Node(
+        terms,
+        owner[terms],
+        factor[owner[terms]] * weights[terms],
+        factor * snapshot.bias + shift,
+        inherits=False,
+        up=up,
+    )
 
 
 def _calibration(snapshot: Snapshot, aside: Samples) -> tuple[Floats, Floats]:

@@ -72,7 +72,9 @@ class OneVsRest:
         self._size = 0
         self._changed: set[int] = set()  # since `_final` was solved
         self.svm.solve(self._of(parts.inner))
-        self.boosted = np.full(len(sign), self.svm.b)
+        self.base = self.svm.b
+        self.boosted = np.full(len(sign), self.base)
+        self._forgotten = 0
 
     # -- the representation ------------------------------------------------------------------------------
 
@@ -93,6 +95,15 @@ class OneVsRest:
         self._values[s] += grown.tree.value[grown.leaf]
         self.dimension.append(s)
         self._solve(s)
+
+    def forget(self) -> None:
+        """Begin anew with an empty representation: the trees so far weigh nothing from now on."""
+        self._forgotten = len(self.dimension)
+        self.boosted = np.full(len(self.sign), self.base)
+        self._size = 0
+        self._changed.clear()
+        self.svm, self._final = (Margin(svm.sign, svm.weight, self.svm.C) for svm in (self.svm, self._final))
+        self.svm.solve(self._of(self.parts.inner))
 
     def restore(self, s: int, values: Floats, n_trees: int) -> None:
         """Go back to what dimension `s` was when there were `n_trees`."""
@@ -120,11 +131,15 @@ class OneVsRest:
         decision = self.decision(slice(None))
         return np.asarray(self.sign * np.maximum(0.0, 1.0 - self.sign * decision))
 
+    def short(self, decision: Floats) -> Floats:
+        """The square of what the margin of each row aside lacks, times its weight over the mean weight."""
+        aside = self.parts.aside
+        weight = self.weight[aside]
+        return np.asarray(np.maximum(0.0, 1.0 - self.sign[aside] * decision) ** 2 * weight / weight.mean())
+
     def shortage(self, decision: Floats) -> float:
         """The mean square of what margins of rows aside lack, if these are their decisions."""
-        aside = self.parts.aside
-        short = np.maximum(0.0, 1.0 - self.sign[aside] * decision)
-        return float(np.average(short**2, weights=self.weight[aside]))
+        return float(self.short(decision).mean())
 
     def slopes(self) -> Slopes:
         """The outer loss and its derivatives."""
@@ -161,4 +176,6 @@ class OneVsRest:
         self._final.solve(self._of(self.parts.learning), sorted(self._changed))
         self._changed.clear()
         w, b = self._final.w, self._final.b
-        return w[self.dimension], b, w @ self._of(self.parts.aside) + b
+        weights = np.zeros(len(self.dimension))
+        weights[self._forgotten :] = w[self.dimension[self._forgotten :]]
+        return weights, b, w @ self._of(self.parts.aside) + b

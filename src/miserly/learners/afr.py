@@ -59,7 +59,7 @@ class AFRClassifier(StagedClassifier):
     budget : float, optional
         What the whole model may cost at most. Answers for less need no other model:
         ``predict(X, budget=...)``.
-    n_blocks : int, default=12
+    n_blocks : int, default=24
         How often the tradeoff is halved; a block at which no tree was grown yet does not count.
     n_dimensions : int, default=20
         The most dimensions that each block, and each class against the rest, adds.
@@ -147,7 +147,7 @@ class AFRClassifier(StagedClassifier):
         costs: Any = None,
         tradeoff: float | None = None,
         budget: float | None = None,
-        n_blocks: int = 12,
+        n_blocks: int = 24,
         n_dimensions: int = 20,
         n_trees: int = 10,
         step: float = 0.1,

@@ -1,0 +1,74 @@
+"""Snapshots of a growing model: what it was at each cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import Costs
+from miserly.plan import Tree
+
+__all__ = ["Snapshot", "features_of", "last_of_each_cost", "owners"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Owned: TypeAlias = tuple[int, Tree]  # the class against the rest that a tree belongs to, and the tree
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The model at one cost: for each class against the rest, the weights of its trees so far and a bias."""
+
+    cost: float
+    weights: tuple[Floats, ...]
+    bias: tuple[float, ...]
+    aside: Floats  # (classes, n): decisions on the rows aside
+    outer_loss: float
+
+    def by_tree(self, owner: Ints) -> Floats:
+        """The weight of each tree, in the order they were grown; `owner` is the class of each."""
+        weights = np.zeros(len(owner))
+        for k, mine in enumerate(self.weights):
+            weights[np.flatnonzero(owner == k)[: len(mine)]] = mine
+        return weights
+
+
+def owners(trees: list[Owned]) -> Ints:
+    return np.array([k for k, _ in trees], dtype=np.int64)
+
+
+def features_of(trees: Iterable[Owned], n_features: int) -> NDArray[np.bool_]:
+    """What these trees split on."""
+    used = np.zeros(n_features, dtype=np.bool_)
+    for _, tree in trees:
+        used[tree.features] = True
+    return used
+
+
+def last_of_each_cost(snapshots: list[Snapshot], trees: list[Owned], costs: Costs) -> list[Snapshot]:
+    """Of snapshots that cost the same the last, where trees cost nothing to evaluate.
+
+    What each costs is counted anew, by the trees that it and those before it weigh.
+    """
+    while True:
+        counted = _counted(snapshots, trees, costs)
+        after = [snapshot.cost for snapshot in counted[1:]]
+        kept = [one for one, cost in zip(counted, [*after, np.inf], strict=False) if cost > one.cost]
+        if len(kept) == len(snapshots):
+            return kept
+        snapshots = kept
+
+
+def _counted(snapshots: list[Snapshot], trees: list[Owned], costs: Costs) -> list[Snapshot]:
+    owner = owners(trees)
+    weighed = np.zeros(len(trees), dtype=np.bool_)
+    counted = []
+    for snapshot in snapshots:
+        weighed |= snapshot.by_tree(owner) != 0.0
+        features = features_of((trees[t] for t in np.flatnonzero(weighed)), len(costs))
+        counted.append(replace(snapshot, cost=costs.of(features)))
+    return counted
