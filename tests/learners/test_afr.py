@@ -173,6 +173,15 @@ def test_examples_that_are_sure_leave_early_with_early_exit(xor):
     assert (sure[run.exit < run.exit.max()] >= 0.9).all()
 
 
+def test_two_dimensions_in_all(xor):
+    rows = xor.split == 0
+    flat = AFRClassifier(costs=xor.costs, n_dimensions=2, max_dimensions=2, max_depth=3, random_state=0)
+    flat.fit(xor.X[rows], xor.y[rows])
+    weights = [np.unique(node.weights.round(12)) for node in flat.plan_.nodes]
+    assert {len(one) for one in weights} <= {1, 2} and len(weights[-1]) == 2
+    assert flat.score(xor.X[~rows], xor.y[~rows]) > 0.95
+
+
 def test_nothing_to_learn_costs_nothing():
     X = np.zeros((40, 2))
     fitted = AFRClassifier().fit(X, np.arange(40) % 2)

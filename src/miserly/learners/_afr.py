@@ -64,6 +64,7 @@ class Recipe:
 
     n_blocks: int
     n_dimensions: int
+    max_dimensions: int | None
     n_trees: int
     step: float
     tradeoff: float | None
@@ -292,11 +293,19 @@ class Builder:
                     continue
                 problem = self.problems[k]
                 if place % each == 0 or not new[k]:
-                    new[k].append(problem.widen(self.recipe.step))
+                    s = self._new_dimension(problem)
+                    new[k] += [s] if s not in new[k] else []
                 problem.grow(new[k][-1], grown)
                 problem.boosted += self.recipe.step * grown.tree.value[grown.leaf]
                 self._pay(k, grown)
         return new
+
+    def _new_dimension(self, problem: OneVsRest) -> int:
+        """One more, or the last where there are as many as there may be."""
+        most = self.recipe.max_dimensions
+        if most is not None and problem.n_dimensions >= most:
+            return most - 1
+        return problem.widen(self.recipe.step)
 
     # -- trees along the slopes of the outer loss --------------------------------------------------------
 

@@ -111,6 +111,10 @@ class OneVsRest:
         del self.dimension[n_trees:]
         self._solve(s)
 
+    @property
+    def n_dimensions(self) -> int:
+        return self._size
+
     def values(self, s: int) -> Floats:
         return self._values[s]
 

@@ -63,6 +63,8 @@ class AFRClassifier(StagedClassifier):
         How often the tradeoff is halved; a block at which no tree was grown yet does not count.
     n_dimensions : int, default=20
         The most dimensions that each block, and each class against the rest, adds.
+    max_dimensions : int, optional
+        The most that there are at any time, for each class against the rest: further trees join the last one.
     n_trees : int, default=10
         How many trees of Greedy Miser each dimension begins with, and the most that it grows after that,
         along the slopes of the validation loss. 10 rounds after a purchase may not buy.
@@ -126,6 +128,7 @@ class AFRClassifier(StagedClassifier):
         "budget": [Interval(Real, 0, None, closed="both"), None],
         "n_blocks": [_ONE_OR_MORE],
         "n_dimensions": [_ONE_OR_MORE],
+        "max_dimensions": [_ONE_OR_MORE, None],
         "n_trees": [_ONE_OR_MORE],
         "step": [Interval(Real, 0, None, closed="neither")],
         "subsample": [Interval(Real, 0, 1, closed="right")],
@@ -149,6 +152,7 @@ class AFRClassifier(StagedClassifier):
         budget: float | None = None,
         n_blocks: int = 24,
         n_dimensions: int = 20,
+        max_dimensions: int | None = None,
         n_trees: int = 10,
         step: float = 0.1,
         subsample: float = 0.5,
@@ -168,6 +172,7 @@ class AFRClassifier(StagedClassifier):
         self.budget = budget
         self.n_blocks = n_blocks
         self.n_dimensions = n_dimensions
+        self.max_dimensions = max_dimensions
         self.n_trees = n_trees
         self.step = step
         self.subsample = subsample
@@ -232,6 +237,7 @@ class AFRClassifier(StagedClassifier):
         recipe = Recipe(
             self.n_blocks,
             self.n_dimensions,
+            self.max_dimensions,
             self.n_trees,
             self.step,
             self.tradeoff,
