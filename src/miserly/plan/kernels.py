@@ -259,24 +259,45 @@ def _buy_and_evaluate(tables, k, j, t, X, rows, n, whole, budget, state, work, v
 
 
 @njit(cache=True)
-def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through):
-    """One node for `n` rows; gives how many finish it, their scores committed."""
+def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through, kept):
+    """One node for `n` rows; gives how many finish it, their scores committed.
+
+    `kept` has the values of terms that several nodes weigh, and the place of each row there.
+    """
     nodes = tables.nodes
     _begin(nodes.inherits[k], nodes.bias[k], rows[:n], scores, work)
     first, last_term = nodes.pointer[k], -1
     for e in range(first, nodes.pointer[k + 1]):
         t, c, weight = nodes.term[e], nodes.channel[e], nodes.weight[e]
         if t != last_term:
-            if account and nodes.fresh[e]:
-                n = _buy_and_evaluate(
-                    tables, k, e - first, t, X, rows, n, whole, budget, state, work, values, through
-                )
+            slot = nodes.slot[e]
+            if not nodes.fresh[e]:
+                _recall(kept[0][slot], kept[1], rows[:n], values)
             else:
-                _values(tables, t, X, rows[:n], values)
+                if account:
+                    n = _buy_and_evaluate(
+                        tables, k, e - first, t, X, rows, n, whole, budget, state, work, values, through
+                    )
+                else:
+                    _values(tables, t, X, rows[:n], values)
+                if slot >= 0:
+                    _remember(kept[0][slot], kept[1], rows[:n], values)
             last_term = t
         _add(weight, values[:n], work, c)
     _commit(k, rows[:n], work, scores, state[4])
     return n
+
+
+@njit(cache=True)
+def _remember(slot, place, rows, values):
+    for r in range(rows.shape[0]):
+        slot[place[rows[r]]] = values[r]
+
+
+@njit(cache=True)
+def _recall(slot, place, rows, values):
+    for r in range(rows.shape[0]):
+        values[r] = slot[place[rows[r]]]
 
 
 @njit(cache=True)
@@ -383,7 +404,7 @@ def _furthest_behind(block, at, rows):
 
 
 @njit(cache=True)
-def _run_block(tables, X, order, start, first, last, budget, account, whole, scores, state):
+def _run_block(tables, X, order, start, first, last, budget, account, whole, scores, state, kept):
     """All nodes for bundles `first` to `last`."""
     nodes, at = tables.nodes, state[3]
     block = order[start[first] : start[last]]
@@ -391,11 +412,16 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
     values = np.empty(block.shape[0])
     through = np.empty(block.shape[0], np.bool_)
     work = np.empty((block.shape[0], scores.shape[1]))
+    if kept[0].shape[0]:
+        for b in range(block.shape[0]):
+            kept[1][block[b]] = b
     while True:
         k, n = _furthest_behind(block, at, rows)
         if n == 0:
             return
-        n = _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through)
+        n = _run_node(
+            tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through, kept
+        )
         if nodes.gate[k] >= PROXIMITY:
             _gate_listwise(nodes, k, order, start, first, last, scores, at, state[4])
         else:
@@ -405,8 +431,17 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
 @njit(cache=True, nogil=True)
 def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, state):
     """Every block: bundles ``blocks[b]`` to ``blocks[b + 1]``, whose rows are ``order[start[...]]``."""
+    most = 0
     for b in range(blocks.shape[0] - 1):
-        _run_block(tables, X, order, start, blocks[b], blocks[b + 1], budget, account, whole, scores, state)
+        most = max(most, start[blocks[b + 1]] - start[blocks[b]])
+    slots = 0
+    for slot in tables.nodes.slot:
+        slots = max(slots, slot + 1)
+    kept = (np.empty((slots, most)), np.empty(X.shape[0] if slots else 1, np.int64))
+    for b in range(blocks.shape[0] - 1):
+        _run_block(
+            tables, X, order, start, blocks[b], blocks[b + 1], budget, account, whole, scores, state, kept
+        )
 
 
 @njit(cache=True)

@@ -74,6 +74,7 @@ class Nodes(NamedTuple):
     channel: NDArray[np.int64]
     weight: NDArray[np.float64]
     fresh: NDArray[np.bool_]
+    slot: NDArray[np.int64]  # where the term's values are kept for nodes to come; -1 if none asks for them
 
     bias: NDArray[np.float64]
     inherits: NDArray[np.bool_]
@@ -220,6 +221,18 @@ def _freshness(plan: Plan) -> list[bool]:
     return fresh
 
 
+def _slots(pointer: Any, term: Any, fresh: Any) -> NDArray[np.int64]:
+    """A number for each term that is asked for again after it was evaluated, given to all its entries."""
+    following = np.zeros(len(term), dtype=np.bool_)  # the same term, in the same node: its value is at hand
+    following[1:] = term[1:] == term[:-1]
+    following[pointer[:-1][pointer[:-1] < len(term)]] = False
+    again = np.unique(term[~fresh & ~following])
+    place = np.searchsorted(again, term)
+    found = place < len(again)
+    found[found] = again[place[found]] == term[found]
+    return np.where(found, place, -1).astype(np.int64)
+
+
 def _branches(plan: Plan, k: int) -> bool:
     return plan.nodes[k].up >= 0 and plan.nodes[k].low >= 0
 
@@ -242,12 +255,16 @@ def _nodes(plan: Plan) -> Nodes:
                 whole[k] = rank
             case Capacity(share=share):
                 number[k] = share
+    pointer = np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64)
+    term = _joined([node.terms for node in plan.nodes], np.int64)
+    fresh = np.array(_freshness(plan), dtype=np.bool_)
     return Nodes(
-        pointer=np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64),
-        term=_joined([node.terms for node in plan.nodes], np.int64),
+        pointer=pointer,
+        term=term,
         channel=_joined([node.channels for node in plan.nodes], np.int64),
         weight=_joined([node.weights for node in plan.nodes], np.float64),
-        fresh=np.array(_freshness(plan), dtype=np.bool_),
+        fresh=fresh,
+        slot=_slots(pointer, term, fresh),
         bias=np.array([node.bias for node in plan.nodes], dtype=float).reshape(-1, plan.n_scores),
         inherits=np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
         gate=np.array([_GATE_CODES[node.gate.kind] for node in plan.nodes], dtype=np.int8),
