@@ -10,7 +10,7 @@ import struct
 import numpy as np
 
 from miserly.plan.container import pack
-from miserly.plan.packing import ARRAYS
+from miserly.plan.packing import SCHEMAS
 
 PREAMBLE = struct.Struct("<8sQQQ")
 MAGIC = b"\x89MISER\r\n"
@@ -55,6 +55,11 @@ def arrays_of(data):
         for name, entry in directory.items()
     }
     return header, arrays
+
+
+def repacked(header, arrays):
+    version = 2 if "kernel_scale" in arrays else 1
+    return pack(header, arrays, SCHEMAS[version], version)
 
 
 # -- accidents -----------------------------------------------------------------------------------------------
@@ -109,7 +114,7 @@ def array_numbers(data, rng):
     for _ in range(rng.integers(1, 4)):
         array = arrays[full[rng.integers(len(full))]].reshape(-1)
         array[rng.integers(len(array))] = awkward_number(array, rng)
-    return pack(header, arrays, ARRAYS)
+    return repacked(header, arrays)
 
 
 def awkward_number(array, rng):
@@ -133,9 +138,10 @@ def array_sizes(data, rng):
             case 1 if arrays[name].ndim == 2:
                 arrays[name] = np.resize(arrays[name], (len(arrays[name]), rows))
             case _:
-                same = [other for other in arrays if ARRAYS[other] == ARRAYS[name]]
+                schema = SCHEMAS[2]
+                same = [other for other in arrays if schema[other] == schema[name]]
                 arrays[name] = arrays[same[rng.integers(len(same))]]
-    return pack(header, arrays, ARRAYS)
+    return repacked(header, arrays)
 
 
 def header_values(data, rng):

@@ -82,6 +82,7 @@ def random_terms(rng, d, n, evaluation):
                     int(rng.integers(1, 4)),
                     rng.normal(size=d),
                     evaluation,
+                    rng.uniform(0.5, 2.0, size=d) if name == "rbf" and rng.random() < 0.5 else None,
                 )
             )
     return terms

@@ -15,12 +15,11 @@ from miserly.cli.console import err, listing, out, percent, warn
 from miserly.cli.tables import read_table, words_to_numbers
 from miserly.costs import Costs
 from miserly.errors import DataError, did_you_mean
-from miserly.learners._compressed import unscaled
 from miserly.learners._compression import Compressed, Recipe, compress_machine
 from miserly.learners._kernel_plan import kernel_plan
 from miserly.learners._libsvm_files import label_numbers, read_libsvm, write_libsvm
 from miserly.learners._samples import rows_aside
-from miserly.learners._svm_models import machine_of, svm_of
+from miserly.learners._svm_models import Affine, fold, machine_of, scaled_machine, svm_of
 from miserly.solvers.kernel_machine import KernelMachine
 
 __all__ = ["Outcome", "Rows", "Trained", "compress", "outcome_record", "print_outcome", "read_model",
@@ -49,6 +48,7 @@ class Trained:
     machine: KernelMachine
     before: Any = None
     names: tuple[str, ...] | None = None
+    scaler: Affine | None = None  # what the steps do, if they only scale
 
     def ready(self, X: Floats) -> Floats:
         return X if self.before is None else np.asarray(self.before.transform(X), dtype=np.float64)
@@ -124,17 +124,18 @@ def _read_skops(path: Path) -> Trained:
 
 
 def _trained(model: Any) -> Trained:
-    """The machine of a model; a scaler in front becomes part of it where the kernel allows."""
+    """The machine of a model, and what is in front of it."""
     from sklearn.pipeline import Pipeline
 
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else tuple(str(name) for name in names)
+    if not isinstance(model, Pipeline):
+        return Trained(machine_of(model), names=names)
+    machine, before = machine_of(model[-1]), model[:-1] if len(model.steps) > 1 else None
     try:
-        return Trained(unscaled(model), names=names)
+        return Trained(machine, before, names, scaled_machine(model)[1])
     except DataError:
-        if not isinstance(model, Pipeline):
-            raise
-        return Trained(machine_of(model[-1]), model[:-1], names)
+        return Trained(machine, before, names)
 
 
 def _in_order(rows: Rows, names: tuple[str, ...]) -> Rows:
@@ -221,8 +222,10 @@ def save(outcome: Outcome, path: Path) -> str:
         return _save_skops(outcome, path)
     if kind == ".miser":
         return _save_plan(outcome, path)
-    n_written = write_libsvm(outcome.small, path)
-    if outcome.trained.before is not None:
+    scaler = outcome.trained.scaler
+    folded = outcome.small if scaler is None else fold(outcome.small, scaler)
+    n_written = write_libsvm(outcome.small if folded is None else folded, path)
+    if outcome.trained.before is not None and (scaler is None or folded is None):
         warn(f"{path}: rows must be scaled before LibSVM sees them, as the model's pipeline scales them")
     _warn_of_labels(outcome.small, path)
     if n_written > outcome.small.n_vectors:
@@ -249,14 +252,15 @@ def _save_skops(outcome: Outcome, path: Path) -> str:
 def _save_plan(outcome: Outcome, path: Path) -> str:
     """A plan that costs one for each kernel."""
     trained, small = outcome.trained, outcome.small
-    if trained.before is not None:
+    if trained.before is not None and trained.scaler is None:
         raise DataError(f"{path}: a plan has no place for the steps in front of this kernel; save a .skops")
     names = trained.names or tuple(str(place) for place in range(small.n_features))
     costs = Costs(dict.fromkeys(names, 0.0), evaluation=1.0, unit="kernels")
     info = {"learner": "compress", "vectors": small.n_vectors}
-    fill = np.zeros(small.n_features)
+    fill = np.zeros(small.n_features) if trained.scaler is None else trained.scaler.center
     classes = None if small.classes is None else np.array(small.classes.tolist())
-    kernel_plan(small, outcome.compressed.stages, costs, fill, info, classes).save(path)
+    plan = kernel_plan(small, outcome.compressed.stages, costs, fill, info, classes, trained.scaler)
+    plan.save(path)
     return "plan"
 
 

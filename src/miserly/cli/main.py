@@ -208,14 +208,14 @@ def compress(
         Path, typer.Argument(help="A trained SVM: .skops, or a LibSVM model file.", show_default=False)
     ],
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             "--out",
             help="Where to save: .skops for scikit-learn, .miser for a plan, else a LibSVM model file; "
-            "may be given several times.",
+            "may be given several times. By default beside the model, as it is, with -small in its name.",
             show_default=False,
         ),
-    ],
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -242,6 +242,7 @@ def compress(
     rows = None if data is None else small.read_rows(data, target)
     trained, rows = small.read_model(model, rows)
     outcome = small.compress(trained, rows, vectors, ratio, seed)
+    files = files or [model.with_name(f"{model.stem}-small{model.suffix}")]
     saved = [(path, small.save(outcome, path)) for path in files]
     if as_json:
         print_json(small.outcome_record(outcome, files))

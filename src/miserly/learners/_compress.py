@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from miserly.errors import DataError
 from miserly.learners._base import bind_costs
-from miserly.learners._compressed import CompressedMachine, unscaled
+from miserly.learners._compressed import CompressedMachine
 from miserly.learners._labels import refuse_text
 from miserly.learners._progress import Steps, outcome
 from miserly.learners._samples import check_weight
+from miserly.learners._svm_models import Affine, scaled_machine
 from miserly.learners.compressed_svc import CompressedSVC, CompressedSVR
 from miserly.solvers.columns import means_and_deviations
 from miserly.solvers.kernel_machine import KernelMachine
@@ -61,8 +62,8 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
                 values, weight = values[weight > 0], weight[weight > 0]
             fill, rows = _filled(values)
             step(f"training on {len(rows)} rows")
-            machine = self._trained(rows, None, weight)
-            self._compress(machine, costs, fill, rows, weight, step)
+            machine, scaler = self._trained(rows, None, weight)
+            self._compress(machine, scaler, costs, fill, rows, weight, step)
             step(outcome(self))
         return self
 
@@ -127,7 +128,8 @@ def compress(
     Returns
     -------
     CompressedSVC, CompressedSVR, CompressedOneClassSVM, or a pipeline that ends with one
-        Steps in front of the machine stay in front of it, unless all are scalers that the kernel can take in.
+        Steps in front of the machine stay in front of it, unless all are scalers, which the small model takes
+        in: it reads features as they are.
 
     Examples
     --------
@@ -140,23 +142,23 @@ def compress(
     >>> y = X[:, 0] ** 2 + (X[:, 1] / 100.0) ** 2 > 1.4
     >>> model = make_pipeline(StandardScaler(), SVC()).fit(X, y)
     >>> small = compress(model, n_vectors=6, X=X, random_state=0)
-    >>> [name for name, _ in small.steps], bool((small.predict(X) == model.predict(X)).mean() > 0.98)
-    (['standardscaler', 'svc'], True)
+    >>> small.n_vectors_, bool((small.predict(X) == model.predict(X)).mean() > 0.98)
+    (6, True)
     """
     sizes = {"n_vectors": n_vectors, "ratio": ratio, "budget": budget, **options}
     if not isinstance(model, Pipeline):
-        return _compress_one(unscaled(model), model, sizes, X, sample_weight)
+        return _compress_one(*scaled_machine(model), model, sizes, X, sample_weight)
     try:
-        machine = unscaled(model)
+        machine, scaler = scaled_machine(model)
     except DataError:
         rows = None if X is None else model[:-1].transform(X)
-        small = _compress_one(unscaled(model[-1]), model[-1], sizes, rows, sample_weight)
+        small = _compress_one(*scaled_machine(model[-1]), model[-1], sizes, rows, sample_weight)
         return Pipeline([*model.steps[:-1], (model.steps[-1][0], small)])
-    return _compress_one(machine, model, sizes, X, sample_weight)
+    return _compress_one(machine, scaler, model, sizes, X, sample_weight)
 
 
 def _compress_one(
-    machine: KernelMachine, model: Any, sizes: dict[str, Any], X: Any, sample_weight: Any
+    machine: KernelMachine, scaler: Affine, model: Any, sizes: dict[str, Any], X: Any, sample_weight: Any
 ) -> CompressedMachine:
     """The estimator of the small machine; refitted, it would train such a model as was compressed."""
     fresh = None if isinstance(model, KernelMachine) else clone(model)
@@ -173,8 +175,9 @@ def _compress_one(
     with Steps(small, bool(small.verbose)) as step:
         rows = None if X is None else small._read(X, reset=False).values
         weight = None if rows is None else check_weight(sample_weight, rows)
-        fill, rows = _filled(machine.vectors if rows is None else rows, keep=rows is not None)
-        small._compress(machine, costs, fill, rows, weight, step)
+        known = machine.vectors / scaler.scale + scaler.center if rows is None else rows
+        fill, rows = _filled(known, keep=rows is not None)
+        small._compress(machine, scaler, costs, fill, rows, weight, step)
         step(outcome(small))
     return small
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -22,11 +22,11 @@ from miserly.learners._compression import STARTS, Recipe, compress_machine
 from miserly.learners._kernel_plan import affordable, kernel_plan
 from miserly.learners._libsvm_files import write_libsvm
 from miserly.learners._progress import Steps
-from miserly.learners._svm_models import affine_of, fold, is_fitted, machine_of, svm_of
+from miserly.learners._svm_models import Affine, fold, is_fitted, scaled_machine, svm_of
 from miserly.plan.batch import run as run_plan
 from miserly.solvers.kernel_machine import KernelMachine
 
-__all__ = ["RATIO", "CompressedMachine", "unscaled"]
+__all__ = ["RATIO", "CompressedMachine"]
 
 Floats = NDArray[np.float64]
 
@@ -86,40 +86,46 @@ class CompressedMachine(PlanPredictor):
 
     # -- making --------------------------------------------------------------------------------------
 
-    def _trained(self, rows: Floats, y: Any, weight: Floats | None) -> KernelMachine:
-        """The machine to compress: the estimator's as it is if it is fitted, else one trained on the rows."""
+    def _trained(self, rows: Floats, y: Any, weight: Floats | None) -> tuple[KernelMachine, Affine]:
+        """The machine to compress, and the scaler in front of it.
+
+        The estimator's as it is if it is fitted, else one trained on the rows.
+        """
         if self.estimator is not None and is_fitted(self.estimator):
-            return self._checked(unscaled(self.estimator), rows.shape[1])
+            return self._checked(self.estimator, rows.shape[1])
         estimator = self.default() if self.estimator is None else clone(self.estimator)
         given: dict[str, Any] = {}
         if weight is not None:
             name = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
             given[f"{name}sample_weight"] = weight
         estimator.fit(rows, *([] if y is None else [y]), **given)
-        return self._checked(unscaled(estimator), rows.shape[1])
+        return self._checked(estimator, rows.shape[1])
 
-    def _checked(self, machine: KernelMachine, n_features: int) -> KernelMachine:
+    def _checked(self, estimator: Any, n_features: int) -> tuple[KernelMachine, Affine]:
+        machine, scaler = scaled_machine(estimator)
         if machine.kind != self.kind:
             raise DataError(f"{type(self).__name__} compresses a {self.kind}, not a {machine.kind}")
         if machine.n_features != n_features:
             raise DataError(f"the estimator was fitted on {machine.n_features} features, X has {n_features}")
-        return machine
+        return machine, scaler
 
     def _compress(
         self,
         machine: KernelMachine,
+        scaler: Affine,
         costs: Costs,
         fill: Floats,
         rows: Floats | None,
         weight: Floats | None,
         step: Steps,
     ) -> None:
-        """Make the small machine and its plan."""
+        """Make the small machine and its plan; rows come as they are."""
+        rows = None if rows is None else scaler(rows)
         self.n_vectors_before_ = int((machine.coef != 0.0).any(axis=0).sum())
         n_vectors = self._size(self.n_vectors_before_, costs)
         step(f"{self.n_vectors_before_} vectors become {n_vectors}")
         made = compress_machine(machine, n_vectors, self._recipe(), rows, weight, step)
-        self.machine_, self._fill = made.machine, fill
+        self.machine_, self._scaler, self._fill = made.machine, scaler, fill
         self.n_vectors_ = made.machine.n_vectors
         self.n_iter_ = made.n_iter
         self.plan_ = kernel_plan(
@@ -133,6 +139,7 @@ class CompressedMachine(PlanPredictor):
                 "vectors_before": self.n_vectors_before_,
             },
             self._plan_classes(),
+            scaler,
         )
 
     def _size(self, before: int, costs: Costs) -> int:
@@ -169,9 +176,9 @@ class CompressedMachine(PlanPredictor):
         if budget is not None or not plan.nodes:
             return self._labels(self._scores(X, budget))
         filled = np.where(np.isnan(rows), self._fill, rows).astype(np.float64)
-        decisions = self.machine_.decisions(filled)
+        decisions = self.machine_.decisions(self._scaler(filled))
         answers = self.machine_.labels_of(decisions)
-        doubtful = self.machine_.doubtful(filled, decisions)
+        doubtful = self.machine_.doubtful(filled * self._scaler.scale, decisions)
         if doubtful.any():
             done = run_plan(plan, rows[doubtful], n_threads=self._threads, account=False)
             answers[doubtful] = self._labels(as_columns(done.scores))
@@ -182,33 +189,23 @@ class CompressedMachine(PlanPredictor):
     def to_libsvm(self, path: str | Path) -> None:
         """Write a LibSVM model file (missing values have no place there)."""
         check_is_fitted(self, "machine_")
-        write_libsvm(self.machine_, path)
+        folded = fold(self.machine_, self._scaler)
+        if folded is None:
+            raise DataError(
+                "a LibSVM file has no place for the scaler in front of this kernel: compress the last step "
+                "of the pipeline by itself, and scale rows before LibSVM sees them"
+            )
+        write_libsvm(folded, path)
 
     def to_sklearn(self) -> Any:
         """A fitted `SVC`, `SVR` or `OneClassSVM` that answers the same, for what needs exactly that.
 
+        It comes in a pipeline with a `StandardScaler` if there was a scaler that the kernel cannot take in.
         With three or more classes scikit-learn's machines evaluate a vector again for all but one of the
         classes; this model evaluates it once.
         """
         check_is_fitted(self, "machine_")
-        return svm_of(self.machine_)
-
-
-def unscaled(estimator: Any) -> KernelMachine:
-    """The machine of a fitted estimator; scalers in front become part of it, where the kernel allows."""
-    if isinstance(estimator, KernelMachine):
-        return estimator
-    if not isinstance(estimator, Pipeline):
-        return machine_of(estimator)
-    machine = machine_of(estimator[-1])
-    for name, step in reversed(estimator.steps[:-1]):
-        scaler = affine_of(step, machine.n_features)
-        folded = None if scaler is None else fold(machine, scaler)
-        if folded is None:
-            raise DataError(
-                f"step {name!r} cannot become part of a machine with kernel {machine.kernel.name!r}: "
-                f"put the compressed model in the pipeline in place of the estimator, or use "
-                f"miserly.compress, which does that"
-            )
-        machine = folded
-    return machine
+        folded = fold(self.machine_, self._scaler)
+        if folded is not None:
+            return svm_of(folded)
+        return make_pipeline(self._scaler.as_scaler(), svm_of(self.machine_))

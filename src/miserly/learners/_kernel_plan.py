@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs
+from miserly.learners._svm_models import Affine
 from miserly.plan import LEAVE, Kernel, Node, Plan
-from miserly.solvers.kernel_machine import KernelMachine
+from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
 from miserly.solvers.moving_vectors import Small
 
 __all__ = ["affordable", "kernel_plan"]
@@ -43,18 +45,19 @@ def kernel_plan(
     fill: Floats,
     info: Mapping[str, Any],
     classes: NDArray[Any] | None = None,
+    scaler: Affine | None = None,
 ) -> Plan:
     """A chain of `stages`, the first without vectors and the last the machine itself.
 
     Each stage has its own coefficients; kernels evaluated for one are there for the next. With two classes
-    scores are minus the decisions: a plan's score is positive for the second class.
+    scores are minus the decisions: a plan's score is positive for the second class. The plan reads features
+    as they are, and the machine as `scaler` leaves them.
     """
-    kernel = machine.kernel
-    terms = [
-        Kernel(v, kernel.name, kernel.gamma, kernel.coef0, kernel.degree, fill, costs.evaluation)
-        for v in machine.vectors
-    ]
+    scaler = Affine.nothing(machine.n_features) if scaler is None else scaler
+    terms = [_term(machine.kernel, v, scaler, fill, costs.evaluation) for v in machine.vectors]
     link, sign = _link(machine)
+    if machine.kernel.name == "linear":
+        stages = [_uncentred(stage, scaler) for stage in stages]
     nodes = [
         _node(stage, sign, place if place + 1 < len(stages) else LEAVE)
         for place, stage in enumerate(stages[1:], start=1)
@@ -68,6 +71,23 @@ def kernel_plan(
         classes=OUTLIER_INLIER if machine.kind == "one-class" else classes,
         info=info,
     )
+
+
+def _term(kernel: KernelFunction, vector: Floats, scaler: Affine, fill: Floats, evaluation: float) -> Kernel:
+    """The kernel of a vector that lies among scaled rows, as a term over rows that are not."""
+    center, scale, coef0 = scaler.center, scaler.scale, kernel.coef0
+    if kernel.name == "rbf":
+        place = vector / scale + center
+        return Kernel(place, "rbf", kernel.gamma, coef0, kernel.degree, fill, evaluation, scale)
+    if kernel.name != "linear":  # whose stages take the centre in
+        coef0 = coef0 - kernel.gamma * float(vector @ (scale * center))
+    return Kernel(vector * scale, kernel.name, kernel.gamma, coef0, kernel.degree, fill, evaluation)
+
+
+def _uncentred(stage: Small, scaler: Affine) -> Small:
+    """The stage of a linear kernel for rows that no centre was taken from."""
+    moved = (stage.vectors @ (scaler.scale * scaler.center)) @ stage.coef
+    return replace(stage, intercept=stage.intercept - moved)
 
 
 def _link(machine: KernelMachine) -> tuple[str, float]:

@@ -18,7 +18,7 @@ from miserly.errors import DataError
 from miserly.learners._libsvm_files import sections
 from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, pairs_of
 
-__all__ = ["KINDS", "Affine", "affine_of", "fold", "is_fitted", "machine_of", "svm_of"]
+__all__ = ["KINDS", "Affine", "affine_of", "fold", "is_fitted", "machine_of", "scaled_machine", "svm_of"]
 
 Floats = NDArray[np.float64]
 
@@ -136,6 +136,29 @@ class Affine:
     center: Floats
     scale: Floats
 
+    @classmethod
+    def nothing(cls, n_features: int) -> Affine:
+        return cls(np.zeros(n_features), np.ones(n_features))
+
+    def __call__(self, X: Floats) -> Floats:
+        return (X - self.center) * self.scale
+
+    def then(self, other: Affine) -> Affine:
+        """This one, and the other after it."""
+        return Affine(self.center + other.center / self.scale, self.scale * other.scale)
+
+    @property
+    def does_nothing(self) -> bool:
+        return not self.center.any() and bool((self.scale == 1.0).all())
+
+    def as_scaler(self) -> StandardScaler:
+        """The same as a fitted step of a pipeline."""
+        scaler = StandardScaler()
+        scaler.mean_, scaler.scale_ = self.center.copy(), 1.0 / self.scale
+        scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(self.center)
+        scaler.n_samples_seen_ = 1
+        return scaler
+
 
 def affine_of(step: Any, n_features: int) -> Affine | None:
     """What a fitted scaler does, if it is no more than that."""
@@ -174,3 +197,23 @@ def fold(machine: KernelMachine, scaler: Affine) -> KernelMachine | None:
     if center.any():
         return None
     return replace(machine, vectors=machine.vectors * scale)
+
+
+def scaled_machine(estimator: Any) -> tuple[KernelMachine, Affine]:
+    """The machine of a fitted estimator, and what scalers in front of it do to rows before it sees them."""
+    if isinstance(estimator, KernelMachine):
+        return estimator, Affine.nothing(estimator.n_features)
+    if not isinstance(estimator, Pipeline):
+        machine = machine_of(estimator)
+        return machine, Affine.nothing(machine.n_features)
+    machine = machine_of(estimator[-1])
+    scaler = Affine.nothing(machine.n_features)
+    for name, step in estimator.steps[:-1]:
+        one = affine_of(step, machine.n_features)
+        if one is None or not (np.isfinite(one.scale) & (one.scale != 0.0)).all():
+            raise DataError(
+                f"step {name!r} is no scaler that can become part of the machine: put the compressed model "
+                f"in the pipeline in place of the estimator, or use miserly.compress, which does that"
+            )
+        scaler = scaler.then(one)
+    return machine, scaler

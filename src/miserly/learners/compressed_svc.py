@@ -42,9 +42,9 @@ class _Supervised(CompressedMachine):
             rows = np.ascontiguousarray(np.where(np.isnan(samples.X), fill, samples.X), dtype=np.float64)
             self._check_labels(samples)
             step(f"training on {len(rows)} rows")
-            machine = self._trained(rows, samples.y, samples.weight)
+            machine, scaler = self._trained(rows, samples.y, samples.weight)
             self._adopt(machine, samples)
-            self._compress(machine, costs, fill, rows, samples.weight, step)
+            self._compress(machine, scaler, costs, fill, rows, samples.weight, step)
             step(outcome(self))
 
     def _check_labels(self, samples: Samples) -> None:
@@ -65,8 +65,8 @@ class CompressedSVC(PlanClassifier, _Supervised):
     ----------
     estimator : SVC, NuSVC, or a pipeline that ends with one, default=SVC()
         If it is fitted it is compressed as it is, and `X` only says where to be right; else it is trained
-        first. Kernels: linear, poly, rbf, sigmoid. Scalers in front become part of the machine if the kernel
-        allows (`miserly.compress` keeps the others in the pipeline).
+        first. Kernels: linear, poly, rbf, sigmoid. Scalers in front (standard, robust, min-max, max-abs)
+        become part of the plan, which reads features as they are; `miserly.compress` keeps other steps.
     n_vectors : int, optional
         How many vectors there may be.
     ratio : float, optional
@@ -101,7 +101,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
     n_iter_ : int
         How many steps they were moved.
     machine_ : KernelMachine
-        Vectors, the most useful first, and coefficients.
+        Vectors, the most useful first, and coefficients; behind a scaler, where scaled rows are.
     plan_ : Plan
         A chain of machines with 1, 2, 4, 8, ... and finally all vectors, each with its own coefficients: with
         less money than for all of them it answers as a smaller machine.

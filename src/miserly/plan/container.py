@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 MAGIC = b"\x89MISER\r\n"  # the line end shows a transfer in text mode, the first byte that this is no text
-VERSION = 1
+VERSION = 2  # the newest; a file has the oldest that can hold it
 PREAMBLE = struct.Struct("<8sQQQ")
 MAX_DEPTH = 64  # of nested lists and objects in the header
 
@@ -47,8 +47,8 @@ Schema: TypeAlias = Mapping[str, tuple[str, tuple[str | int, ...]]]  # name: dty
 _DIGEST = hashlib.sha256().digest_size
 
 
-def pack(header: Mapping[str, Any], arrays: Arrays, schema: Schema) -> bytes:
-    """The bytes of a file with this header and these arrays, in the order of the schema."""
+def pack(header: Mapping[str, Any], arrays: Arrays, schema: Schema, version: int = 1) -> bytes:
+    """The bytes of a file with this header and these arrays, in the order of the schema of its version."""
     directory: dict[str, Any] = {}
     chunks: list[bytes] = []
     offset = 0
@@ -59,13 +59,14 @@ def pack(header: Mapping[str, Any], arrays: Arrays, schema: Schema) -> bytes:
         chunks.append(chunk)
     text = _padded(_to_json({**header, "arrays": directory}), b" ")
     length = PREAMBLE.size + len(text) + offset + _DIGEST
-    body = b"".join([PREAMBLE.pack(MAGIC, VERSION, length, len(text)), text, *chunks])
+    body = b"".join([PREAMBLE.pack(MAGIC, version, length, len(text)), text, *chunks])
     return body + hashlib.sha256(body).digest()
 
 
-def unpack(data: bytes, schema: Schema) -> tuple[dict[str, Any], Arrays]:
+def unpack(data: bytes, schemas: Mapping[int, Schema]) -> tuple[dict[str, Any], Arrays]:
     """The header (without its array directory) and the arrays, as read-only views into `data`."""
     length, header_length = read_preamble(data[: PREAMBLE.size])
+    schema = schemas[PREAMBLE.unpack(data[: PREAMBLE.size])[1]]
     check_length(len(data), length)
     if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise PlanFormatError("the file was altered after it was written: its checksum is wrong")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from miserly.costs import Costs
 from miserly.errors import MiserlyError, PlanError, PlanFormatError
 from miserly.plan.container import PREAMBLE, Arrays, check_length, pack, read_preamble, unpack
-from miserly.plan.packing import ARRAYS, check_sizes, node_arrays, read_nodes, read_terms, term_arrays
+from miserly.plan.packing import SCHEMAS, check_sizes, node_arrays, read_nodes, read_terms, term_arrays
 from miserly.plan.program import Plan
 
 __all__ = ["dumps", "load", "loads", "save"]
@@ -100,7 +100,9 @@ def dumps(plan: Plan) -> bytes:
         "categories": [[f, _category_record(f, plan.categories[f])] for f in sorted(plan.categories)],
         "info": plan.info,
     }
-    return pack(header, {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}, ARRAYS)
+    arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
+    version = 2 if (arrays["kernel_scale"] != 1.0).any() else 1
+    return pack(header, arrays, SCHEMAS[version], version)
 
 
 def loads(data: bytes | bytearray | memoryview) -> Plan:
@@ -113,7 +115,7 @@ def loads(data: bytes | bytearray | memoryview) -> Plan:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         kind = "text: open the file in binary mode" if isinstance(data, str) else f"{type(data).__name__}"
         raise PlanFormatError(f"a saved plan is bytes, not {kind}")
-    header, arrays = unpack(bytes(data), ARRAYS)
+    header, arrays = unpack(bytes(data), SCHEMAS)
     if set(header) != set(_HEADER):
         raise PlanFormatError(f"the header must hold {', '.join(_HEADER)} and arrays, and nothing else")
     try:

@@ -165,7 +165,7 @@ def _walk_paying(trees, prices, root, X, rows, acquired, opened, spent, budget, 
 @njit(cache=True)
 def _kernel(kernels, j, X, rows, values):
     """A kernel between each row and vector `j`, summed feature by feature."""
-    kind, vector, fill = kernels.kind[j], kernels.vector[j], kernels.fill[j]
+    kind, vector, fill, scale = kernels.kind[j], kernels.vector[j], kernels.fill[j], kernels.scale[j]
     gamma, coef0, degree = kernels.gamma[j], kernels.coef0[j], kernels.degree[j]
     for r in range(rows.shape[0]):
         total = 0.0
@@ -174,7 +174,7 @@ def _kernel(kernels, j, X, rows, values):
             if x != x:
                 x = fill[f]
             if kind == 1:
-                difference = x - vector[f]
+                difference = (x - vector[f]) * scale[f]
                 total += difference * difference
             else:
                 total += x * vector[f]

@@ -18,7 +18,7 @@ from miserly.plan.nodes import GATES, Gate, Node
 from miserly.plan.program import Plan
 from miserly.plan.terms import Kernel, Raw, Term, Tree
 
-__all__ = ["ARRAYS", "check_sizes", "node_arrays", "read_nodes", "read_terms", "term_arrays"]
+__all__ = ["ARRAYS", "SCHEMAS", "check_sizes", "node_arrays", "read_nodes", "read_terms", "term_arrays"]
 
 # The numbers that stand for kinds in a file: entries may be added at the end, never moved.
 TERM_KINDS = ("raw", "tree", "kernel")
@@ -68,6 +68,8 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "node_up": ("<i8", ("nodes",)),
     "node_low": ("<i8", ("nodes",)),
 }
+# Version 2 is for kernels that scale features.
+SCHEMAS = {1: ARRAYS, 2: {**ARRAYS, "kernel_scale": ("<f8", ("kernels", "features"))}}
 _TREE_COLUMNS = ("feature", "threshold", "left", "right", "missing_left", "value", "category")
 
 
@@ -93,7 +95,7 @@ def term_arrays(plan: Plan) -> Arrays:
     for name in _TREE_COLUMNS:
         arrays[f"tree_{name}"] = _joined([getattr(tree, name) for tree in trees])
     arrays["tree_words"] = _joined([tree.words for tree in trees]).reshape(-1, 8)
-    for name in ("vector", "fill"):
+    for name in ("vector", "fill", "scale"):
         rows = _joined([getattr(k, name) for k in kernels])
         arrays[f"kernel_{name}"] = rows.reshape(len(kernels), plan.n_features)
     return arrays
@@ -132,9 +134,10 @@ def _read_trees(arrays: Arrays) -> list[Tree]:
 def _read_kernels(arrays: Arrays) -> list[Kernel]:
     numbers = [arrays[f"kernel_{name}"].tolist() for name in ("kind", "gamma", "coef0", "degree")]
     columns = [arrays["kernel_vector"], *numbers, arrays["kernel_fill"], _evaluations(arrays, "kernel")]
+    scales = arrays.get("kernel_scale", np.ones_like(arrays["kernel_vector"]))
     return [
-        Kernel(vector, KERNEL_KINDS[kind], gamma, coef0, degree, fill, evaluation)
-        for vector, kind, gamma, coef0, degree, fill, evaluation in zip(*columns, strict=True)
+        Kernel(vector, KERNEL_KINDS[kind], gamma, coef0, degree, fill, evaluation, scale)
+        for vector, kind, gamma, coef0, degree, fill, evaluation, scale in zip(*columns, scales, strict=True)
     ]
 
 
@@ -205,7 +208,7 @@ def _read_gates(arrays: Arrays) -> list[Gate]:
 def check_sizes(arrays: Arrays, n_features: int) -> dict[str | int, int]:
     """Dimensions of one name agree; offsets rise from nothing to the whole; codes stand for something."""
     sizes: dict[str | int, int] = {"features": n_features, 8: 8}
-    for name, (_, dimensions) in ARRAYS.items():
+    for name, (_, dimensions) in SCHEMAS[2 if "kernel_scale" in arrays else 1].items():
         for dimension, size in zip(dimensions, arrays[name].shape, strict=True):
             if sizes.setdefault(dimension, size) != size:
                 raise PlanFormatError(

@@ -198,11 +198,11 @@ def _goes_left(tree: Tree, node: NDArray[np.int64], x: NDArray[np.float64]) -> N
 
 def kernel_value(term: Kernel, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """A kernel between each row and the term's vector, summed feature by feature."""
-    assert term.fill is not None
+    assert term.fill is not None and term.scale is not None
     total = np.zeros(len(X))
     for f in range(X.shape[1]):
         value = np.where(np.isnan(X[:, f]), term.fill[f], X[:, f])
-        difference = value - term.vector[f]
+        difference = (value - term.vector[f]) * term.scale[f]
         total += difference * difference if term.kernel == "rbf" else value * term.vector[f]
     if term.kernel == "linear":
         return total

@@ -50,6 +50,7 @@ class Kernels(NamedTuple):
     kind: NDArray[np.int8]
     vector: NDArray[np.float64]
     fill: NDArray[np.float64]
+    scale: NDArray[np.float64]
     gamma: NDArray[np.float64]
     coef0: NDArray[np.float64]
     degree: NDArray[np.int64]
@@ -179,6 +180,7 @@ def _kernels(kernels: list[Kernel], n_features: int) -> Kernels:
         kind=np.array([KERNELS.index(k.kernel) for k in kernels], dtype=np.int8),
         vector=np.array([k.vector for k in kernels], dtype=float).reshape(-1, n_features),
         fill=np.array([k.fill for k in kernels], dtype=float).reshape(-1, n_features),
+        scale=np.array([k.scale for k in kernels], dtype=float).reshape(-1, n_features),
         gamma=np.array([k.gamma for k in kernels], dtype=float),
         coef0=np.array([k.coef0 for k in kernels], dtype=float),
         degree=np.array([k.degree for k in kernels], dtype=np.int64),

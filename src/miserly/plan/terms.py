@@ -125,7 +125,8 @@ class Tree:
 class Kernel:
     """A kernel between the example and `vector`: linear, rbf, poly or sigmoid, as in scikit-learn's `SVC`.
 
-    `fill` stands in, feature by feature, where a value is missing.
+    `fill` stands in, feature by feature, where a value is missing. For rbf, what a feature differs by is
+    multiplied by its `scale`: a machine behind a scaler is one over the raw features.
     """
 
     kind: ClassVar[str] = "kernel"
@@ -136,16 +137,22 @@ class Kernel:
     degree: int = 3
     fill: NDArray[np.float64] | None = None
     evaluation: float = 0.0
+    scale: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "vector", np.ascontiguousarray(self.vector, dtype=np.float64))
         fill = np.zeros(len(self.vector)) if self.fill is None else self.fill
         put(self, "fill", np.ascontiguousarray(fill, dtype=np.float64))
+        scale = np.ones(len(self.vector)) if self.scale is None else self.scale
+        put(self, "scale", np.ascontiguousarray(scale, dtype=np.float64))
         if self.kernel not in KERNELS:
             raise PlanError(f"unknown kernel {self.kernel!r}: one of {', '.join(KERNELS)}")
-        if self.vector.ndim != 1 or self.fill.shape != self.vector.shape:  # type: ignore[union-attr]
-            raise PlanError("a kernel term needs one vector and one fill value per feature")
+        assert self.fill is not None and self.scale is not None
+        if self.vector.ndim != 1 or {self.fill.shape, self.scale.shape} != {self.vector.shape}:
+            raise PlanError("a kernel term needs one vector, one fill value and one scale per feature")
+        if not np.isfinite(self.scale).all() or (self.kernel != "rbf" and (self.scale != 1.0).any()):
+            raise PlanError("the scales of a kernel term must be finite, and 1 unless its kernel is rbf")
         if not np.isfinite([self.gamma, self.coef0]).all() or not np.isfinite(self.vector).all():
             raise PlanError("a kernel term's vector and parameters must be finite")
         if self.degree != int(self.degree) or not 0 <= self.degree <= 64:
