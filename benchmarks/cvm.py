@@ -203,7 +203,10 @@ def main() -> None:
         rings = ring(range(3 if args.quick else 10))
         large = [elsewhere(2_200, 50), *([] if args.quick else [elsewhere(28_000, 200)])]
         print(rings, large, flush=True)
-        results = {name: [race(name, FIRST_SEED + k, args.quick) for k in range(args.draws)] for name in sets}
+        results = {}
+        for name in sets:
+            draws = args.draws if args.quick else max(args.draws, SMALL.get(name, 1))
+            results[name] = [race(name, FIRST_SEED + k, args.quick) for k in range(draws)]
     figures = {"sets": results, "large": large, "ring": rings}
     command = f"python benchmarks/cvm.py{' --quick' if args.quick else ''}"
     write("cvm", page(results, large, rings, command), figures, args.quick)
