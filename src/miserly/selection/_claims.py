@@ -1,0 +1,166 @@
+"""What held-out rows must show of a candidate before something is promised of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
+
+from miserly.errors import DataError
+from miserly.selection._betting import PRIOR, outbids
+
+__all__ = ["Claim", "CostClaims", "LossClaims", "Units", "column", "inside"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROUNDING = 1e-9  # by which sums of prices may be off, of themselves
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That the mean of what independent units are worth, 0 to `upper` each, is `limit` at most."""
+
+    values: Floats
+    upper: float
+    limit: float
+    counts: bool = False  # values can be 0 and 1 only, so that the exact test of a share is at hand
+
+    def margin(self, units: Ints) -> float:
+        """How far some units are below the limit, in their standard deviations."""
+        seen, n = self.values[units], len(units)
+        prior = PRIOR * max(self.limit * (self.upper - self.limit), 0.0)
+        variance = (prior + n * seen.var()) / (PRIOR + n)
+        return float((self.limit - seen.mean()) / np.sqrt(variance + 1e-300))
+
+    def is_shown(self, units: Ints, level: float) -> bool:
+        """Whether some units refute that the mean is above the limit."""
+        seen = self.values[units]
+        if self.counts:
+            return bool(binom.cdf(int(seen.sum()), len(seen), self.limit) <= level)
+        return bool(outbids(seen, self.upper, self.limit, level))
+
+
+class Units:
+    """What is independent: rows, or groups of them, which count by the mean of their rows."""
+
+    def __init__(self, groups: ArrayLike | None, n_rows: int) -> None:
+        self.grouped = groups is not None
+        self._code: Ints = np.arange(n_rows)
+        if groups is not None:
+            _, self._code = np.unique(np.asarray(groups), return_inverse=True)
+        if self._code.shape != (n_rows,):
+            raise DataError(f"groups of shape {self._code.shape} for {n_rows} rows")
+        self._sizes = np.bincount(self._code)
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def means(self, values: Floats) -> Floats:
+        return np.bincount(self._code, weights=values) / self._sizes if self.grouped else values
+
+    def order(self) -> Ints:
+        """All units, mixed the same way every time: rows may have come sorted."""
+        return np.random.default_rng(0).permutation(len(self))
+
+
+class CostClaims:
+    """Of each candidate: its mean cost is `limit` at most, or no more than a `share` of rows costs more."""
+
+    def __init__(
+        self, candidates: Sequence[Any], groups: ArrayLike | None, limit: float, share: float | None = None
+    ) -> None:
+        n = np.size(candidates[0].cost)
+        self.units = Units(groups, n)
+        self._limit, self._share = limit, share
+        self._upper = [float(one.upper) for one in candidates]
+        self._cost = [
+            inside(column(one.cost, f"cost of candidate {k}", n), one.upper, f"cost of candidate {k}")
+            for k, one in enumerate(candidates)
+        ]
+
+    def is_certain(self, k: int) -> bool:
+        return self._upper[k] <= self._limit * (1.0 + ROUNDING)
+
+    def of(self, k: int) -> Iterator[Claim]:
+        if self._share is None:
+            yield Claim(self.units.means(self._cost[k]), self._upper[k], self._limit)
+        else:
+            above = (self._cost[k] > self._limit * (1.0 + ROUNDING)).astype(np.float64)
+            yield Claim(self.units.means(above), 1.0, self._share, counts=not self.units.grouped)
+
+
+class LossClaims:
+    """Of each candidate: its mean value is at most `limit` below that of each rival.
+
+    To lose little to the best of the rivals is to lose little to each: it is shown of one after the other, at
+    the full level, for a wrong result needs the true best to be wrongly passed.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Any],
+        groups: ArrayLike | None,
+        limit: float,
+        span: float,
+        reference: ArrayLike | None,
+    ) -> None:
+        n = np.size(candidates[0].value)
+        self.units = Units(groups, n)
+        self._limit, self._span = limit, span
+        self._value = [column(one.value, f"value of candidate {k}", n) for k, one in enumerate(candidates)]
+        self._rivals = self._value if reference is None else [column(reference, "reference", n)]
+
+    def is_certain(self, k: int) -> bool:
+        return self._limit >= self._span
+
+    def of(self, k: int) -> Iterator[Claim]:
+        for rival in self._rivals:
+            if rival is not self._value[k]:
+                yield Claim(self._lost(k, rival), 2.0 * self._span, self._limit + self._span)
+
+    def _lost(self, k: int, rival: Floats) -> Floats:
+        """What each unit loses, plus the span: 0 to twice the span."""
+        lost, span = rival - self._value[k], self._span
+        row = int(np.abs(lost).argmax())
+        if abs(lost[row]) > span * (1.0 + ROUNDING):
+            raise DataError(
+                f"value of candidate {k}: {abs(lost[row]):g} away from another's in row {row}, more than the "
+                f"span of {span:g}; give the Promise the most that two values of a row can differ by"
+            )
+        return self.units.means(np.clip(lost, -span, span) + span)
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+def column(values: ArrayLike, what: str, n: int | None = None) -> Floats:
+    """Finite numbers, one per row."""
+    read = np.asarray(values, dtype=np.float64)
+    if read.ndim != 1 or len(read) == 0:
+        raise DataError(f"{what}: shape {read.shape}; give one number for each of the held-out rows")
+    if n is not None and len(read) != n:
+        raise DataError(f"{what}: {len(read)} rows where others have {n}; all must be of the same rows")
+    if not np.isfinite(read).all():
+        row = int(np.flatnonzero(~np.isfinite(read))[0])
+        raise DataError(f"{what}: {read[row]} in row {row}; leave such rows out for all candidates alike")
+    return read
+
+
+def inside(values: Floats, upper: float, what: str) -> Floats:
+    """Values between 0 and `upper`, but for rounding."""
+    if not 0.0 <= upper < np.inf:
+        raise DataError(
+            f"{what}: an upper bound of {upper}; give the most that a row can be, a finite number"
+        )
+    outside = np.flatnonzero((values < 0.0) | (values > upper * (1.0 + ROUNDING)))
+    if len(outside):
+        row = int(outside[0])
+        raise DataError(
+            f"{what}: {values[row]:g} in row {row} is not between 0 and the upper bound {upper:g}"
+        )
+    return np.clip(values, 0.0, upper)
