@@ -44,6 +44,8 @@ _HOME = {
     "SpeedBoostClassifier": "miserly.learners",
     "BudgetedTreeClassifier": "miserly.learners",
     "Binariser": "miserly.learners",
+    "Frontier": "miserly.selection",
+    "frontier": "miserly.selection",
 }
 
 __all__ = [*_HOME, "__version__"]

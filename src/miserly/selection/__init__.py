@@ -1,6 +1,7 @@
 """What each budget buys, and which model to take for it."""
 
+from miserly.selection.frontier import Frontier, frontier
 from miserly.selection.points import Point, one_standard_error
 from miserly.selection.sweep import sweep
 
-__all__ = ["Point", "one_standard_error", "sweep"]
+__all__ = ["Frontier", "Point", "frontier", "one_standard_error", "sweep"]

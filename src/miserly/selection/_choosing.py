@@ -23,7 +23,7 @@ from miserly.plan.effort import engine_for
 from miserly.plan.ranking import ranked
 from miserly.selection._splits import Parts, Rows
 
-__all__ = ["Choice", "Entrant", "scores_of"]
+__all__ = ["Choice", "Entrant", "codes_of", "parameter_paths", "scores_of"]
 
 _STOPS = 10  # numbers of rounds that are tried; one staged run judges all of them
 
@@ -45,7 +45,7 @@ class Entrant:
         self.tradeoffs = sorted(tradeoffs, reverse=True)  # the thriftiest first: it wins where values tie
         self.metric = metric
         self.classifies = is_classifier(learner)
-        self._path = _parameter_paths(learner)
+        self._path = parameter_paths(learner)
         for name in ("costs", "budget", "tradeoff"):
             if name not in self._path:
                 raise DataError(f"{self.name} has no parameter {name!r}, so it cannot be swept over budgets")
@@ -147,7 +147,7 @@ def codes_of(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:
     return np.array([place[label] for label in y.tolist()])
 
 
-def _parameter_paths(learner: Any) -> dict[str, str]:
+def parameter_paths(learner: Any) -> dict[str, str]:
     """Where each parameter is set: its own, or that of an estimator inside (`estimator__budget`)."""
     paths: dict[str, str] = {}
     for path in sorted(learner.get_params(deep=True), key=lambda path: path.count("__")):

@@ -8,13 +8,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
+from miserly._frames import is_frame
 from miserly.errors import DataError
 
-__all__ = ["Parts", "Rows", "divide"]
+__all__ = ["Parts", "Rows", "divide", "read_rows"]
 
 Parts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
@@ -32,6 +33,14 @@ class Rows:
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
         return Rows(_safe_indexing(self.X, rows), self.y[rows], None if self.qid is None else self.qid[rows])
+
+
+def read_rows(X: Any, y: ArrayLike, qid: ArrayLike | None) -> Rows:
+    """Rows, labels and queries as they are given, if there are as many of each."""
+    rows = Rows(X if is_frame(X) else np.asarray(X), np.asarray(y), None if qid is None else np.asarray(qid))
+    if len(rows.X) != len(rows) or (rows.qid is not None and len(rows.qid) != len(rows)):
+        raise DataError(f"{len(rows.X)} rows, but {len(rows)} labels")
+    return rows
 
 
 def divide(rows: Rows, how: Any, classes: bool, seed: int) -> Parts:

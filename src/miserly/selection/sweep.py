@@ -14,13 +14,13 @@ from sklearn.utils import check_random_state
 from miserly._checks import read_budget
 from miserly._frames import is_frame
 from miserly.costs import Costs
-from miserly.errors import CostError, DataError
+from miserly.errors import CostError
 from miserly.learners._base import bind_costs
 from miserly.metrics import Metric, get_metric
 from miserly.plan.effort import engine_for
 from miserly.plan.purchases import purchases
 from miserly.selection._choosing import Choice, Entrant, scores_of
-from miserly.selection._splits import Parts, Rows, divide
+from miserly.selection._splits import Parts, Rows, divide, read_rows
 from miserly.selection.points import Point
 
 __all__ = ["sweep"]
@@ -91,7 +91,7 @@ def sweep(
     >>> [(point.budget, bool(point.cost <= point.budget), bool(point.value > 0.7)) for point in points]
     [(1.0, True, True), (110.0, True, True)]
     """
-    rows = _read(X, y, qid)
+    rows = read_rows(X, y, qid)
     entrants = [learners] if hasattr(learners, "get_params") else list(learners)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     points: list[Point] = []
@@ -218,13 +218,6 @@ def _resample(rows: Rows, random: np.random.Generator) -> NDArray[np.int64]:
 
 
 # -- reading what was asked for ------------------------------------------------------------------------------
-
-
-def _read(X: Any, y: ArrayLike, qid: ArrayLike | None) -> Rows:
-    rows = Rows(X if is_frame(X) else np.asarray(X), np.asarray(y), None if qid is None else np.asarray(qid))
-    if len(rows.X) != len(rows) or (rows.qid is not None and len(rows.qid) != len(rows)):
-        raise DataError(f"{len(rows.X)} rows, but {len(rows)} labels")
-    return rows
 
 
 def _metrics(

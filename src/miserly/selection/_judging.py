@@ -1,0 +1,212 @@
+"""Held-out rows, and what every candidate of a frontier reaches and pays on each of them.
+
+A *unit* is what is drawn at random: a row, or in ranking a query with all its documents. Errors and tests
+are over units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from miserly.costs import Costs
+from miserly.learners._chain import is_additive, stages
+from miserly.metrics import Metric, Queries
+from miserly.plan import Plan, Raw
+from miserly.plan.batch import matrix_of
+from miserly.plan.effort import engine_for
+from miserly.plan.purchases import purchases
+from miserly.selection._choosing import scores_of
+from miserly.selection._pool import Contender, View, n_nodes, viewed
+from miserly.selection._row_values import RowValues
+from miserly.selection._splits import Parts, Rows
+
+__all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "repriced"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A contender fitted with one value of its dial: one model for each held-out part."""
+
+    contender: Contender
+    value: float
+    models: tuple[Any, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One model that could be chosen, and what it did on held-out rows.
+
+    Attributes
+    ----------
+    trial, view :
+        Which fit, and how it is looked at.
+    cost : array of (rows,)
+        What each row paid.
+    unit_cost, value : array of (units,)
+        Costs and the metric by unit; their means are the mean cost per row and the metric.
+    features : float
+        How many features a row bought, on average.
+    upper : float
+        What a row could cost at most.
+    """
+
+    trial: Trial
+    view: View
+    cost: Floats
+    unit_cost: Floats
+    value: Floats
+    features: float
+    upper: float
+
+    @property
+    def learner(self) -> str:
+        return self.trial.contender.name
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.trial.contender.params(self.trial.value, self.view)
+
+    @cached_property
+    def mean_cost(self) -> float:
+        return float(self.cost.mean())
+
+    @cached_property
+    def mean_value(self) -> float:
+        return float(np.nanmean(self.value))
+
+    @cached_property
+    def error(self) -> float:
+        return mean_and_error(self.value)[1]
+
+
+class Bench:
+    """The rows of a frontier: those to learn from and those to judge by, part by part."""
+
+    def __init__(self, rows: Rows, parts: Parts, metric: Metric, n_jobs: int | None = None) -> None:
+        self.rows = rows
+        self.parts = parts
+        self.metric = metric
+        self.n_jobs = n_jobs
+        held = np.concatenate([test for _, test in parts])
+        self._values = RowValues(metric, rows.y[held])
+        self._tests = [_Test.of(rows.take(test)) for _, test in parts]
+        n_queries = sum(len(test.queries) for test in self._tests)
+        self._rows_per_unit = len(held) / n_queries if self._values.by_query else 1.0
+
+    def fit(self, contender: Contender, value: float) -> tuple[Any, ...]:
+        """A model from each part's rows to learn from."""
+        jobs = (delayed(contender.fit)(self.rows.take(train), value) for train, _ in self.parts)
+        return tuple(Parallel(self.n_jobs)(jobs))
+
+    def judge(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
+        """All views of a trial, on the held-out rows; at other `prices` than it learned with, if given."""
+        views = trial.contender.views
+        seen = [
+            list(self._see(model, views, test, prices))
+            for model, test in zip(trial.models, self._tests, strict=True)
+        ]
+        return [
+            Candidate(
+                trial,
+                view,
+                np.concatenate([one.cost for one in parts]),
+                np.concatenate([one.unit_cost for one in parts]) / self._rows_per_unit,
+                np.concatenate([one.value for one in parts]),
+                float(np.mean([one.features for one in parts])),
+                max(one.upper for one in parts),
+            )
+            for view, *parts in zip(views, *seen, strict=True)
+        ]
+
+    def _see(self, model: Any, views: Sequence[View], test: _Test, prices: Costs | None) -> Iterator[_Seen]:
+        chain = model.plan_
+        if not ("rounds" in views[0] or "up_to_cost" in views[0]) or not is_additive(chain):
+            for view in views:
+                yield self._run(_priced(viewed(model, view).plan_, prices), test)
+            return
+        stops = [n_nodes(chain, view) for view in views]
+        plan = _priced(chain, prices)
+        totals = [0.0, *(purchase.total for purchase in purchases(plan))]
+        matrix = matrix_of(plan, test.rows.X)
+        met = stages(plan, matrix, sorted(set(stops)), compiled=engine_for(plan, len(test.rows)))
+        stage_of = {stage.n_nodes: stage for stage in met}
+        for stop in stops:
+            stage = stage_of[stop]
+            yield self._figures(plan, stage.scores, stage.cost, stage.acquired, totals[stop], test)
+
+    def _run(self, plan: Plan, test: _Test) -> _Seen:
+        rows = test.rows
+        done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)))
+        return self._figures(plan, scores_of(done, rows), done.cost, done.acquired, plan.max_cost, test)
+
+    def _figures(
+        self,
+        plan: Plan,
+        scores: Floats,
+        cost: Floats,
+        acquired: NDArray[np.bool_],
+        upper: float,
+        test: _Test,
+    ) -> _Seen:
+        value = self._values(plan, scores[:, : plan.n_outputs], test.rows.y, test.queries)
+        by_unit = np.bincount(test.queries.code, cost) if self._values.by_query else cost
+        return _Seen(value, cost, by_unit.astype(np.float64), float(acquired.sum(axis=1).mean()), upper)
+
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """Rows to judge by."""
+
+    rows: Rows
+    queries: Queries
+
+    @classmethod
+    def of(cls, rows: Rows) -> _Test:
+        return cls(rows, Queries(rows.qid, len(rows)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What one model did on one held-out part."""
+
+    value: Floats
+    cost: Floats
+    unit_cost: Floats
+    features: float
+    upper: float
+
+
+def mean_and_error(values: Floats) -> tuple[float, float]:
+    """The mean over units and its standard error; units without a value do not count."""
+    there = values[~np.isnan(values)]
+    spread = there.std(ddof=1) / np.sqrt(len(there)) if len(there) > 1 else np.nan
+    return float(there.mean()), float(spread)
+
+
+def repriced(plan: Plan, costs: Costs) -> Plan:
+    """The same plan at other prices. Who is asked what stays as it is; what that costs does not.
+
+    Evaluations change in proportion; where they were free, every term but a plain feature is charged.
+    """
+    before, now = plan.costs.evaluation, costs.evaluation
+
+    def price(term: Any) -> float:
+        if before > 0.0:
+            return float(term.evaluation * now / before)
+        return float(term.evaluation) if isinstance(term, Raw) else now
+
+    return plan.replace(costs=costs, terms=[replace(term, evaluation=price(term)) for term in plan.terms])
+
+
+def _priced(plan: Plan, prices: Costs | None) -> Plan:
+    return plan if prices is None else repriced(plan, prices)
