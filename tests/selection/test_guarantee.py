@@ -170,7 +170,7 @@ def test_candidates_well_inside_the_limit_are_certified_whatever_their_number():
 
 
 def test_given_order_saves_rows_and_is_kept_to():
-    """What a fifth of the rows adds; and behind a candidate that fails nothing is tested."""
+    """What a tenth of the rows adds; and behind two candidates that fail nothing is tested."""
     promise = Promise("mean cost", 4.0)
     found = [0, 0]
     for seed in range(400):
@@ -178,9 +178,10 @@ def test_given_order_saves_rows_and_is_kept_to():
         found[0] += sum(certify(candidates, promise, order=[0, 1]))
         found[1] += sum(certify(candidates, promise))
     assert found[0] > 1.05 * found[1] > 0
-    cheap, dear = family(np.random.default_rng(0), [1.0, 9.0], 100, 0.0)
-    assert certify([cheap, dear], promise, order=[0, 1]) == [True, False]
-    assert certify([cheap, dear], promise, order=[1, 0]) == [False, False]
+    candidates = family(np.random.default_rng(0), [1.0, 9.0, 9.0], 100, 0.0)
+    assert certify(candidates, promise, order=[0, 1, 2]) == [True, False, False]
+    assert certify(candidates, promise, order=[1, 0, 2]) == [True, False, False]
+    assert certify(candidates, promise, order=[1, 2, 0]) == [False, False, False]
 
 
 def test_what_can_never_cost_more_needs_no_rows():

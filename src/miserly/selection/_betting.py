@@ -35,7 +35,8 @@ def _stake_table() -> Floats:
     """pdf(q) / p for log p from `_LEAST` to 0."""
     log_share = np.linspace(_LEAST, 0.0, int(-_LEAST) * _PER_UNIT + 1)
     quantile = ndtri(np.exp(np.minimum(log_share, -1e-12)))
-    return np.exp(-0.5 * quantile**2 - log_share) / np.sqrt(2 * np.pi)
+    density: Floats = np.exp(-0.5 * quantile**2) / np.sqrt(2 * np.pi)
+    return density / np.exp(log_share)
 
 
 _STAKES = _stake_table()
