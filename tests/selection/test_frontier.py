@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,9 +24,9 @@ from miserly import (
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
-from miserly.selection import frontier
+from miserly.selection import Frontier, frontier
 from miserly.selection._cross_choosing import Chosen, cross_choose, holm, paired
-from miserly.selection._judging import Candidate, repriced
+from miserly.selection._judging import Bill, Candidate, repriced
 from miserly.selection._pool import Contender, Dial, contenders_for, n_nodes, pool_for, task_of, viewed
 from miserly.selection._row_values import RowValues
 from miserly.selection._search import Search
@@ -189,9 +191,42 @@ def test_a_model_that_outgrows_the_budget_when_fitted_to_all_rows_gives_way(smal
     assert model.run(X).cost.mean() <= 6.0
 
 
-def test_confidence_is_refused_until_there_is_a_guarantee(small):
-    with pytest.raises(NotImplementedError, match="does not give a guarantee yet"):
+def test_a_promise_needs_rows_kept_for_it(small):
+    with pytest.raises(DataError, match="no rows are kept for promises"):
         small.best(6.0, confidence=0.95)
+
+
+@pytest.fixture
+def certifying(monkeypatch):
+    """Three models, the dearer the better; 120 kept rows show costs of 5, 11.8 and 13 on average."""
+    models = [candidate(np.full(4, cost), np.full(4, cost / 4)) for cost in (1.0, 2.0, 3.0)]
+    kept = Rows(np.zeros((120, 3)), np.zeros(120))
+    found = Frontier(SimpleNamespace(metric=get_metric("accuracy")), Costs(COSTS), models, kept=kept)
+    costs = dict(zip(models, [[1.0, 9.0], [3.6, 20.0], [1.0, 25.0]], strict=True))
+    monkeypatch.setattr(found, "_refit", lambda one: SimpleNamespace(plan_=one))
+    monkeypatch.setattr(Bill, "of", lambda one, rows: Bill(np.tile(costs[one], 60), np.zeros(120), 26.0))
+    return found, models
+
+
+def test_the_best_model_that_kept_rows_can_vouch_for_is_certified(certifying):
+    """120 rows show a mean of 5 to be under 12, but not one of 11.8, and one of 13 is above."""
+    found, models = certifying
+    assert found.best(12.0, confidence=0.95).plan_ is models[0]
+    assert found.best(14.0, confidence=0.95).plan_ is models[1]
+    assert found.best(26.0, confidence=0.95).plan_ is models[2]
+
+
+def test_a_promise_that_cannot_be_shown_is_refused(certifying):
+    with pytest.raises(CostError, match="120 kept rows cannot show"):
+        certifying[0].best(5.1, confidence=0.95)
+
+
+def test_rows_kept_for_promises_have_no_other_part():
+    X, y, _ = table(300)
+    found = sweep(miser(), X, y, certify=0.4, max_fits=3)
+    assert len(found._kept) == 120 and len(found._bench.rows) == 180
+    learned = {tuple(row) for row in found._bench.rows.X.tolist()}
+    assert not learned & {tuple(row) for row in found._kept.X.tolist()}
 
 
 def test_honest_figures_do_not_flatter_where_there_is_nothing_to_learn():
@@ -450,6 +485,7 @@ def test_views_keep_what_fits():
         ({"budgets": []}, CostError, "empty list of budgets"),
         ({"costs": [0, 0, 0]}, CostError, "everything is free"),
         ({"max_fits": 1}, DataError, "2 or more"),
+        ({"certify": 1.5}, DataError, "share of the rows"),
     ],
 )
 def test_what_cannot_be_swept_is_said(options, error, message):

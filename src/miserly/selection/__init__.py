@@ -1,6 +1,7 @@
 """What each budget buys, and which model to take for it."""
 
-from miserly.selection.frontier import Frontier, frontier
+from miserly.selection._results import Frontier
+from miserly.selection.frontier import frontier
 from miserly.selection.points import Point, one_standard_error
 from miserly.selection.sweep import sweep
 

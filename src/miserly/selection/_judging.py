@@ -27,7 +27,7 @@ from miserly.selection._pool import Contender, View, n_nodes, viewed
 from miserly.selection._row_values import RowValues
 from miserly.selection._splits import Parts, Rows
 
-__all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "repriced"]
+__all__ = ["Bench", "Bill", "Candidate", "Trial", "mean_and_error", "repriced"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -161,6 +161,20 @@ class Bench:
         value = self._values(plan, scores[:, : plan.n_outputs], test.rows.y, test.queries)
         by_unit = np.bincount(test.queries.code, cost) if self._values.by_query else cost
         return _Seen(value, cost, by_unit.astype(np.float64), float(acquired.sum(axis=1).mean()), upper)
+
+
+@dataclass(frozen=True, eq=False)
+class Bill:
+    """What a plan cost rows that it was neither learned from nor chosen by, and the most it could."""
+
+    cost: Floats
+    value: Floats
+    upper: float
+
+    @classmethod
+    def of(cls, plan: Plan, rows: Rows) -> Bill:
+        cost = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows))).cost
+        return cls(cost, -cost, plan.max_cost)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The frontier: every learner swept over its own dial, and the best model for what one can spend."""
+"""The frontier: every learner swept over its own dial, every model judged on held-out rows."""
 
 from __future__ import annotations
 
@@ -11,25 +11,22 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
-from miserly._checks import read_budget
 from miserly._frames import is_frame
-from miserly.costs import Costs
-from miserly.errors import CostError, DataError, did_you_mean
+from miserly.errors import DataError
 from miserly.learners._base import bind_costs
-from miserly.metrics import Metric, cost_curve_area, get_metric
-from miserly.selection._cross_choosing import choose, cross_choose, holm, paired
-from miserly.selection._judging import Bench, Candidate, mean_and_error, repriced
-from miserly.selection._pool import Task, contenders_for, pool_for, task_of, viewed
-from miserly.selection._search import Failure, Search
+from miserly.learners._samples import rows_aside
+from miserly.metrics import Metric, get_metric
+from miserly.selection._judging import Bench
+from miserly.selection._pool import Task, contenders_for, pool_for, task_of
+from miserly.selection._results import Frontier, read_budgets
+from miserly.selection._search import Search
 from miserly.selection._splits import Parts, Rows, divide, read_rows
-from miserly.selection._tables import frame, interval, record, shown
 
-__all__ = ["Frontier", "frontier"]
+__all__ = ["frontier"]
 
 _FEW_ROWS = 2000  # up to so many, rows are held out by turns
 _FOLDS = 5
 _HELD_OUT = 0.25  # of many rows
-_N_BUDGETS = 8
 _DEFAULT_METRIC = {"documents": "ndcg@5", "numbers": "mse"}
 
 
@@ -43,6 +40,7 @@ def frontier(
     metric: str | Metric | None = None,
     budgets: Sequence[float] | None = None,
     cv: Any = None,
+    certify: float = 0.0,
     max_fits: int = 60,
     time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -70,6 +68,9 @@ def frontier(
         geometric from the cheapest to the dearest model.
     cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
         How rows are held out. By default five folds up to 2,000 rows, a quarter of the rows beyond.
+    certify : float, default=0
+        The share of the rows (queries) that is kept for promises: no model learns from them, none is judged
+        or chosen by them. ``best(budget, confidence=0.95)`` needs some hundreds of them.
     max_fits : int, default=60
         How many values of dials are tried in all; each takes one fit for every held-out part.
     time_limit : float, optional
@@ -95,11 +96,12 @@ def frontier(
     """
     if X is None or y is None:
         raise DataError('give learners (or "auto"), rows and labels: frontier("auto", X, y, costs=...)')
-    rows = read_rows(X, y, qid)
+    everything = read_rows(X, y, qid)
     prices = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
     named = get_metric(metric) if metric is not None else None
-    task = task_of(rows, None if named is None else named.name)
+    task = task_of(everything, None if named is None else named.name)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
+    rows, kept = _set_aside(everything, certify, seed)
     bench = Bench(
         rows,
         _parts(rows, cv, task, seed),
@@ -111,281 +113,11 @@ def frontier(
         contenders_for(_pool(learners, task), task, rows, prices, seed),
         _read_max_fits(max_fits),
         math.inf if time_limit is None else float(time_limit),
-        math.inf if budgets is None else max(_read_budgets(budgets)),
+        math.inf if budgets is None else max(read_budgets(budgets)),
     )
     search.run()
-    wanted = None if budgets is None else _read_budgets(budgets)
-    return Frontier(bench, prices, search.candidates, wanted, seed, search.failures, search.seconds)
-
-
-class Frontier:
-    """What every model of a sweep costs and reaches on held-out rows, and the best of them for a budget.
-
-    Made by `frontier`. Costs are what a row pays on average. Intervals are of 95 % for each model by itself;
-    they speak of new rows, not of other rows to learn from.
-
-    Attributes
-    ----------
-    points : frame, or list of dicts without pandas
-        All models: `learner`, `params`, `cost`, `value`, their intervals, `features` (how many a row buys on
-        average) and `max_cost` (what a row can cost at most). Cheap ones first.
-    failures : list
-        Fits that raised an error: `learner`, `params` and `error`.
-    metric : str
-    costs : Costs
-    seconds : float
-        How long the search took.
-    """
-
-    def __init__(
-        self,
-        bench: Bench,
-        costs: Costs,
-        candidates: Sequence[Candidate],
-        budgets: Sequence[float] | None = None,
-        seed: int = 0,
-        failures: Sequence[Failure] = (),
-        seconds: float = 0.0,
-        before: Frontier | None = None,
-    ) -> None:
-        self.costs = costs
-        self.failures = list(failures)
-        self.seconds = seconds
-        self._bench = bench
-        self._candidates = sorted(candidates, key=lambda one: one.mean_cost)
-        self._budgets = budgets
-        self._seed = seed
-        self._before = before
-
-    @property
-    def metric(self) -> str:
-        return self._bench.metric.name
-
-    @property
-    def learners(self) -> list[str]:
-        """The learners that gave models."""
-        return sorted({one.learner for one in self._candidates if one.trial.contender.dial is not None})
-
-    @property
-    def budgets(self) -> list[float]:
-        """The budgets that tables are for."""
-        if self._budgets is not None:
-            return list(self._budgets)
-        paid = [one.mean_cost for one in self._pareto() if one.mean_cost > 0]
-        return [float(budget) for budget in np.geomspace(min(paid), max(paid), _N_BUDGETS)] if paid else [0.0]
-
-    # -- tables --------------------------------------------------------------------------------------
-
-    @property
-    def points(self) -> Any:
-        return frame([record(one) for one in self._candidates])
-
-    def pareto(self) -> Any:
-        """The points that no cheaper or equally cheap one matches: the best held-out value for each cost.
-
-        These are the best of many, so the values flatter; `at` says what choosing them is really worth.
-        """
-        return frame([record(one) for one in self._pareto()])
-
-    def at(self, *budgets: float) -> Any:
-        """What a budget buys: the model that `best` chooses for it, and an honest figure of that choice.
-
-        `cost` and `value` (with 95 % intervals) come from choices that never saw the rows they are judged on,
-        so they do not flatter. By default for all `budgets`.
-        """
-        return frame([self._at(budget) for budget in _read_budgets(budgets or self.budgets)])
-
-    def area(self, max_cost: float, learner: str | None = None) -> float:
-        """The mean over budgets from 0 to `max_cost` of the best held-out value, of one learner or of all."""
-        some = self._of(learner)
-        return cost_curve_area(
-            [one.mean_cost for one in some],
-            [one.mean_value for one in some],
-            max_cost,
-            start=self._free().mean_value,
-            greater_is_better=self._bench.metric.greater_is_better,
-        )
-
-    def compare(self, *budgets: float, against: str | None = None) -> Any:
-        """Learners at equal budgets, each with its best model there, against one of them.
-
-        For each budget and learner the `difference` of the metric, its 95 % interval and the p-value of a
-        paired t-test over rows (queries), corrected by Holm's method for the number of lines. Every
-        row is judged by a choice that did not see it. It is about these models: other rows to learn
-        from might change more.
-
-        Parameters
-        ----------
-        *budgets : float
-            By default all `budgets`.
-        against : str, optional
-            By default the learner of the largest area (the smallest, for losses).
-        """
-        rival = self._leader() if against is None else against
-        self._of(rival)  # is known
-        lines = [
-            line for budget in _read_budgets(budgets or self.budgets) for line in self._against(rival, budget)
-        ]
-        for line, p in zip(lines, holm([line["p"] for line in lines]), strict=True):
-            line["p"] = p
-        return frame(lines)
-
-    def __repr__(self) -> str:
-        unit = f" {self.costs.unit}" if self.costs.unit else ""
-        width = max(len(f"{one.mean_cost:.4g}") for one in self._candidates)
-        head = f"{len(self._candidates)} models of {len(self.learners)} learners; {self.metric} by mean cost"
-        lines = [
-            f"{one.mean_cost:{width}.4g}{unit}  {one.mean_value:.4f} ± {one.error:.4f}  {shown(one)}"
-            for one in self._pareto()
-        ]
-        failed = [f"failed: {one.learner} {one.params}: {one.error}" for one in self.failures]
-        return "\n".join([head, *lines, *failed])
-
-    # -- choosing ------------------------------------------------------------------------------------
-
-    def best(self, budget: float, confidence: float | None = None) -> Any:
-        """The best model that costs at most `budget` on average, fitted to all rows.
-
-        It is chosen by held-out figures. A model that costs more than the budget once it is fitted to all
-        rows gives way to the next best.
-        """
-        if confidence is not None:
-            raise NotImplementedError(
-                "best() does not give a guarantee yet: leave confidence out, and see `at` for intervals"
-            )
-        budget = read_budget(budget)
-        left = list(self._candidates)
-        while (chosen := choose(left, budget, self._sign)) is not None:
-            model = self._refit(chosen)
-            done = model.plan_.run(self._bench.rows.X, qid=self._bench.rows.qid)
-            if done.cost.mean() <= budget * (1.0 + 1e-9):
-                return model
-            left.remove(chosen)
-        raise CostError(f"no model costs {budget:g} or less; the cheapest costs {self._cheapest():g}")
-
-    def _refit(self, chosen: Candidate) -> Any:
-        trial = chosen.trial
-        model = viewed(trial.contender.fit(self._bench.rows, trial.value), chosen.view)
-        if model.plan_.costs != self.costs:
-            model.plan_ = repriced(model.plan_, self.costs)
-        return model
-
-    # -- other prices --------------------------------------------------------------------------------
-
-    def reprice(self, costs: Any) -> Frontier:
-        """The same models at other prices, judged again on the same held-out rows; nothing is fitted.
-
-        `changes` of the new frontier says where another model is now better. Models still spend as they
-        learned to at the old prices: where much changes, learn a new frontier.
-        """
-        rows = self._bench.rows
-        names = [str(c) for c in rows.X.columns] if is_frame(rows.X) else np.shape(rows.X)[1]
-        prices = bind_costs(costs, names)
-        trials = dict.fromkeys(one.trial for one in self._candidates)
-        found = [one for trial in trials for one in self._bench.judge(trial, prices)]
-        return Frontier(
-            self._bench, prices, found, self._budgets, self._seed, self.failures, self.seconds, before=self
-        )
-
-    def changes(self, *budgets: float) -> Any:
-        """What new prices mean for each budget: the model chosen before, what it costs now, the choice now.
-
-        `better` says whether another model is chosen now, be it that it is better or that the one from before
-        costs too much.
-        """
-        if self._before is None:
-            raise DataError("prices have not changed: this frontier does not come from reprice")
-        return frame([self._change(self._before, b) for b in _read_budgets(budgets or self._before.budgets)])
-
-    def _change(self, old: Frontier, budget: float) -> dict[str, Any]:
-        was, now = choose(old._candidates, budget, self._sign), choose(self._candidates, budget, self._sign)
-        if was is None or now is None:
-            raise CostError(f"no model costs {budget:g} or less")
-        still = next(one for one in self._candidates if one.trial is was.trial and one.view == was.view)
-        return {
-            "budget": budget,
-            "before": shown(was),
-            "cost_before": was.mean_cost,
-            "cost_of_it_now": still.mean_cost,
-            "value_before": was.mean_value,
-            "now": shown(now),
-            "cost": now.mean_cost,
-            "value": now.mean_value,
-            "better": now is not still,
-        }
-
-    # -- inside --------------------------------------------------------------------------------------
-
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self._bench.metric.greater_is_better else -1.0
-
-    def _pareto(self) -> list[Candidate]:
-        kept: list[Candidate] = []
-        for one in sorted(self._candidates, key=lambda one: (one.mean_cost, -self._sign * one.mean_value)):
-            if not kept or self._sign * one.mean_value > self._sign * kept[-1].mean_value:
-                kept.append(one)
-        return kept
-
-    def _of(self, learner: str | None) -> list[Candidate]:
-        """The candidates of one learner, or of all."""
-        if learner is None:
-            return self._candidates
-        if learner not in self.learners:
-            known = ", ".join(self.learners)
-            raise DataError(
-                f"no learner {learner!r}{did_you_mean(learner, self.learners)}. There are: {known}"
-            )
-        return [one for one in self._candidates if one.learner == learner]
-
-    def _free(self) -> Candidate:
-        """The answer that pays nothing."""
-        return next(one for one in self._candidates if one.trial.contender.dial is None)
-
-    def _cheapest(self) -> float:
-        return self._candidates[0].mean_cost
-
-    def _leader(self) -> str:
-        top = max(one.mean_cost for one in self._candidates)
-        return max(self.learners, key=lambda name: self._sign * self.area(top, name))
-
-    def _at(self, budget: float) -> dict[str, Any]:
-        chosen = choose(self._candidates, budget, self._sign)
-        honest = cross_choose(self._candidates, budget, self._sign, self._seed)
-        if chosen is None or honest is None:
-            raise CostError(f"no model costs {budget:g} or less; the cheapest costs {self._cheapest():g}")
-        return {
-            "budget": budget,
-            "learner": chosen.learner,
-            "params": chosen.params,
-            **interval("cost", *mean_and_error(honest.cost)),
-            **interval("value", *mean_and_error(honest.value)),
-            "features": chosen.features,
-            "max_cost": chosen.upper,
-        }
-
-    def _against(self, rival: str, budget: float) -> list[dict[str, Any]]:
-        reached = {
-            name: cross_choose([self._free(), *self._of(name)], budget, self._sign, self._seed)
-            for name in self.learners
-        }
-        theirs = reached[rival]
-        lines = []
-        for name, own in reached.items():
-            if name == rival or own is None or theirs is None:
-                continue
-            mean, error, p = paired(own.value, theirs.value)
-            lines.append(
-                {
-                    "budget": budget,
-                    "learner": name,
-                    "against": rival,
-                    "value": float(np.nanmean(own.value)),
-                    **interval("difference", mean, error),
-                    "p": p,
-                }
-            )
-        return lines
+    wanted = None if budgets is None else read_budgets(budgets)
+    return Frontier(bench, prices, search.candidates, wanted, seed, search.failures, search.seconds, kept)
 
 
 # -- reading what was asked for ------------------------------------------------------------------------------
@@ -414,11 +146,14 @@ def _parts(rows: Rows, cv: Any, task: Task, seed: int) -> Parts:
     return divide(rows, cv, classes, seed)
 
 
-def _read_budgets(budgets: Sequence[float]) -> list[float]:
-    found = sorted({read_budget(budget) for budget in budgets})
-    if not found:
-        raise CostError("an empty list of budgets")
-    return found
+def _set_aside(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
+    """Rows to learn from and judge by, and rows kept for promises."""
+    if not 0.0 <= share < 1.0:
+        raise DataError(f"certify is a share of the rows, 0 or more and less than 1, not {share!r}")
+    if share == 0.0:
+        return rows, None
+    aside = rows_aside(len(rows), share, seed, None, rows.qid)  # purely at random: promises rest on that
+    return rows.take(np.flatnonzero(~aside)), rows.take(np.flatnonzero(aside))
 
 
 def _read_max_fits(max_fits: int) -> int:
