@@ -8,8 +8,8 @@ favourable, whatever the stakes and whatever the distribution, so capital grows 
 How high to stake decides only how sharp the test is. Here stakes follow the rule by which one would hedge a
 bet that pays 1 / level or nothing after the last value: with a share p of that capital reached, k values to
 come and their deviation d, stake pdf(q) / (p d sqrt(k)) where q is the normal quantile of p. For many values
-the test becomes the one-sided z-test, the best there is, where stakes tuned once (Waudby-Smith and Ramdas,
-2024) need a margin half as large again.
+the test comes close to the one-sided z-test: for 1,000 evenly spread ones the margin is 6 % larger, where the
+stakes of Waudby-Smith and Ramdas (2024), which do not look at what is to be won yet, need 25 % more.
 """
 
 from __future__ import annotations
