@@ -34,6 +34,7 @@ BENCHMARKS = {
         ("--rows", "473134", "--features", "519", "--trees", "20"),
     ),
     "astc_speed": Benchmark(("--quick",)),
+    "guarantee": Benchmark(("--quick",)),
     "cvm": Benchmark(("--quick",), needs_data=True),
     "cstc": Benchmark(("--quick",), needs_data=True),
     "cscc": Benchmark(("--quick",), needs_data=True),

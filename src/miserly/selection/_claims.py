@@ -97,8 +97,8 @@ class CostClaims:
 class LossClaims:
     """Of each candidate: its mean value is at most `limit` below that of each rival.
 
-    To lose little to the best of the rivals is to lose little to each: it is shown of one after the other, at
-    the full level, for a wrong result needs the true best to be wrongly passed.
+    To lose little to the best of the rivals is to lose little to each: it is shown of one after the other.
+    The level is not divided among them, for a wrong result needs the one about the true best to be wrong.
     """
 
     def __init__(
