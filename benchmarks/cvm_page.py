@@ -15,9 +15,9 @@ Results: TypeAlias = dict[str, list[dict[str, Any]]]  # the draws of each set
 PAGE = """# Kernel machines made smaller
 
 `{command}`: accuracy on test rows of SVMs with RBF kernel, and of machines with 0.5 to 10 % of their support
-vectors; means over draws ({draws}). mnist: 10,000 of the 60,000 training rows, because the full SVM of all
-takes too long on two cores. page_blocks: text or not. Where no split is published, a fifth of the rows is for
-testing.
+vectors; means over draws ({draws}). mnist: 10,000 of the 60,000 training rows, newsgroups: 6,000 of 15,998,
+because the full SVM, or the other methods, take too long with all of them on two cores. page_blocks: text or
+not. Where no split is published, a fifth of the rows is for testing.
 
 LARS-SVM chooses among the SVM's own vectors, Reduced-SVM is `ReducedSVC`, a random start is moved as CVM's
 is. "CVM, points" is CVM's accuracy less that of the full machine.

@@ -24,6 +24,9 @@ ASIDE = 0.15  # of the rows are set aside to judge by,
 AT_LEAST = 400  # if there are so many
 STRAY = 1.0  # how far rows are made up from support vectors
 FEW = 4000  # rows are enough to choose vectors, to order them, and to fit smaller machines
+BY_HEART = 0.75  # a machine with more support vectors than this share of the rows knows them by heart
+MADE_UP = 2  # rows made up for each, then,
+SWAPPED = 0.5  # with up to this share of their values taken from others
 MAX_VALUES = 1 << 25  # of a kernel matrix that is kept: 256 MB
 
 
@@ -62,12 +65,17 @@ def compress_machine(
 ) -> Compressed:
     """A machine of `n_vectors` vectors that decides as the given one, as far as it can.
 
-    Without `rows` to be right on, support vectors and points between two of them are taken.
+    Without `rows` to be right on, support vectors and points between two of them are taken. Where nearly
+    every row is a support vector, what the machine decides there says little about new rows: rows made up of
+    the values of several are looked at too.
     """
     random = np.random.default_rng(recipe.seed)
     used = np.flatnonzero((machine.coef != 0.0).any(axis=0))
     if rows is None:
         rows = _support_rows(machine.vectors[used], recipe.max_rows, random)
+    elif len(used) > BY_HEART * len(rows):
+        rows = np.vstack([rows, *(_swapped(rows, random) for _ in range(MADE_UP))])
+        weight = None if weight is None else np.tile(weight, 1 + MADE_UP)
     aim = _aim(machine, rows, weight, n_vectors, recipe, random)
     if n_vectors >= len(used):
         whole = Small(machine.vectors[used], machine.coef[:, used].T, machine.intercept)
@@ -96,6 +104,12 @@ def _support_rows(vectors: Floats, most: int, random: np.random.Generator) -> Fl
     own = vectors if len(vectors) <= most // 2 else random.permutation(vectors)[: most // 2]
     one, two, three = (vectors[random.integers(len(vectors), size=n_made)] for _ in range(3))
     return np.vstack([own, one + STRAY * (two - three) * random.random((n_made, 1))])
+
+
+def _swapped(rows: Floats, random: np.random.Generator) -> Floats:
+    """Each row with some of its values from another one."""
+    share = random.uniform(0.0, SWAPPED, (len(rows), 1))
+    return np.where(random.random(rows.shape) < share, rows[random.permutation(len(rows))], rows)
 
 
 def _aim(
