@@ -375,3 +375,15 @@ def test_a_large_machine_is_looked_at_in_samples(monkeypatch):
     small = compress(svc, n_vectors=10, X=X, max_rows=600, random_state=0)
     assert looked == [600] and len(svc.support_) > 600
     assert agreement(small, svc, rows(seed=1)[0]) > 0.95
+
+
+def test_a_machine_that_knows_its_rows_by_heart_is_asked_about_others_too():
+    rng = np.random.default_rng(0)
+    X, fresh = rng.normal(size=(300, 40)), rng.normal(size=(2000, 40))
+    y = (X[:, :3].sum(axis=1) > 0).astype(int)
+    svc = SVC(C=10.0, gamma=0.05).fit(X, y)
+    assert len(svc.support_) > 0.9 * len(X)
+    small = compress(svc, n_vectors=20, X=X, random_state=0)
+    own_rows = np.vstack([X] * 2)  # half of the rows are support vectors: nothing is made up
+    plain = compress(svc, n_vectors=20, X=own_rows, random_state=0)
+    assert agreement(small, svc, fresh) > agreement(plain, svc, fresh) + 0.01
