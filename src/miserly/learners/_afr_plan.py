@@ -1,4 +1,4 @@
-"""From snapshots to a plan: a chain of nodes that each weigh all trees so far, as probabilities."""
+"""From snapshots to a plan: a chain of nodes that each weigh some of the trees so far, as probabilities."""
 
 from __future__ import annotations
 

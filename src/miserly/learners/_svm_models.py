@@ -147,10 +147,6 @@ class Affine:
         """This one, and the other after it."""
         return Affine(self.center + other.center / self.scale, self.scale * other.scale)
 
-    @property
-    def does_nothing(self) -> bool:
-        return not self.center.any() and bool((self.scale == 1.0).all())
-
     def as_scaler(self) -> StandardScaler:
         """The same as a fitted step of a pipeline."""
         scaler = StandardScaler()

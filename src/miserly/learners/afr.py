@@ -3,7 +3,7 @@
 Z. Xu, M. J. Kusner, G. Huang, K. Q. Weinberger, Anytime Representation Learning, ICML 2013; thesis of Z. Xu,
 section 2.2. Trees make up the dimensions of a representation, and a squared-hinge SVM weighs them; both are
 learned together while what a purchase must be worth falls from block to block. At every purchase the model
-is kept as it was: the plan is a chain of such snapshots, each with weights of its own for all trees so far.
+is kept as it was: the plan is a chain of such snapshots, each with trees and weights of its own choice.
 How it is grown, and where that differs from the thesis, is in `miserly.learners._afr`.
 """
 
@@ -66,8 +66,9 @@ class AFRClassifier(StagedClassifier):
     max_dimensions : int, optional
         The most that there are at any time, for each class against the rest: further trees join the last one.
     n_trees : int, default=10
-        How many trees of Greedy Miser each dimension begins with, and the most that it grows after that,
-        along the slopes of the validation loss. 10 rounds after a purchase may not buy.
+        How many trees of Greedy Miser each dimension begins with (more, where there would be too many
+        dimensions), and the most that it grows after that, along the slopes of the validation loss. 10 rounds
+        after a purchase may not buy.
     step : float, default=0.1
         How much of each tree Greedy Miser adds; also what the SVM's weights shrink to.
     subsample : float, default=0.5
