@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,39 +15,20 @@ from miserly import (
     CostLassoRegressor,
     Costs,
     EarlyExit,
-    GreedyMiserClassifier,
     GreedyMiserRanker,
     GreedyMiserRegressor,
 )
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
-from miserly.selection import Frontier, frontier
 from miserly.selection._cross_choosing import Chosen, cross_choose, holm, paired
-from miserly.selection._judging import Bill, Candidate, repriced
+from miserly.selection._judging import repriced
 from miserly.selection._pool import Contender, Dial, contenders_for, n_nodes, pool_for, task_of, viewed
 from miserly.selection._row_values import RowValues
 from miserly.selection._search import Search
 from miserly.selection._splits import Rows
 
-COSTS = [1.0, 5.0, 20.0]
-
-
-def table(n=240, seed=0):
-    """Three columns of cost 1, 5 and 20; the dearer, the closer to what decides the label."""
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(size=n)
-    X = np.column_stack([truth + noise * rng.normal(size=n) for noise in (1.5, 0.7, 0.05)])
-    return X, (truth > 0).astype(int), truth
-
-
-def miser(**changes):
-    return GreedyMiserClassifier(**{"n_rounds": 10, "max_depth": 2, **changes})
-
-
-def sweep(learners, X, y, **options):
-    quick = {"costs": COSTS, "cv": 3, "max_fits": 9, "random_state": 0}
-    return frontier(learners, X, y, **{**quick, **options})
+from .tables import COSTS, candidate, miser, sweep, table
 
 
 @pytest.fixture(scope="module")
@@ -180,53 +159,15 @@ def test_a_model_that_outgrows_the_budget_when_fitted_to_all_rows_gives_way(smal
     dear = miser(costs=COSTS).fit(X, y)
     refits = []
 
-    def refit(self, chosen):
+    def refit(self, chosen, rows):
         refits.append(chosen)
-        return dear if len(refits) == 1 else original(self, chosen)
+        return dear if len(refits) == 1 else original(self, chosen, rows)
 
     original = type(small)._refit
     monkeypatch.setattr(type(small), "_refit", refit)
     model = small.best(6.0)
     assert model is not dear and len(refits) == 2
     assert model.run(X).cost.mean() <= 6.0
-
-
-def test_a_promise_needs_rows_kept_for_it(small):
-    with pytest.raises(DataError, match="no rows are kept for promises"):
-        small.best(6.0, confidence=0.95)
-
-
-@pytest.fixture
-def certifying(monkeypatch):
-    """Three models, the dearer the better; 120 kept rows show costs of 5, 11.8 and 13 on average."""
-    models = [candidate(np.full(4, cost), np.full(4, cost / 4)) for cost in (1.0, 2.0, 3.0)]
-    kept = Rows(np.zeros((120, 3)), np.zeros(120))
-    found = Frontier(SimpleNamespace(metric=get_metric("accuracy")), Costs(COSTS), models, kept=kept)
-    costs = dict(zip(models, [[1.0, 9.0], [3.6, 20.0], [1.0, 25.0]], strict=True))
-    monkeypatch.setattr(found, "_refit", lambda one: SimpleNamespace(plan_=one))
-    monkeypatch.setattr(Bill, "of", lambda one, rows: Bill(np.tile(costs[one], 60), np.zeros(120), 26.0))
-    return found, models
-
-
-def test_the_best_model_that_kept_rows_can_vouch_for_is_certified(certifying):
-    """120 rows show a mean of 5 to be under 12, but not one of 11.8, and one of 13 is above."""
-    found, models = certifying
-    assert found.best(12.0, confidence=0.95).plan_ is models[0]
-    assert found.best(14.0, confidence=0.95).plan_ is models[1]
-    assert found.best(26.0, confidence=0.95).plan_ is models[2]
-
-
-def test_a_promise_that_cannot_be_shown_is_refused(certifying):
-    with pytest.raises(CostError, match="120 kept rows cannot show"):
-        certifying[0].best(5.1, confidence=0.95)
-
-
-def test_rows_kept_for_promises_have_no_other_part():
-    X, y, _ = table(300)
-    found = sweep(miser(), X, y, certify=0.4, max_fits=3)
-    assert len(found._kept) == 120 and len(found._bench.rows) == 180
-    learned = {tuple(row) for row in found._bench.rows.X.tolist()}
-    assert not learned & {tuple(row) for row in found._kept.X.tolist()}
 
 
 def test_honest_figures_do_not_flatter_where_there_is_nothing_to_learn():
@@ -335,10 +276,6 @@ class Steps:
     def judge(self, trial):
         cost = 1.0 / trial.value
         return [candidate(np.full(4, cost), np.full(4, float(cost >= 40.0)), trial)]
-
-
-def candidate(cost, value, trial=None):
-    return Candidate(trial, {}, cost, cost, value, 1.0, float(cost.max()))
 
 
 def test_fits_are_spent_where_the_curve_is_unknown():

@@ -55,7 +55,10 @@ class Frontier:
         seed: int = 0,
         failures: Sequence[Failure] = (),
         seconds: float = 0.0,
+        *,
+        everything: Rows | None = None,
         kept: Rows | None = None,
+        confidence: float | None = None,
         before: Frontier | None = None,
     ) -> None:
         self.costs = costs
@@ -65,7 +68,9 @@ class Frontier:
         self._candidates = sorted(candidates, key=lambda one: one.mean_cost)
         self._budgets = budgets
         self._seed = seed
+        self._everything = everything
         self._kept = kept
+        self._confidence = confidence
         self._before = before
 
     @property
@@ -155,22 +160,25 @@ class Frontier:
     # -- choosing ------------------------------------------------------------------------------------
 
     def best(self, budget: float, confidence: float | None = None) -> Any:
-        """The best model that costs at most `budget` on average, fitted to all rows but the kept ones.
+        """The best model that costs at most `budget` on average.
 
-        It is chosen by held-out figures. A model that costs more than the budget once it is fitted to all
-        rows gives way to the next best.
+        It is chosen by held-out figures and fitted to all rows, those kept for promises included. A model
+        that costs more than the budget by then gives way to the next best.
 
-        With a `confidence`, the mean cost on new rows like these (in ranking: the mean over queries) is
+        With a `confidence` (by default that of the frontier) it is fitted to all but the kept rows, and the
+        mean cost on new rows like these (in ranking: the mean over queries) is
         at most `budget` with at least that confidence, whatever their distribution: the kept rows have shown
         it. It holds for each call by itself. `CostError` if it can be shown of no model.
         """
         budget = read_budget(budget)
+        confidence = self._confidence if confidence is None else confidence
         if confidence is not None:
             return self._certified(budget, confidence)
         left = list(self._candidates)
         while (chosen := choose(left, budget, self._sign)) is not None:
-            model = self._refit(chosen)
-            done = model.plan_.run(self._bench.rows.X, qid=self._bench.rows.qid)
+            rows = self._everything or self._bench.rows
+            model = self._refit(chosen, rows)
+            done = model.plan_.run(rows.X, qid=rows.qid)
             if done.cost.mean() <= budget * (1.0 + 1e-9):
                 return model
             left.remove(chosen)
@@ -187,7 +195,7 @@ class Frontier:
             )
         inside = [one for one in self._pareto() if one.mean_cost <= budget * (1.0 + 1e-9)]
         tried = [*inside[:1], *inside[1:][-_N_CERTIFIED:]]  # the cheapest, if all else fails
-        models = [self._refit(one) for one in tried]
+        models = [self._refit(one, self._bench.rows) for one in tried]
         paid = [Bill.of(model.plan_, self._kept) for model in models]
         holds = certify(
             paid, Promise("mean cost", budget, confidence), order=range(len(paid)), groups=self._kept.qid
@@ -199,9 +207,9 @@ class Frontier:
             )
         return next(model for model, held in zip(models[::-1], holds[::-1], strict=True) if held)
 
-    def _refit(self, chosen: Candidate) -> Any:
+    def _refit(self, chosen: Candidate, rows: Rows) -> Any:
         trial = chosen.trial
-        model = viewed(trial.contender.fit(self._bench.rows, trial.value), chosen.view)
+        model = viewed(trial.contender.fit(rows, trial.value), chosen.view)
         if model.plan_.costs != self.costs:
             model.plan_ = repriced(model.plan_, self.costs)
         return model
@@ -227,7 +235,9 @@ class Frontier:
             self._seed,
             self.failures,
             self.seconds,
-            self._kept,
+            everything=self._everything,
+            kept=self._kept,
+            confidence=self._confidence,
             before=self,
         )
 

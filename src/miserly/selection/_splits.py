@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from miserly._frames import is_frame
 from miserly.errors import DataError
 
-__all__ = ["Parts", "Rows", "divide", "read_rows"]
+__all__ = ["Parts", "Rows", "divide", "read_rows", "without"]
 
 Parts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
@@ -60,6 +60,19 @@ def divide(rows: Rows, how: Any, classes: bool, seed: int) -> Parts:
     listed = list(how)
     pairs = [listed] if len(listed) == 2 and not _is_pair(listed[0]) else listed
     return [_checked(pair, len(rows)) for pair in pairs]
+
+
+def without(parts: Parts, aside: NDArray[np.bool_]) -> Parts:
+    """Parts less the rows set aside, numbered as if those were not there.
+
+    >>> without([(np.array([0, 3]), np.array([1, 2]))], np.array([False, True, False, False]))
+    [(array([0, 2]), array([1]))]
+    """
+    number = np.cumsum(~aside) - 1
+    left = [tuple(number[part[~aside[part]]] for part in pair) for pair in parts]
+    if not all(len(train) and len(test) for train, test in left):
+        raise DataError("every row to learn from or to judge by is kept for promises; give certify=0")
+    return [(train, test) for train, test in left]
 
 
 def _folds(n: int, rows: Rows, classes: bool, seed: int) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
@@ -20,13 +20,17 @@ from miserly.selection._judging import Bench
 from miserly.selection._pool import Task, contenders_for, pool_for, task_of
 from miserly.selection._results import Frontier, read_budgets
 from miserly.selection._search import Search
-from miserly.selection._splits import Parts, Rows, divide, read_rows
+from miserly.selection._splits import Parts, Rows, divide, read_rows, without
+from miserly.selection.guarantee import read_confidence
 
 __all__ = ["frontier"]
 
 _FEW_ROWS = 2000  # up to so many, rows are held out by turns
 _FOLDS = 5
 _HELD_OUT = 0.25  # of many rows
+_KEPT = 0.2  # the share of rows (queries) kept for promises, where there are enough ...
+_FEWEST_UNITS = 50
+_MOST_KEPT = 2000  # ... and no more than these: a bound is near by then
 _DEFAULT_METRIC = {"documents": "ndcg@5", "numbers": "mse"}
 
 
@@ -40,7 +44,8 @@ def frontier(
     metric: str | Metric | None = None,
     budgets: Sequence[float] | None = None,
     cv: Any = None,
-    certify: float = 0.0,
+    confidence: float | None = None,
+    certify: float | None = None,
     max_fits: int = 60,
     time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -68,9 +73,12 @@ def frontier(
         geometric from the cheapest to the dearest model.
     cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
         How rows are held out. By default five folds up to 2,000 rows, a quarter of the rows beyond.
-    certify : float, default=0
-        The share of the rows (queries) that is kept for promises: no model learns from them, none is judged
-        or chosen by them. ``best(budget, confidence=0.95)`` needs some hundreds of them.
+    confidence : float, optional
+        What `Frontier.best` promises with where it is not told otherwise, 0.95 for example. None: nothing
+        is promised.
+    certify : float, optional
+        The share of the rows (queries) that is kept for promises: no model is searched, judged or chosen by
+        them. By default a fifth, 2,000 at most, none where there are fewer than 50; 0 keeps none.
     max_fits : int, default=60
         How many values of dials are tried in all; each takes one fit for every held-out part.
     time_limit : float, optional
@@ -101,10 +109,11 @@ def frontier(
     named = get_metric(metric) if metric is not None else None
     task = task_of(everything, None if named is None else named.name)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    rows, kept = _set_aside(everything, certify, seed)
+    aside = _set_aside(everything, certify, confidence, seed)
+    rows = everything.take(np.flatnonzero(~aside))
     bench = Bench(
         rows,
-        _parts(rows, cv, task, seed),
+        _parts(everything, aside, cv, task, seed),
         named or get_metric(_DEFAULT_METRIC.get(task, "accuracy")),
         n_jobs,
     )
@@ -117,7 +126,18 @@ def frontier(
     )
     search.run()
     wanted = None if budgets is None else read_budgets(budgets)
-    return Frontier(bench, prices, search.candidates, wanted, seed, search.failures, search.seconds, kept)
+    return Frontier(
+        bench,
+        prices,
+        search.candidates,
+        wanted,
+        seed,
+        search.failures,
+        search.seconds,
+        everything=everything,
+        kept=everything.take(np.flatnonzero(aside)) if aside.any() else None,
+        confidence=confidence,
+    )
 
 
 # -- reading what was asked for ------------------------------------------------------------------------------
@@ -134,8 +154,12 @@ def _pool(learners: Any, task: Task) -> list[Any]:
     return pool
 
 
-def _parts(rows: Rows, cv: Any, task: Task, seed: int) -> Parts:
+def _parts(everything: Rows, aside: NDArray[np.bool_], cv: Any, task: Task, seed: int) -> Parts:
+    """Parts of the rows that are not set `aside`; row numbers in `cv` are those of all rows."""
     classes = task in ("two classes", "several classes")
+    if isinstance(cv, Iterable) and not hasattr(cv, "split"):
+        return without(divide(everything, cv, classes, seed), aside)
+    rows = everything.take(np.flatnonzero(~aside))
     if cv is None and len(rows) <= _FEW_ROWS:
         cv = _FOLDS
     if cv is None:
@@ -146,14 +170,20 @@ def _parts(rows: Rows, cv: Any, task: Task, seed: int) -> Parts:
     return divide(rows, cv, classes, seed)
 
 
-def _set_aside(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
-    """Rows to learn from and judge by, and rows kept for promises."""
-    if not 0.0 <= share < 1.0:
+def _set_aside(rows: Rows, share: float | None, confidence: float | None, seed: int) -> NDArray[np.bool_]:
+    """Which rows are kept for promises: some at random, for promises rest on that."""
+    if share is not None and not 0.0 <= share < 1.0:
         raise DataError(f"certify is a share of the rows, 0 or more and less than 1, not {share!r}")
+    if confidence is not None:
+        read_confidence(confidence)
+        if share == 0.0:
+            raise DataError("a confidence needs rows that are kept for promises: leave certify=0 out")
+    if share is None:
+        n_units = len(rows) if rows.qid is None else len(np.unique(rows.qid))
+        share = min(_KEPT, _MOST_KEPT / n_units) if n_units >= _FEWEST_UNITS else 0.0
     if share == 0.0:
-        return rows, None
-    aside = rows_aside(len(rows), share, seed, None, rows.qid)  # purely at random: promises rest on that
-    return rows.take(np.flatnonzero(~aside)), rows.take(np.flatnonzero(aside))
+        return np.zeros(len(rows), dtype=np.bool_)
+    return rows_aside(len(rows), share, seed, None, rows.qid)
 
 
 def _read_max_fits(max_fits: int) -> int:

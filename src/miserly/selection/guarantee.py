@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ from miserly.errors import DataError, did_you_mean
 from miserly.selection._betting import lowest_level, lowest_limit
 from miserly.selection._claims import CostClaims, LossClaims, Units, column, inside
 
-__all__ = ["HeldOut", "Promise", "certify", "exceed_bound", "mean_bound", "p_value"]
+__all__ = ["HeldOut", "Promise", "certify", "exceed_bound", "mean_bound", "p_value", "read_confidence"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["mean cost", "each row", "loss of metric"]
@@ -67,7 +68,7 @@ def mean_bound(
     >>> round(mean_bound(costs, upper=30.0), 2)  # their mean is 3.4
     4.32
     """
-    level = 1.0 - _confidence(confidence)
+    level = 1.0 - read_confidence(confidence)
     read = _units(values, upper, groups)
     if upper == 0.0:
         return 0.0
@@ -100,7 +101,7 @@ def exceed_bound(n_exceed: int, n: int, confidence: float = 0.95) -> float:
     >>> round(exceed_bound(0, 300), 4)
     0.0099
     """
-    _confidence(confidence)
+    read_confidence(confidence)
     if not 0 <= n_exceed <= n or n == 0:
         raise DataError(f"{n_exceed} of {n} rows above a limit: give 0 to n of n rows, n at least 1")
     return 1.0 if n_exceed == n else float(beta.ppf(confidence, n_exceed + 1, n - n_exceed))
@@ -161,7 +162,7 @@ class Promise:
             raise DataError(
                 f"{self.kind!r} cannot be promised, only {', '.join(kinds)}{did_you_mean(self.kind, kinds)}"
             )
-        _confidence(self.confidence)
+        read_confidence(self.confidence)
         if not self.limit >= 0.0:
             raise DataError(f"a limit of {self.limit}: give 0 or more")
         if not 0.0 <= self.share < 1.0:
@@ -257,9 +258,10 @@ def _permutation(order: Sequence[int], n: int) -> list[int]:
     return [int(k) for k in order]
 
 
-def _confidence(confidence: float) -> float:
-    if not 0.0 < confidence < 1.0:
-        raise DataError(f"a confidence of {confidence}: give a number between 0 and 1, such as 0.95")
+def read_confidence(confidence: float) -> float:
+    """A confidence as it is given, if it lies between 0 and 1."""
+    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
+        raise DataError(f"a confidence of {confidence!r}: give a number between 0 and 1, such as 0.95")
     return confidence
 
 
