@@ -58,7 +58,7 @@ def arrays_of(data):
 
 
 def repacked(header, arrays):
-    version = 2 if "kernel_scale" in arrays else 1
+    version = 3 if "budget" in header else 2 if "kernel_scale" in arrays else 1
     return pack(header, arrays, SCHEMAS[version], version)
 
 

@@ -149,6 +149,31 @@ def test_files_of_the_first_version_are_read_for_ever():
     assert dumps(loads(data)) == data
 
 
+def test_a_plan_with_a_budget_is_of_the_version_that_knows_budgets():
+    """An older miserly must refuse the file: it would run the plan and not keep to the budget."""
+    for name, maker in SAMPLES.items():
+        plan = maker().replace(budget=2.5)
+        data = dumps(plan)
+        assert struct.unpack("<Q", data[8:16]) == (3,), name
+        back = loads(data)
+        assert back.budget == 2.5 and dumps(back) == data
+        assert same(plan.nodes, back.nodes) and same(plan.base, back.base)
+
+
+@pytest.mark.parametrize("budget", [None, "much", -1.0, True, 1e300])
+def test_a_budget_in_a_file_is_a_cost(budget):
+    header, payload = take_apart(dumps(two_steps().replace(budget=2.5)))
+    header["budget"] = budget
+    refused(assemble(header, payload, version=3), "a cost in the file|budget")
+
+
+def test_a_budget_belongs_to_the_third_version():
+    header, payload = take_apart(dumps(two_steps().replace(budget=2.5)))
+    refused(assemble(header, payload, version=2), "and nothing else")
+    del header["budget"]
+    refused(assemble(header, payload, version=3), "and nothing else")
+
+
 # -- saving ------------------------------------------------------------------------------------------------
 
 
@@ -302,7 +327,7 @@ def test_every_flipped_bit_is_noticed():
 
 def test_a_later_version_says_to_upgrade():
     header, payload = take_apart(dumps(empty()))
-    refused(assemble(header, payload, version=7), "format version 7, .* up to version 2: upgrade miserly")
+    refused(assemble(header, payload, version=7), "format version 7, .* up to version 3: upgrade miserly")
     refused(assemble(header, payload, version=0), "no format version 0")
 
 

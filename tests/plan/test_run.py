@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.costs import Costs
-from miserly.errors import PlanError
+from miserly.errors import CostError, PlanError
 from miserly.plan import Confidence, Node, Plan, Proximity, Rank, Raw, Threshold, Tree
 
 from .random_plans import random_plan, random_rows
@@ -44,6 +44,33 @@ def test_no_row_exceeds_the_budget_and_cost_never_falls_as_it_rises(seed, count)
         assert (cost >= before).all()
         before = cost
     np.testing.assert_array_equal(before, plan.run(X, None, count, qid).cost)
+
+
+@given(seeds, st.sampled_from([0.0, 1.0, 5.0, 11.0]), st.sampled_from(["path", "tree"]))
+@settings(max_examples=60, deadline=None)
+def test_a_plan_keeps_its_own_budget_however_it_is_run(seed, budget, count):
+    plan, X, qid = setting(seed)
+    held = plan.replace(budget=budget)
+    assert held.max_cost <= budget
+    for given_one in (None, np.inf, 100.0, budget / 2):
+        mine = held.run(X, given_one, count, qid)
+        theirs = plan.run(X, budget if given_one is None else min(budget, given_one), count, qid)
+        for name in ("scores", "cost", "acquired", "exit", "stopped"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
+    if not plan.listwise:
+        walk, short = held.walker(), held.run(X, qid=qid)
+        for row, scores in zip(X, short.scores, strict=True):
+            np.testing.assert_array_equal(walk(row), np.atleast_1d(scores))
+            trail = held.start(budget=100.0, count=count)
+            while need := trail.next():
+                trail.tell({name: row[plan.costs.index(name)] for name in need})
+            assert trail.cost <= budget
+
+
+@pytest.mark.parametrize("budget", [-1.0, np.nan, "much"])
+def test_what_is_no_budget_is_refused(budget):
+    with pytest.raises(CostError, match="budget"):
+        setting(0)[0].replace(budget=budget)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -65,7 +65,7 @@ def add_rounds(
 def is_additive(plan: Plan) -> bool:
     """Whether every example meets all nodes, one after the other, be they added or in place of others."""
     n = len(plan.nodes)
-    return all(
+    return np.isinf(plan.budget) and all(
         isinstance(node.gate, Onward) and node.up == (k + 1 if k + 1 < n else LEAVE) and node.low == LEAVE
         for k, node in enumerate(plan.nodes)
     )

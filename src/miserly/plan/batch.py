@@ -6,7 +6,8 @@ The rules of the run, which `kernels`, `trail` and this module share:
   the last node finished (the plan's base if there is none).
 - A term met for the first time pays its evaluation, then its features: ``count="path"`` pays each feature
   when a split (or the raw value) asks for it; ``count="tree"`` pays all that the term might need, at once.
-- With a budget, the first thing that does not fit stops the example. What was bought until then stays paid.
+- With a budget (of the run or of the plan itself, whichever is less), the first thing that does not fit
+  stops the example. What was bought until then stays paid.
 - A list-wise gate compares all documents of a query that have not left. Where the budget stopped one of them
   before the gate, the others stop at it: who would go on cannot be known.
 - So whatever the budget, examples buy the same things in the same order, and cost never falls as it rises.
@@ -111,7 +112,7 @@ def run(
     account : bool, default=True
         False skips the bookkeeping: `cost` and `acquired` stay zero. Only without a budget.
     """
-    limit = read_budget(budget)
+    limit = min(read_budget(budget), plan.budget)
     if count not in ("path", "tree"):
         raise PlanError(f"count is 'path' or 'tree', not {count!r}")
     matrix = matrix_of(plan, X)
@@ -211,14 +212,14 @@ def _is_plain_chain(plan: Plan) -> bool:
 
 
 def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-    """A function from one row to its scores, without budget, bookkeeping or checks.
+    """A function from one row to its scores, without bookkeeping or checks; the plan's own budget is kept.
 
     For a service that answers one request at a time. The row is a float32 or float64 array with one entry
     per input of the plan. Additive chains of numeric trees take the compiled short way; any other plan runs
     as `run` runs it.
     """
     engine = _engine(None)
-    if engine is None or not _is_plain_chain(plan):
+    if engine is None or np.isfinite(plan.budget) or not _is_plain_chain(plan):
         return lambda x: run(plan, np.asarray(x)[None], account=False).scores.reshape(-1)
     arrays, base, n_outputs = chain_arrays(plan.tables), plan.base[None], plan.n_outputs
 

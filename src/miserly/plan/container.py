@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 MAGIC = b"\x89MISER\r\n"  # the line end shows a transfer in text mode, the first byte that this is no text
-VERSION = 2  # the newest; a file has the oldest that can hold it
+VERSION = 3  # the newest; a file has the oldest that can hold it
 PREAMBLE = struct.Struct("<8sQQQ")
 MAX_DEPTH = 64  # of nested lists and objects in the header
 
@@ -63,10 +63,11 @@ def pack(header: Mapping[str, Any], arrays: Arrays, schema: Schema, version: int
     return body + hashlib.sha256(body).digest()
 
 
-def unpack(data: bytes, schemas: Mapping[int, Schema]) -> tuple[dict[str, Any], Arrays]:
-    """The header (without its array directory) and the arrays, as read-only views into `data`."""
+def unpack(data: bytes, schemas: Mapping[int, Schema]) -> tuple[int, dict[str, Any], Arrays]:
+    """The version, the header (without its array directory) and the arrays, as read-only views of `data`."""
     length, header_length = read_preamble(data[: PREAMBLE.size])
-    schema = schemas[PREAMBLE.unpack(data[: PREAMBLE.size])[1]]
+    version = PREAMBLE.unpack(data[: PREAMBLE.size])[1]
+    schema = schemas[version]
     check_length(len(data), length)
     if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise PlanFormatError("the file was altered after it was written: its checksum is wrong")
@@ -77,7 +78,7 @@ def unpack(data: bytes, schemas: Mapping[int, Schema]) -> tuple[dict[str, Any], 
     directory = header.pop("arrays", None)
     if not isinstance(directory, dict) or list(directory) != list(schema):
         raise PlanFormatError("the header does not list the arrays that a plan is made of, in their order")
-    return header, _read_arrays(memoryview(data)[start:stop], directory, schema)
+    return version, header, _read_arrays(memoryview(data)[start:stop], directory, schema)
 
 
 def read_preamble(data: bytes) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -85,9 +86,10 @@ def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
     if not parts:
         return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."
     step = "step" if len(parts) == 1 else "node"
+    limit = f" It never pays more than {words.price(plan.budget)}." if math.isfinite(plan.budget) else ""
     stopped = (
         "The plan can be stopped at any time, for a budget or a deadline: it then answers from the last "
-        f"{step} it finished, and before the first one it answers {base}, for nothing."
+        f"{step} it finished, and before the first one it answers {base}, for nothing.{limit}"
     )
     return f"{_wrapped(text)}\n{_wrapped(stopped)}"
 

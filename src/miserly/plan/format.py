@@ -25,6 +25,7 @@ from miserly.plan.program import Plan
 __all__ = ["dumps", "load", "loads", "save"]
 
 _HEADER = ("costs", "link", "n_outputs", "classes", "categories", "info")
+_BUDGETED = (*_HEADER, "budget")  # version 3: who does not know of budgets must not run such plans
 _CLASS_DTYPES = {
     "bool": bool,
     **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), int),
@@ -102,6 +103,8 @@ def dumps(plan: Plan) -> bytes:
     }
     arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
     version = 2 if (arrays["kernel_scale"] != 1.0).any() else 1
+    if np.isfinite(plan.budget):
+        version, header["budget"] = 3, plan.budget
     return pack(header, arrays, SCHEMAS[version], version)
 
 
@@ -115,9 +118,10 @@ def loads(data: bytes | bytearray | memoryview) -> Plan:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         kind = "text: open the file in binary mode" if isinstance(data, str) else f"{type(data).__name__}"
         raise PlanFormatError(f"a saved plan is bytes, not {kind}")
-    header, arrays = unpack(bytes(data), SCHEMAS)
-    if set(header) != set(_HEADER):
-        raise PlanFormatError(f"the header must hold {', '.join(_HEADER)} and arrays, and nothing else")
+    version, header, arrays = unpack(bytes(data), SCHEMAS)
+    keys = _HEADER if version < 3 else _BUDGETED
+    if set(header) != set(keys):
+        raise PlanFormatError(f"the header must hold {', '.join(keys)} and arrays, and nothing else")
     try:
         return _build(header, arrays)
     except PlanFormatError:
@@ -135,6 +139,8 @@ def _build(header: Mapping[str, Any], arrays: Arrays) -> Plan:
         raise PlanFormatError("'n_outputs' must be a whole number, at most the number of scores")
     if not isinstance(header["link"], str) or not isinstance(header["info"], dict):
         raise PlanFormatError("'link' must be text and 'info' an object")
+    if "budget" in header:
+        _check_cost(header["budget"])
     return Plan(
         costs=costs,
         terms=read_terms(arrays),
@@ -145,6 +151,7 @@ def _build(header: Mapping[str, Any], arrays: Arrays) -> Plan:
         classes=_read_classes(header["classes"]),
         categories=_read_categories(header["categories"]),
         info=header["info"],
+        budget=header.get("budget"),
     )
 
 

@@ -69,7 +69,8 @@ ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "node_low": ("<i8", ("nodes",)),
 }
 # Version 2 is for kernels that scale features.
-SCHEMAS = {1: ARRAYS, 2: {**ARRAYS, "kernel_scale": ("<f8", ("kernels", "features"))}}
+_SCALED = {**ARRAYS, "kernel_scale": ("<f8", ("kernels", "features"))}
+SCHEMAS = {1: ARRAYS, 2: _SCALED, 3: _SCALED}  # by version of the file
 _TREE_COLUMNS = ("feature", "threshold", "left", "right", "missing_left", "value", "category")
 
 

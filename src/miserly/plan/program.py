@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miserly.costs import Costs
+from miserly.costs import Costs, read_budget
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.nodes import LEAVE, Confidence, Node, Threshold
@@ -51,6 +51,9 @@ class Plan:
         The values of categorical columns: position in the sequence is the code that trees use.
     info : mapping, optional
         Anything worth keeping that JSON can hold: which learner, which parameters.
+    budget : float, optional
+        What no example ever pays more than, however the plan is run: it goes where the plan goes, into files
+        too. A smaller one can be given for each run, a larger one changes nothing.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class Plan:
         classes: ArrayLike | None = None,
         categories: Mapping[int, Sequence[Any]] | None = None,
         info: Mapping[str, Any] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.costs = costs
         self.terms = tuple(terms)
@@ -75,6 +79,7 @@ class Plan:
         self.classes: NDArray[Any] | None = None if classes is None else np.asarray(classes)
         self.categories = {int(f): tuple(values) for f, values in (categories or {}).items()}
         self.info = dict(info or {})
+        self.budget = read_budget(budget)
         self._tables: Tables | None = None
         self._check()
 
@@ -109,10 +114,10 @@ class Plan:
 
     @property
     def max_cost(self) -> float:
-        """What an example would pay that met every feature and term of the costliest way through."""
+        """The most that an example can pay: everything on the costliest way through, or the plan's budget."""
         from miserly.plan.purchases import costliest
 
-        return costliest(self)
+        return min(costliest(self), self.budget)
 
     @property
     def parents(self) -> NDArray[np.int64]:
@@ -170,6 +175,7 @@ class Plan:
                 "classes",
                 "categories",
                 "info",
+                "budget",
             )
         }
         return Plan(**{**parts, **changes})

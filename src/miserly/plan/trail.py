@@ -97,7 +97,7 @@ class Trail:
         self.stopped = False
         self.evaluated = np.zeros(len(plan.terms), dtype=np.bool_)
         self._whole = count == "tree"
-        self._budget = read_budget(budget)
+        self._budget = min(read_budget(budget), plan.budget)
         self._ledger = Ledger(plan.costs)
         self._spent = 0.0
         self._values: dict[int, float] = {}
