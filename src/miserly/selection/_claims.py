@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,26 +23,34 @@ ROUNDING = 1e-9  # by which sums of prices may be off, of themselves
 
 @dataclass(frozen=True)
 class Claim:
-    """That the mean of what independent units are worth, 0 to `upper` each, is `limit` at most."""
+    """That the mean of what independent units are worth, 0 to `upper` each, is `limit` at most.
+
+    Values are in an order that has nothing to do with them, so that the first of them are any.
+    """
 
     values: Floats
     upper: float
     limit: float
     counts: bool = False  # values can be 0 and 1 only, so that the exact test of a share is at hand
 
-    def margin(self, units: Ints) -> float:
-        """How far some units are below the limit, in their standard deviations."""
-        seen, n = self.values[units], len(units)
+    def split(self, share: float) -> tuple[Claim, Claim]:
+        """The same claim about the first `share` of the units, and about the others."""
+        n = max(1, int(share * len(self.values)))
+        return replace(self, values=self.values[:n]), replace(self, values=self.values[n:])
+
+    @property
+    def margin(self) -> float:
+        """How far the units are below the limit, in their standard deviations."""
+        seen, n = self.values, len(self.values)
         prior = PRIOR * max(self.limit * (self.upper - self.limit), 0.0)
         variance = (prior + n * seen.var()) / (PRIOR + n)
         return float((self.limit - seen.mean()) / np.sqrt(variance + 1e-300))
 
-    def is_shown(self, units: Ints, level: float) -> bool:
-        """Whether some units refute that the mean is above the limit."""
-        seen = self.values[units]
+    def is_shown(self, level: float) -> bool:
+        """Whether the units refute that the mean is above the limit."""
         if self.counts:
-            return bool(binom.cdf(int(seen.sum()), len(seen), self.limit) <= level)
-        return bool(outbids(seen, self.upper, self.limit, level))
+            return bool(binom.cdf(int(self.values.sum()), len(self.values), self.limit) <= level)
+        return bool(outbids(self.values, self.upper, self.limit, level))
 
 
 class Units:
@@ -61,11 +69,9 @@ class Units:
         return len(self._sizes)
 
     def means(self, values: Floats) -> Floats:
-        return np.bincount(self._code, weights=values) / self._sizes if self.grouped else values
-
-    def order(self) -> Ints:
-        """All units, mixed the same way every time: rows may have come sorted."""
-        return np.random.default_rng(0).permutation(len(self))
+        """What units are worth, mixed the same way every time: rows may have come sorted."""
+        means = np.bincount(self._code, weights=values) / self._sizes if self.grouped else values
+        return means[np.random.default_rng(0).permutation(len(self))]
 
 
 class CostClaims:
@@ -99,6 +105,7 @@ class LossClaims:
 
     To lose little to the best of the rivals is to lose little to each: it is shown of one after the other.
     The level is not divided among them, for a wrong result needs the one about the true best to be wrong.
+    Rows that have no value (NaN), with whichever of them, do not count.
     """
 
     def __init__(
@@ -109,11 +116,16 @@ class LossClaims:
         span: float,
         reference: ArrayLike | None,
     ) -> None:
-        n = np.size(candidates[0].value)
-        self.units = Units(groups, n)
+        there = ~np.isnan(np.asarray(candidates[0].value, dtype=np.float64))
+        self.units = Units(groups if groups is None else np.asarray(groups)[there], int(there.sum()))
         self._limit, self._span = limit, span
-        self._value = [column(one.value, f"value of candidate {k}", n) for k, one in enumerate(candidates)]
-        self._rivals = self._value if reference is None else [column(reference, "reference", n)]
+        self._value = [
+            column(one.value, f"value of candidate {k}", there=there) for k, one in enumerate(candidates)
+        ]
+        self._rivals = self._value
+        if reference is not None:
+            same = [k for k, one in enumerate(candidates) if one.value is reference]
+            self._rivals = [self._value[same[0]] if same else column(reference, "reference", there=there)]
 
     def is_certain(self, k: int) -> bool:
         return self._limit >= self._span
@@ -138,17 +150,22 @@ class LossClaims:
 # -- reading -----------------------------------------------------------------------------------------------
 
 
-def column(values: ArrayLike, what: str, n: int | None = None) -> Floats:
-    """Finite numbers, one per row."""
+def column(
+    values: ArrayLike, what: str, n: int | None = None, there: NDArray[np.bool_] | None = None
+) -> Floats:
+    """Finite numbers, one per row; of the rows that are `there`, if that is said, the others being NaN."""
     read = np.asarray(values, dtype=np.float64)
     if read.ndim != 1 or len(read) == 0:
         raise DataError(f"{what}: shape {read.shape}; give one number for each of the held-out rows")
+    n = n if there is None else len(there)
     if n is not None and len(read) != n:
         raise DataError(f"{what}: {len(read)} rows where others have {n}; all must be of the same rows")
-    if not np.isfinite(read).all():
-        row = int(np.flatnonzero(~np.isfinite(read))[0])
+    there = np.ones(len(read), dtype=np.bool_) if there is None else there
+    wrong = np.flatnonzero(np.where(there, ~np.isfinite(read), ~np.isnan(read)))
+    if len(wrong):
+        row = int(wrong[0])
         raise DataError(f"{what}: {read[row]} in row {row}; leave such rows out for all candidates alike")
-    return read
+    return read if there.all() else read[there]
 
 
 def inside(values: Floats, upper: float, what: str) -> Floats:

@@ -17,12 +17,12 @@ from scipy import stats
 
 from miserly.selection._judging import Candidate, mean_and_error
 
-__all__ = ["Chosen", "choose", "cross_choose", "holm", "paired"]
+__all__ = ["SLACK", "Chosen", "choose", "cross_choose", "holm", "paired"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _PARTS = 5
-_SLACK = 1e-9
+SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Chosen:
 
 def choose(candidates: Sequence[Candidate], budget: float, sign: float) -> Candidate | None:
     """The best candidate whose mean cost is inside the budget, the cheapest of equals; None if none is."""
-    inside = [one for one in candidates if one.mean_cost <= budget * (1.0 + _SLACK)]
+    inside = [one for one in candidates if one.mean_cost <= budget * (1.0 + SLACK)]
     return max(inside, key=lambda one: (sign * one.mean_value, -one.mean_cost), default=None)
 
 
@@ -48,7 +48,7 @@ def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, se
     part = np.random.default_rng(seed).permutation(np.arange(n) % _PARTS)
     value, cost = np.empty(n), np.empty(n)
     for mine in (part == p for p in range(min(_PARTS, n))):
-        inside = costs[:, ~mine].mean(axis=1) <= budget * (1.0 + _SLACK)
+        inside = costs[:, ~mine].mean(axis=1) <= budget * (1.0 + SLACK)
         if not inside.any():
             return None
         gain = np.where(inside, np.nanmean(values[:, ~mine], axis=1), -np.inf)

@@ -13,18 +13,16 @@ from miserly.costs import Costs
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.learners._base import bind_costs
 from miserly.metrics import cost_curve_area
+from miserly.selection._best import Chooser, Wish, pareto
 from miserly.selection._cross_choosing import choose, cross_choose, holm, paired
-from miserly.selection._judging import Bench, Bill, Candidate, mean_and_error, repriced
-from miserly.selection._pool import viewed
+from miserly.selection._judging import Bench, Candidate, mean_and_error
 from miserly.selection._search import Failure
 from miserly.selection._splits import Rows
 from miserly.selection._tables import frame, interval, record, shown
-from miserly.selection.guarantee import Promise, certify
 
 __all__ = ["Frontier", "read_budgets"]
 
 _N_BUDGETS = 8
-_N_CERTIFIED = 8  # models that are tried for a promise, those nearest to the budget
 
 
 class Frontier:
@@ -159,60 +157,45 @@ class Frontier:
 
     # -- choosing ------------------------------------------------------------------------------------
 
-    def best(self, budget: float, confidence: float | None = None) -> Any:
-        """The best model that costs at most `budget` on average.
+    def best(
+        self,
+        budget: float | None = None,
+        confidence: float | None = None,
+        *,
+        hard: bool = False,
+        max_loss: float | None = None,
+    ) -> Any:
+        """The best model for a budget, or the cheapest that is nearly as good as the best.
 
         It is chosen by held-out figures and fitted to all rows, those kept for promises included. A model
-        that costs more than the budget by then gives way to the next best.
+        that costs more than the budget by then gives way to the next best. `promise_` of the model lists what
+        is promised of it and what showed it; so does ``plan_.info["promises"]``, in words.
 
-        With a `confidence` (by default that of the frontier) it is fitted to all but the kept rows, and the
-        mean cost on new rows like these (in ranking: the mean over queries) is
-        at most `budget` with at least that confidence, whatever their distribution: the kept rows have shown
-        it. It holds for each call by itself. `CostError` if it can be shown of no model.
+        Parameters
+        ----------
+        budget : float, optional
+            What a row may cost on average. None is no limit.
+        confidence : float, optional
+            By default that of the frontier. With one, the mean cost on new rows like these (in ranking: the
+            mean over queries) is at most `budget`, and the loss of the metric at most `max_loss`, with at
+            least this confidence, whatever their distribution: the kept rows have shown it, and the model is
+            fitted to all but those. It holds for each call by itself. `CostError` if it can be shown of none.
+        hard : bool, default=False
+            No row may ever cost more than `budget`. All models are judged once more on the held-out rows,
+            stopped where the budget ends, and the plan of the best carries the budget with it: this holds
+            with certainty, and needs no kept rows.
+        max_loss : float, optional
+            What may be lost of the metric, 0.01 for example, against the model that is best whatever it
+            costs: the cheapest that loses no more is taken. With a confidence the metric must be one of which
+            a row cannot lose more than 1: accuracy, ndcg@k, precision@k.
         """
-        budget = read_budget(budget)
-        confidence = self._confidence if confidence is None else confidence
-        if confidence is not None:
-            return self._certified(budget, confidence)
-        left = list(self._candidates)
-        while (chosen := choose(left, budget, self._sign)) is not None:
-            rows = self._everything or self._bench.rows
-            model = self._refit(chosen, rows)
-            done = model.plan_.run(rows.X, qid=rows.qid)
-            if done.cost.mean() <= budget * (1.0 + 1e-9):
-                return model
-            left.remove(chosen)
-        raise CostError(f"no model costs {budget:g} or less; the cheapest costs {self._cheapest():g}")
+        if confidence is None and not (budget is None and max_loss is None):
+            confidence = self._confidence
+        return self._chooser.best(Wish.read(budget, confidence, hard, max_loss))
 
-    def _certified(self, budget: float, confidence: float) -> Any:
-        """The best of those Pareto models near the budget that keep to it, as the kept rows show.
-
-        Which models these are, and in which order they are tested, is settled without the kept rows.
-        """
-        if self._kept is None:
-            raise DataError(
-                "no rows are kept for promises: give frontier(..., certify=0.2), or leave confidence out"
-            )
-        inside = [one for one in self._pareto() if one.mean_cost <= budget * (1.0 + 1e-9)]
-        tried = [*inside[:1], *inside[1:][-_N_CERTIFIED:]]  # the cheapest, if all else fails
-        models = [self._refit(one, self._bench.rows) for one in tried]
-        paid = [Bill.of(model.plan_, self._kept) for model in models]
-        holds = certify(
-            paid, Promise("mean cost", budget, confidence), order=range(len(paid)), groups=self._kept.qid
-        )
-        if not any(holds):
-            raise CostError(
-                f"{len(self._kept)} kept rows cannot show, with confidence {confidence:g}, that some model "
-                f"costs {budget:g} or less on average: keep more of them (certify), or allow more"
-            )
-        return next(model for model, held in zip(models[::-1], holds[::-1], strict=True) if held)
-
-    def _refit(self, chosen: Candidate, rows: Rows) -> Any:
-        trial = chosen.trial
-        model = viewed(trial.contender.fit(rows, trial.value), chosen.view)
-        if model.plan_.costs != self.costs:
-            model.plan_ = repriced(model.plan_, self.costs)
-        return model
+    @property
+    def _chooser(self) -> Chooser:
+        return Chooser(self._bench, self.costs, self._candidates, self._everything, self._kept)
 
     # -- other prices --------------------------------------------------------------------------------
 
@@ -275,11 +258,7 @@ class Frontier:
         return 1.0 if self._bench.metric.greater_is_better else -1.0
 
     def _pareto(self) -> list[Candidate]:
-        kept: list[Candidate] = []
-        for one in sorted(self._candidates, key=lambda one: (one.mean_cost, -self._sign * one.mean_value)):
-            if not kept or self._sign * one.mean_value > self._sign * kept[-1].mean_value:
-                kept.append(one)
-        return kept
+        return pareto(self._candidates, self._sign)
 
     def _of(self, learner: str | None) -> list[Candidate]:
         """The candidates of one learner, or of all."""

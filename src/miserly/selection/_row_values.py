@@ -40,6 +40,11 @@ class RowValues:
         self._share = dict(zip(*(a.tolist() for a in np.unique(y, return_counts=True)), strict=True))
         self._spread = float(np.var(y.astype(np.float64))) if name == "r2" else 0.0
 
+    @property
+    def span(self) -> float:
+        """By how much two models can differ in one row (query) at most; infinite where nothing limits it."""
+        return 1.0 if self.metric.name.partition("@")[0] in ("accuracy", "ndcg", "precision") else np.inf
+
     def __call__(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
         """One number per row, or per query, from scores (n, K)."""
         return self._part(self, plan, scores, y, queries)

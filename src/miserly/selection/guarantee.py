@@ -15,7 +15,16 @@ from miserly.errors import DataError, did_you_mean
 from miserly.selection._betting import lowest_level, lowest_limit
 from miserly.selection._claims import CostClaims, LossClaims, Units, column, inside
 
-__all__ = ["HeldOut", "Promise", "certify", "exceed_bound", "mean_bound", "p_value", "read_confidence"]
+__all__ = [
+    "Assurance",
+    "HeldOut",
+    "Promise",
+    "certify",
+    "exceed_bound",
+    "mean_bound",
+    "p_value",
+    "read_confidence",
+]
 
 Floats = NDArray[np.float64]
 Kind = Literal["mean cost", "each row", "loss of metric"]
@@ -119,7 +128,7 @@ class HeldOut(Protocol):
 
     @property
     def value(self) -> Floats:
-        """What the metric averages, for each row; higher is better."""
+        """What the metric averages, for each row; higher is better. NaN where there is none."""
 
     @property
     def upper(self) -> float:
@@ -171,15 +180,47 @@ class Promise:
             raise DataError(f"a span of {self.span}: give how far the values of a row can differ, at most")
 
 
+@dataclass(frozen=True)
+class Assurance:
+    """What was promised of a model, and what showed it.
+
+    Attributes
+    ----------
+    text : str
+        The promise, in words.
+    kind : as of a `Promise`
+    limit : float
+    confidence : float
+        1 where nothing else is possible: a plan that carries a budget never passes it.
+    seen : float
+        The mean (cost, loss) on the kept rows.
+    bound : float
+        What the kept rows show of this model taken by itself: `seen` and a margin. Promised is `limit`.
+    n_units : int
+        How many rows, or queries, showed it; 0 where none had to.
+    """
+
+    text: str
+    kind: Kind
+    limit: float
+    confidence: float = 1.0
+    seen: float = np.nan
+    bound: float = np.nan
+    n_units: int = 0
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def certify(
     candidates: Sequence[HeldOut],
-    promise: Promise,
+    promise: Promise | Sequence[Promise],
     *,
     order: Sequence[int] | None = None,
     reference: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> list[bool]:
-    """Which candidates keep a promise, all of them together with the promise's confidence.
+    """Which candidates keep a promise (or several), all of them together with the promise's confidence.
 
     With that confidence no candidate is certified that breaks the promise, so any of the certified may be
     chosen, by whatever figure. That holds however the candidates resemble each other.
@@ -188,7 +229,8 @@ def certify(
     ----------
     candidates : sequence of objects with `cost`, `value` and `upper`
         Each on the same held-out rows, which had no part in fitting it.
-    promise : Promise
+    promise : Promise or sequence of Promise
+        Several of one confidence are kept together with that confidence.
     order : sequence of int, optional
         The numbers of the candidates, the likeliest to keep the promise first, settled without looking at
         the held-out rows (by what training rows cost, say). None spends a tenth of the rows on it.
@@ -207,7 +249,8 @@ def certify(
     Candidates are tested one after the other, each at half the level, until two have failed. To certify a
     wrong one, one of the first two that are wrong has to pass, each with half of what is allowed: so there
     is nothing to pay for the number of candidates, and one in the wrong place does not end it all. Holm's
-    correction needs no order, but divides the level by the number of candidates.
+    correction needs no order, but divides the level by the number of candidates. Several promises are each
+    tested at the whole level: one that breaks any of them has to pass the test of that one.
 
     Examples
     --------
@@ -220,20 +263,22 @@ def certify(
     """
     if not candidates:
         return []
-    claims = _claims(candidates, promise, reference, groups)
-    kept = [claims.is_certain(k) for k in range(len(candidates))]
-    units = claims.units.order()
+    promises = [promise] if isinstance(promise, Promise) else list(promise)
+    claims = [_claims(candidates, one, reference, groups) for one in promises]
+    open_claims = [
+        [claim for some in claims if not some.is_certain(k) for claim in some.of(k)]
+        for k in range(len(candidates))
+    ]
+    kept = [not some for some in open_claims]
     queue = list(range(len(candidates)) if order is None else _permutation(order, len(candidates)))
     queue = [k for k in queue if not kept[k]]
     if order is None and len(queue) > 1:
-        n_scouts = max(1, int(_SCOUTS * len(units)))
-        scouts, units = units[:n_scouts], units[n_scouts:]
-        margin = {k: min((claim.margin(scouts) for claim in claims.of(k)), default=np.inf) for k in queue}
-        queue.sort(key=lambda k: -margin[k])
+        queue.sort(key=lambda k: -min(claim.split(_SCOUTS)[0].margin for claim in open_claims[k]))
+        open_claims = [[claim.split(_SCOUTS)[1] for claim in some] for some in open_claims]
     chances = min(_CHANCES, len(queue))
-    level = (1.0 - promise.confidence) / max(chances, 1)
+    level = (1.0 - _one_confidence(promises)) / max(chances, 1)
     for k in queue:
-        kept[k] = all(claim.is_shown(units, level) for claim in claims.of(k))
+        kept[k] = all(claim.is_shown(level) for claim in open_claims[k])
         chances -= not kept[k]
         if chances == 0:
             break
@@ -247,6 +292,13 @@ def _claims(
         return LossClaims(candidates, groups, promise.limit, promise.span, reference)
     share = promise.share if promise.kind == "each row" else None
     return CostClaims(candidates, groups, promise.limit, share)
+
+
+def _one_confidence(promises: Sequence[Promise]) -> float:
+    several = {promise.confidence for promise in promises}
+    if len(several) != 1:
+        raise DataError(f"promises of confidences {sorted(several)}: give one or more, of one confidence")
+    return several.pop()
 
 
 # -- reading -----------------------------------------------------------------------------------------------
@@ -268,5 +320,4 @@ def read_confidence(confidence: float) -> float:
 def _units(values: ArrayLike, upper: float, groups: ArrayLike | None) -> Floats:
     """What independent units are worth, in an order drawn once."""
     read = inside(column(values, "values"), upper, "values")
-    units = Units(groups, len(read))
-    return units.means(read)[units.order()]
+    return Units(groups, len(read)).means(read)

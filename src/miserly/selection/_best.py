@@ -1,0 +1,341 @@
+"""The best model of a frontier for a wish: by held-out figures, or with a promise that kept rows must show.
+
+Which models are tested for a promise, in which order, and what they are compared with, is settled by
+held-out figures alone: the kept rows have a say only in whether a promise is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly._checks import read_budget
+from miserly.costs import Costs
+from miserly.errors import CostError, DataError, MetricError
+from miserly.metrics import Queries
+from miserly.plan import Plan
+from miserly.plan.effort import engine_for
+from miserly.selection._choosing import scores_of
+from miserly.selection._cross_choosing import SLACK
+from miserly.selection._judging import Bench, Candidate, repriced
+from miserly.selection._pool import viewed
+from miserly.selection._row_values import RowValues
+from miserly.selection._splits import Rows
+from miserly.selection._tables import shown
+from miserly.selection.guarantee import Assurance, Promise, certify, mean_bound, read_confidence
+
+__all__ = ["Bill", "Chooser", "Wish", "pareto"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_N_TRIED = 8  # models that are fitted to be tested for a promise, besides the surest
+_LIKELY = 1.0  # standard errors inside its limits, as far as held-out rows tell, of a model worth testing
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a model has to keep to: a budget on average or for each row, and what it may lose to the best."""
+
+    budget: float = np.inf
+    confidence: float | None = None
+    hard: bool = False
+    max_loss: float | None = None
+
+    @classmethod
+    def read(cls, budget: float | None, confidence: float | None, hard: bool, max_loss: float | None) -> Wish:
+        if hard and budget is None:
+            raise DataError("a hard budget is a number: best(budget=30, hard=True)")
+        if max_loss is not None and not (isinstance(max_loss, Real) and 0.0 <= max_loss < np.inf):
+            raise DataError(f"max_loss is what may be lost of the metric, 0 or more, not {max_loss!r}")
+        if confidence is not None:
+            read_confidence(confidence)
+            if budget is None and max_loss is None:
+                raise DataError("nothing to promise: with a confidence, give a budget, max_loss or both")
+        return cls(read_budget(budget), confidence, bool(hard), max_loss)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether there is something that only kept rows can show: a hard budget needs none."""
+        on_average = not self.hard and self.budget < np.inf
+        return self.confidence is not None and (on_average or self.max_loss is not None)
+
+    def promises(self, span: float) -> list[Promise]:
+        """What kept rows have to show."""
+        assert self.confidence is not None
+        found = []
+        if not self.hard and self.budget < np.inf:
+            found.append(Promise("mean cost", self.budget, self.confidence))
+        if self.max_loss is not None:
+            found.append(Promise("loss of metric", self.max_loss, self.confidence, span=span))
+        return found
+
+
+class Chooser:
+    """Chooses among the candidates of a frontier, and fits what it chose.
+
+    Parameters
+    ----------
+    everything : Rows
+        All rows, those kept for promises included; those of `bench` are the others.
+    kept : Rows, optional
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        costs: Costs,
+        candidates: Sequence[Candidate],
+        everything: Rows | None = None,
+        kept: Rows | None = None,
+    ) -> None:
+        self._bench = bench
+        self._costs = costs
+        self._candidates = candidates
+        self._everything = bench.rows if everything is None else everything
+        self._kept = kept
+        self._sign = 1.0 if bench.metric.greater_is_better else -1.0
+
+    def best(self, wish: Wish) -> Any:
+        offers = self._offers(wish)
+        return self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
+
+    # -- by held-out figures -------------------------------------------------------------------------
+
+    def _offers(self, wish: Wish) -> list[Candidate]:
+        """What held-out rows find inside the limits, the best first; of equals the cheapest."""
+        some = self._candidates
+        if wish.hard:
+            some = [self._bench.held_to(one, wish.budget, self._prices(one)) for one in some]
+        inside = [one for one in some if one.mean_cost <= wish.budget * (1.0 + SLACK)]
+        if not inside:
+            least = min(one.mean_cost for one in some)
+            raise CostError(f"no model costs {wish.budget:g} or less; the cheapest costs {least:g}")
+        if wish.max_loss is None:
+            return sorted(inside, key=lambda one: (-self._gain(one), one.mean_cost))
+        near = [one for one in inside if self._loss(one) <= wish.max_loss + SLACK]
+        if not near:
+            least = min(map(self._loss, inside))
+            raise CostError(
+                f"no model for {wish.budget:g} or less loses {wish.max_loss:g} of {self._metric} or less to "
+                f"the best one; the nearest loses {least:.4g}"
+            )
+        return sorted(near, key=lambda one: (one.mean_cost, -self._gain(one)))
+
+    def _hoped(self, wish: Wish, offers: Sequence[Candidate]) -> Any:
+        rows = self._everything
+        for one in offers:
+            model = self._fit(one, rows, wish)
+            if wish.hard or model.plan_.run(rows.X, qid=rows.qid).cost.mean() <= wish.budget * (1 + SLACK):
+                return _told(model, self._certain(wish))
+        raise CostError(
+            f"no model costs {wish.budget:g} or less once it is fitted to all rows; allow a little more"
+        )
+
+    def _gain(self, one: Candidate) -> float:
+        return self._sign * one.mean_value
+
+    def _loss(self, one: Candidate) -> float:
+        return self._gain(self._reference) - self._gain(one)
+
+    @cached_property
+    def _reference(self) -> Candidate:
+        """The most accurate candidate, whatever it costs."""
+        return max(self._candidates, key=lambda one: (self._gain(one), -one.mean_cost))
+
+    # -- with promises -------------------------------------------------------------------------------
+
+    def _promised(self, wish: Wish, offers: Sequence[Candidate]) -> Any:
+        """The best of some models that the kept rows vouch for."""
+        kept, values = self._rows_for_promises(), self._values_for_promises(wish)
+        promises = wish.promises(1.0 if values is None else values.span)
+        tried = self._worth_testing(wish, offers)
+        models = {one: self._fit(one, self._bench.rows, wish) for one in tried}
+        bills = {one: Bill.of(model.plan_, kept, values, self._sign) for one, model in models.items()}
+        theirs = self._reference_values(bills, kept, values)
+        holds = certify([bills[one] for one in tried], promises, order=range(len(tried)), reference=theirs)
+        shown_of = [one for one, holding in zip(tried, holds, strict=True) if holding]
+        told = {one: self._assurances(promises, bills[one], theirs) for one in (shown_of or tried[:1])}
+        if not shown_of:
+            raise CostError(self._refusal(wish, told[tried[0]]))
+        chosen = min(shown_of, key=offers.index)
+        return _told(models[chosen], [*self._certain(wish), *told[chosen]])
+
+    def _rows_for_promises(self) -> Rows:
+        if self._kept is None:
+            raise DataError(
+                "no rows are kept for promises: give frontier(..., certify=0.2), or leave confidence out"
+            )
+        return self._kept
+
+    def _values_for_promises(self, wish: Wish) -> RowValues | None:
+        if wish.max_loss is None:
+            return None
+        values = RowValues(self._bench.metric, self._rows_for_promises().y)
+        if not np.isfinite(values.span):
+            raise MetricError(
+                f"one row can lose any amount of {self._metric}, so that no loss of it can be promised. Take "
+                "accuracy, ndcg@k or precision@k, or leave confidence out"
+            )
+        return values
+
+    def _worth_testing(self, wish: Wish, offers: Sequence[Candidate]) -> list[Candidate]:
+        """The best of those that are likely to pass, and the surest of all; the surest first."""
+        kept = self._rows_for_promises()
+        n_units = len(kept) if kept.qid is None else len(np.unique(kept.qid))
+        sure = {one: self._surety(one, wish, n_units) for one in pareto(offers, self._sign)}
+        likely = sorted((one for one in sure if sure[one] >= _LIKELY), key=offers.index)[:_N_TRIED]
+        surest = max(sure, key=lambda one: (sure[one], -one.mean_cost))
+        return sorted({*likely, surest}, key=lambda one: (-sure[one], one.mean_cost))
+
+    def _surety(self, one: Candidate, wish: Wish, n: int) -> float:
+        """How many standard errors of `n` units inside its limits a candidate is, by held-out figures."""
+        room = []
+        if not wish.hard:
+            room.append(_errors_inside(one.unit_cost, wish.budget, n))
+        if wish.max_loss is not None:
+            lost = self._sign * (self._reference.value - one.value)
+            room.append(_errors_inside(lost, wish.max_loss, n))
+        return min(room)
+
+    def _reference_values(self, bills: dict[Candidate, Bill], kept: Rows, values: RowValues | None) -> Any:
+        if values is None:
+            return None
+        if self._reference in bills:
+            return bills[self._reference].value
+        model = self._fit(self._reference, self._bench.rows, Wish())
+        return Bill.of(model.plan_, kept, values, self._sign).value
+
+    # -- words ---------------------------------------------------------------------------------------
+
+    def _certain(self, wish: Wish) -> list[Assurance]:
+        if not wish.hard:
+            return []
+        return [Assurance(f"no row costs more than {self._price(wish.budget)}", "each row", wish.budget)]
+
+    def _assurances(self, promises: Sequence[Promise], bill: Bill, theirs: Any) -> list[Assurance]:
+        return [
+            self._of_cost(one, bill) if one.kind == "mean cost" else self._of_loss(one, bill, theirs)
+            for one in promises
+        ]
+
+    def _of_cost(self, promise: Promise, bill: Bill) -> Assurance:
+        bound = mean_bound(bill.cost, bill.upper, promise.confidence)
+        what = f"a {self._unit} costs {self._price(promise.limit)} or less on average"
+        return self._assurance(promise, what, float(bill.cost.mean()), bound, len(bill.cost))
+
+    def _of_loss(self, promise: Promise, bill: Bill, theirs: Floats) -> Assurance:
+        lost = (theirs - bill.value)[~np.isnan(theirs)]
+        bound = mean_bound(lost + promise.span, 2.0 * promise.span, promise.confidence) - promise.span
+        if bill.value is theirs:
+            bound = 0.0  # there is nothing to lose to itself
+        what = f"{self._metric} is at most {promise.limit:g} below that of {shown(self._reference)}"
+        return self._assurance(promise, what, float(lost.mean()), bound, len(lost))
+
+    def _assurance(self, promise: Promise, what: str, seen: float, bound: float, n: int) -> Assurance:
+        text = (
+            f"{what}, with confidence {promise.confidence:g} ({n} kept {self._units} show {seen:.4g}, "
+            f"at most {bound:.4g})"
+        )
+        return Assurance(text, promise.kind, promise.limit, promise.confidence, seen, bound, n)
+
+    def _refusal(self, wish: Wish, nearest: Sequence[Assurance]) -> str:
+        words = {"mean cost": f"costs {wish.budget:g} or less on average"}
+        words["loss of metric"] = f"loses {wish.max_loss} of {self._metric} or less"
+        wanted = " and ".join(words[one.kind] for one in nearest)
+        bounds = " and ".join(f"at most {one.bound:.4g}" for one in nearest)
+        return (
+            f"{nearest[0].n_units} kept {self._units} cannot show, with confidence {wish.confidence:g}, that "
+            f"some model {wanted} (of the likeliest they show {bounds}): keep more of them (certify), or "
+            "allow more"
+        )
+
+    @property
+    def _metric(self) -> str:
+        return self._bench.metric.name
+
+    @property
+    def _by_query(self) -> bool:
+        return self._everything.qid is not None
+
+    @property
+    def _unit(self) -> str:
+        return "query's row" if self._by_query else "row"
+
+    @property
+    def _units(self) -> str:
+        return "queries" if self._by_query else "rows"
+
+    def _price(self, amount: float) -> str:
+        return f"{amount:g} {self._costs.unit}" if self._costs.unit else f"{amount:g}"
+
+    # -- fitting -------------------------------------------------------------------------------------
+
+    def _prices(self, one: Candidate) -> Costs | None:
+        """The prices of the frontier, where they are not those that the candidate learned with."""
+        return None if one.trial.contender.costs == self._costs else self._costs
+
+    def _fit(self, one: Candidate, rows: Rows, wish: Wish) -> Any:
+        """The candidate fitted to some rows, at the prices of the frontier, held to a hard budget."""
+        model = copy(viewed(one.trial.contender.fit(rows, one.trial.value), one.view))
+        if self._prices(one) is not None:
+            model.plan_ = repriced(model.plan_, self._costs)
+        if wish.hard:
+            model.plan_ = model.plan_.replace(budget=wish.budget)
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class Bill:
+    """What a plan cost and reached, by unit, on rows that it was neither learned from nor chosen by."""
+
+    cost: Floats
+    value: Floats  # higher is better
+    upper: float
+
+    @classmethod
+    def of(cls, plan: Plan, rows: Rows, values: RowValues | None, sign: float) -> Bill:
+        done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)))
+        queries = Queries(np.arange(len(rows)) if rows.qid is None else rows.qid)
+        cost = _by_unit(done.cost, queries)
+        value = np.zeros(len(cost))
+        if values is not None:
+            value = sign * values(plan, scores_of(done, rows)[:, : plan.n_outputs], rows.y, queries)
+            value = value if values.by_query else _by_unit(value, queries)
+        return cls(cost, value, plan.max_cost)
+
+
+def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
+    """The candidates that no cheaper or equally cheap one matches, the cheapest first."""
+    kept: list[Candidate] = []
+    for one in sorted(candidates, key=lambda one: (one.mean_cost, -sign * one.mean_value)):
+        if not kept or sign * one.mean_value > sign * kept[-1].mean_value:
+            kept.append(one)
+    return kept
+
+
+def _by_unit(values: Floats, queries: Queries) -> Floats:
+    means: Floats = np.bincount(queries.code, values) / queries.sizes
+    return means
+
+
+def _errors_inside(values: Floats, limit: float, n: int) -> float:
+    """How far below a limit a mean is, in the standard errors that `n` units would have."""
+    room = limit - float(np.nanmean(values))
+    error = float(np.nanstd(values)) / np.sqrt(n)
+    return room / error if error > 0.0 and np.isfinite(room) else float(np.copysign(np.inf, room))
+
+
+def _told(model: Any, assurances: Sequence[Assurance]) -> Any:
+    """The model with what is promised of it, in words also in its plan."""
+    model.promise_ = tuple(assurances)
+    if assurances:
+        info = {**model.plan_.info, "promises": [str(one) for one in assurances]}
+        model.plan_ = model.plan_.replace(info=info)
+    return model
