@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from miserly.costs import Costs
@@ -23,7 +23,7 @@ from miserly.plan.batch import matrix_of
 from miserly.plan.effort import engine_for
 from miserly.plan.purchases import purchases
 from miserly.selection._choosing import scores_of
-from miserly.selection._pool import Contender, View, n_nodes, viewed
+from miserly.selection._pool import Contender, View, n_nodes, viewed_plan
 from miserly.selection._row_values import RowValues
 from miserly.selection._splits import Parts, Rows
 
@@ -34,12 +34,17 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A contender fitted with one value of its dial: one model for each held-out part."""
+    """A contender fitted with one value of its dial: a plan for each held-out part, and the seconds."""
 
     contender: Contender
     value: float
-    models: tuple[Any, ...]
+    plans: tuple[Plan, ...]
     seconds: float
+
+    @property
+    def models(self) -> tuple[Any, ...]:
+        """The plans as something with a `plan_`."""
+        return tuple(SimpleNamespace(plan_=plan) for plan in self.plans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,28 +97,27 @@ class Candidate:
 class Bench:
     """The rows of a frontier: those to learn from and those to judge by, part by part."""
 
-    def __init__(self, rows: Rows, parts: Parts, metric: Metric, n_jobs: int | None = None) -> None:
+    def __init__(self, rows: Rows, parts: Parts, metric: Metric) -> None:
         self.rows = rows
         self.parts = parts
         self.metric = metric
-        self.n_jobs = n_jobs
         held = np.concatenate([test for _, test in parts])
         self._values = RowValues(metric, rows.y[held])
         self._tests = [_Test.of(rows.take(test)) for _, test in parts]
         n_queries = sum(len(test.queries) for test in self._tests)
         self._rows_per_unit = len(held) / n_queries if self._values.by_query else 1.0
 
-    def fit(self, contender: Contender, value: float) -> tuple[Any, ...]:
-        """A model from each part's rows to learn from."""
-        jobs = (delayed(contender.fit)(self.rows.take(train), value) for train, _ in self.parts)
-        return tuple(Parallel(self.n_jobs)(jobs))
+    @property
+    def sign(self) -> float:
+        """What turns the metric into a gain: 1 where more is better, else -1."""
+        return 1.0 if self.metric.greater_is_better else -1.0
 
     def judge(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
         """All views of a trial, on the held-out rows; at other `prices` than it learned with, if given."""
         views = trial.contender.views
         seen = [
-            list(self._see(model, views, test, prices))
-            for model, test in zip(trial.models, self._tests, strict=True)
+            list(self._see(plan, views, test, prices))
+            for plan, test in zip(trial.plans, self._tests, strict=True)
         ]
         return [
             Candidate(
@@ -128,11 +132,10 @@ class Bench:
             for view, *parts in zip(views, *seen, strict=True)
         ]
 
-    def _see(self, model: Any, views: Sequence[View], test: _Test, prices: Costs | None) -> Iterator[_Seen]:
-        chain = model.plan_
+    def _see(self, chain: Plan, views: Sequence[View], test: _Test, prices: Costs | None) -> Iterator[_Seen]:
         if not ("rounds" in views[0] or "up_to_cost" in views[0]) or not is_additive(chain):
             for view in views:
-                yield self._run(_priced(viewed(model, view).plan_, prices), test)
+                yield self._run(_priced(viewed_plan(chain, view), prices), test)
             return
         stops = [n_nodes(chain, view) for view in views]
         plan = _priced(chain, prices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,11 +19,22 @@ from miserly.costs import Costs
 from miserly.errors import CostError, DataError
 from miserly.learners._staged import StagedClassifier
 from miserly.plan import Plan
+from miserly.plan.nodes import Confidence
 from miserly.plan.purchases import purchases
 from miserly.selection._choosing import parameter_paths
 from miserly.selection._splits import Rows
 
-__all__ = ["Contender", "Dial", "Task", "contenders_for", "n_nodes", "pool_for", "task_of", "viewed"]
+__all__ = [
+    "Contender",
+    "Dial",
+    "Task",
+    "contenders_for",
+    "n_nodes",
+    "pool_for",
+    "task_of",
+    "viewed",
+    "viewed_plan",
+]
 
 Task = Literal["two classes", "several classes", "numbers", "documents"]
 View = Mapping[
@@ -63,8 +74,8 @@ class Contender:
     n_start: int = _N_START
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
-    def fit(self, rows: Rows, value: float) -> Any:
-        """A fitted clone, with the dial at `value`."""
+    def ready(self, value: float) -> Any:
+        """A clone that is ready to be fitted, with the dial at `value`."""
         paths = parameter_paths(self.learner)
         params = {paths["costs"]: self.costs, **self.fixed}
         if self.dial is not None:
@@ -72,7 +83,11 @@ class Contender:
         for path, given in self.learner.get_params(deep=True).items():
             if path.rpartition("__")[2] == "random_state" and given is None:
                 params[path] = self.seed
-        model = clone(self.learner).set_params(**params)
+        return clone(self.learner).set_params(**params)
+
+    def fit(self, rows: Rows, value: float) -> Any:
+        """A fitted clone, with the dial at `value`."""
+        model = self.ready(value)
         asks = rows.qid is not None and has_fit_parameter(model, "qid")
         return model.fit(rows.X, rows.y, **({"qid": rows.qid} if asks else {}))
 
@@ -90,16 +105,25 @@ class Contender:
 
 
 def viewed(model: Any, view: View) -> Any:
-    """The model as a view shows it: its own plan, a beginning of it, or other exits along it."""
+    """The model as a view shows it."""
     if not view:
         return model
     other = copy(model)
+    other.plan_ = viewed_plan(model.plan_, view)
     if "threshold" in view:
-        other.threshold = view["threshold"]
-        other._place_exits(None)
-    else:
-        other.plan_ = model.plan_.prefix(n_nodes(model.plan_, view))
+        other.threshold = other.threshold_ = view["threshold"]
     return other
+
+
+def viewed_plan(plan: Plan, view: View) -> Plan:
+    """A plan as a view shows it: as it is, a beginning of it, or with other exits along it."""
+    if not view:
+        return plan
+    if "threshold" not in view:
+        return plan.prefix(n_nodes(plan, view))
+    gate = Confidence(view["threshold"])
+    moved = [replace(node, gate=gate) if isinstance(node.gate, Confidence) else node for node in plan.nodes]
+    return plan.replace(nodes=moved)
 
 
 def n_nodes(plan: Plan, view: View) -> int:

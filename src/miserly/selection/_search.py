@@ -15,7 +15,8 @@ with the most room per second.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from miserly.errors import DataError
+from miserly.selection._crew import Crew, Order
 from miserly.selection._judging import Bench, Candidate, Trial
 from miserly.selection._pool import Contender
 
@@ -31,6 +33,7 @@ __all__ = ["Failure", "Search"]
 _START_SHARE = 0.6  # of the time limit: no first value is tried after that
 _CLOSE = 1.1  # values of a dial nearer than this factor are not told apart
 _PATIENCE = 2  # failures of a contender before it is left out
+_WINDOW = 4  # fits under way at a time
 _GRID = 200
 
 
@@ -43,18 +46,32 @@ class Failure:
     error: str
 
 
+@dataclass(frozen=True, eq=False)
+class _Gap:
+    """A pair of neighbouring values of a dial: the value between, the costs around it, what to hope for."""
+
+    contender: Contender
+    value: float
+    low: float
+    high: float
+    hope: float
+
+
 @dataclass
 class Search:
     """Fits and judges contenders until `max_fits` fits or `time_limit` seconds are used up."""
 
     bench: Bench
+    crew: Crew
     contenders: Sequence[Contender]
     max_fits: int
     time_limit: float
     max_cost: float  # no room is seen beyond
+    show: Callable[[Sequence[Candidate], int, int, Sequence[str]], None] = lambda *stand: None
     candidates: list[Candidate] = field(default_factory=list)
     trials: list[tuple[Trial, list[Candidate]]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    _under_way: deque[tuple[Order, _Gap | None]] = field(default_factory=deque)
     _begun: float = field(default_factory=time.monotonic)
 
     @property
@@ -62,23 +79,51 @@ class Search:
         return time.monotonic() - self._begun
 
     @property
-    def _n_tried(self) -> int:
+    def n_tried(self) -> int:
         return len(self.trials) + len(self.failures)
 
     def run(self) -> None:
-        for contender, value in self._first():
-            self._attempt(contender, value)
+        first = self._first()
+        while True:
+            if len(self._under_way) < self._window and self._begin(first):
+                continue
+            if not self._under_way:
+                break
+            fitting = dict.fromkeys(order.contender.name for order, _ in self._under_way)
+            self.show(self.candidates, self.n_tried, len(self.failures), list(fitting))
+            self._finish(self._under_way.popleft()[0])
+        self.show(self.candidates, self.n_tried, len(self.failures), [])
         if not self.candidates:
-            first = self.failures[0]
-            raise DataError(f"every fit failed; the first, of {first.learner}: {first.error}")
-        while self._n_tried < self.max_fits and (wanted := self._next()) is not None:
-            self._attempt(*wanted)
+            told = self.failures[0]
+            raise DataError(f"every fit failed; the first, of {told.learner}: {told.error}")
 
-    def _attempt(self, contender: Contender, value: float) -> None:
-        start = time.monotonic()
+    @property
+    def _window(self) -> int:
+        """How many fits are under way; without a time limit, the same number for any number of processes."""
+        return 1 if self.crew.n_jobs == 1 and np.isfinite(self.time_limit) else _WINDOW
+
+    def _begin(self, first: Iterator[tuple[Contender, float] | None]) -> bool:
+        """Order the next fit, if there is one that need not wait for those under way."""
+        if self.n_tried + len(self._under_way) >= self.max_fits:
+            return False
+        gap = None
         try:
-            models = self.bench.fit(contender, value)
-            trial = Trial(contender, value, models, time.monotonic() - start)
+            wanted = next(first)
+        except StopIteration:
+            gap = self._next() if self.candidates else None
+            wanted = None if gap is None else (gap.contender, gap.value)
+        if wanted is None:
+            return False
+        self._under_way.append((self.crew.begin(*wanted), gap))
+        return True
+
+    def _finish(self, order: Order) -> None:
+        if len(self.trials) > 1 and self.seconds > self.time_limit and order.cancel():
+            return
+        contender, value = order.contender, order.value
+        try:
+            done = order.wait()
+            trial = Trial(contender, value, tuple(one.plan for one in done), sum(one.seconds for one in done))
             found = self.bench.judge(trial)
         except Exception as error:  # one learner's trouble is not the others'
             told = f"{type(error).__name__}: {error}"
@@ -89,17 +134,28 @@ class Search:
 
     # -- first values --------------------------------------------------------------------------------
 
-    def _first(self) -> Iterator[tuple[Contender, float]]:
-        """The first values of every contender, in the order of contenders; the lavish end comes first."""
-        for place, contender in enumerate(self.contenders):
-            for value in contender.start():
-                hopeless = self._failed(contender) > 0 and not self._trials_of(contender)
-                if hopeless or self._n_tried >= self.max_fits:
-                    break
-                late = self.seconds + self._expected(contender) > _START_SHARE * self.time_limit
-                if late and place > 1:  # nothing paid and one learner is the least there can be
-                    break
-                yield contender, value
+    def _first(self) -> Iterator[tuple[Contender, float] | None]:
+        """First values: the lavish end of every dial, then the second value of each, and so on.
+
+        None where it must be seen first how a contender did.
+        """
+        starts = [contender.start() for contender in self.contenders]
+        for turn in range(max(map(len, starts))):
+            for place, (contender, values) in enumerate(zip(self.contenders, starts, strict=True)):
+                while self._is_under_way(contender):
+                    yield None
+                if turn >= len(values) or self._hopeless(contender):
+                    continue
+                late = self._seconds_then(contender) > _START_SHARE * self.time_limit
+                if late and (turn > 0 or place > 1):  # nothing paid and one learner is the least there can be
+                    continue
+                yield contender, values[turn]
+
+    def _is_under_way(self, contender: Contender) -> bool:
+        return any(order.contender is contender for order, _ in self._under_way)
+
+    def _hopeless(self, contender: Contender) -> bool:
+        return self._failed(contender) > 0 and not self._trials_of(contender)
 
     def _trials_of(self, contender: Contender) -> list[tuple[Trial, list[Candidate]]]:
         return [(trial, found) for trial, found in self.trials if trial.contender is contender]
@@ -111,26 +167,32 @@ class Search:
         """How long a fit may take: as long as the longest one so far."""
         return max((trial.seconds for trial, _ in self._trials_of(contender)), default=0.0)
 
+    def _seconds_then(self, contender: Contender) -> float:
+        """When a fit of a contender may be done."""
+        waiting = [order.contender for order, _ in self._under_way]
+        work = sum(map(self._expected, [*waiting, contender])) / self.crew.n_jobs
+        return float(self.seconds + max(work, self._expected(contender) / self.crew.at_once))
+
     # -- further values ------------------------------------------------------------------------------
 
-    def _next(self) -> tuple[Contender, float] | None:
-        """The contender and the value with the most room; None if there is none, or no time."""
+    def _next(self) -> _Gap | None:
+        """The pair with the most room; None if there is none, or no time."""
         grid, best = self._best_curve()
         wanted, most = None, 0.0
         for contender in self.contenders:
-            seconds = self._expected(contender)
-            if self._failed(contender) >= _PATIENCE or self.seconds + seconds > self.time_limit:
+            if self._failed(contender) >= _PATIENCE or self._seconds_then(contender) > self.time_limit:
                 continue
-            for value, (low, high), hope in self._gaps(contender):
-                inside = (grid > low) & (grid < high)
-                room = float(np.maximum(hope - best[inside], 0.0).sum())
+            seconds = self._expected(contender)
+            for gap in self._gaps(contender):
+                inside = (grid > gap.low) & (grid < gap.high)
+                room = float(np.maximum(gap.hope - best[inside], 0.0).sum())
                 worth = room / max(seconds, 1e-3) if np.isfinite(self.time_limit) else room
                 if worth > most:
-                    wanted, most = (contender, value), worth
+                    wanted, most = gap, worth
         return wanted
 
-    def _gaps(self, contender: Contender) -> Iterator[tuple[float, tuple[float, float], float]]:
-        """Between neighbouring values of a dial: the value to try, the costs around it, what to hope for."""
+    def _gaps(self, contender: Contender) -> Iterator[_Gap]:
+        """Between neighbouring values of a dial, unless something between them is under way."""
         if contender.dial is None:
             return
         dial, trials = contender.dial, self._trials_of(contender)
@@ -141,25 +203,28 @@ class Search:
         if known and dial.thrifty not in [value for value, *_ in known]:
             known.append((dial.thrifty, 0.0, -np.inf))  # an end that nobody has looked at
         known.sort(key=lambda one: one[0], reverse=dial.thrifty > dial.lavish)
+        coming = [order.value for order, _ in self._under_way if order.contender is contender]
         for (thrifty, low, _), (lavish, high, hope) in pairwise(known):
-            if max(thrifty / lavish, lavish / thrifty) > _CLOSE:
-                yield float(np.sqrt(thrifty * lavish)), (low, high), hope
+            ends = sorted((thrifty, lavish))
+            if ends[1] / ends[0] > _CLOSE and not any(ends[0] <= value <= ends[1] for value in coming):
+                yield _Gap(contender, float(np.sqrt(thrifty * lavish)), low, high, hope)
 
     def _hope(self, candidate: Candidate) -> float:
-        return self._sign * candidate.mean_value + float(np.nan_to_num(candidate.error))
-
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self.bench.metric.greater_is_better else -1.0
+        return self.bench.sign * candidate.mean_value + float(np.nan_to_num(candidate.error))
 
     def _best_curve(self) -> tuple[Any, Any]:
         """Costs on a logarithmic grid, and the best value so far that each pays for."""
         costs = np.array([one.mean_cost for one in self.candidates])
-        gains = np.array([self._sign * one.mean_value for one in self.candidates])
+        gains = np.array([self.bench.sign * one.mean_value for one in self.candidates])
         order = np.argsort(costs)
         best = np.maximum.accumulate(gains[order])
         paid = costs[costs > 0]
         top = min(self.max_cost, float(paid.max(initial=1.0)))
         grid = np.geomspace(min(float(paid.min(initial=top)), top), top, _GRID)
         place = np.searchsorted(costs[order], grid, side="right") - 1
-        return grid, np.where(place >= 0, best[np.maximum(place, 0)], best[0])
+        curve = np.where(place >= 0, best[np.maximum(place, 0)], best[0])
+        for _, gap in self._under_way:  # taken for granted, so that the next fit looks elsewhere
+            if gap is not None:
+                middle = np.sqrt(max(gap.low, grid[0]) * gap.high)
+                curve = np.where(grid > middle, np.maximum(curve, gap.hope), curve)
+        return grid, curve

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from miserly.errors import DataError
 from miserly.learners._base import bind_costs
 from miserly.learners._samples import rows_aside
 from miserly.metrics import Metric, get_metric
+from miserly.selection._cache import Cache
+from miserly.selection._crew import Crew
 from miserly.selection._judging import Bench
 from miserly.selection._pool import Task, contenders_for, pool_for, task_of
 from miserly.selection._results import Frontier, read_budgets
 from miserly.selection._search import Search
 from miserly.selection._splits import Parts, Rows, divide, read_rows, without
+from miserly.selection._watch import Watch
 from miserly.selection.guarantee import read_confidence
 
 __all__ = ["frontier"]
@@ -49,7 +53,9 @@ def frontier(
     max_fits: int = 60,
     time_limit: float | None = None,
     n_jobs: int | None = None,
+    cache: str | PathLike[str] | None = None,
     random_state: Any = None,
+    verbose: int = 0,
 ) -> Frontier:
     """Sweep learners over what they spend, judge every model on held-out rows, and keep the trade-off.
 
@@ -82,10 +88,17 @@ def frontier(
     max_fits : int, default=60
         How many values of dials are tried in all; each takes one fit for every held-out part.
     time_limit : float, optional
-        Seconds after which no fit is begun, nor one that is known to take longer than what is left.
+        Seconds after which no fit is begun, nor one that is known to take longer than what is left. With
+        `n_jobs` of 2 or more, a fit that takes longer than half of it is stopped.
     n_jobs : int, optional
-        Processes in which the models of held-out parts are fitted.
+        Processes in which models are fitted. They change nothing but the time, unless there is a
+        `time_limit`.
+    cache : path, optional
+        A folder in which every fit is kept once it is done. A search that was interrupted goes on where it
+        ended, and the same search again fits nothing. It needs a number as `random_state`.
     random_state : int, RandomState or None
+    verbose : int, default=0
+        1 shows how far the search is, and the best curve so far.
 
     Returns
     -------
@@ -115,16 +128,19 @@ def frontier(
         rows,
         _parts(everything, aside, cv, task, seed),
         named or get_metric(_DEFAULT_METRIC.get(task, "accuracy")),
-        n_jobs,
     )
-    search = Search(
-        bench,
-        contenders_for(_pool(learners, task), task, rows, prices, seed),
-        _read_max_fits(max_fits),
-        math.inf if time_limit is None else float(time_limit),
-        math.inf if budgets is None else max(read_budgets(budgets)),
-    )
-    search.run()
+    contenders = contenders_for(_pool(learners, task), task, rows, prices, seed)
+    most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
+    with (
+        Crew(rows, bench.parts, n_jobs, _cache(cache, random_state), limit) as crew,
+        Watch(bench.metric.name, bench.sign, prices.unit, most, bool(verbose)) as watch,
+    ):
+        search = Search(bench, crew, contenders, most, limit, _largest(budgets), watch.show)
+        try:
+            search.run()
+        except KeyboardInterrupt as stop:
+            stop.add_note(_how_to_go_on(search.n_tried, cache))
+            raise
     wanted = None if budgets is None else read_budgets(budgets)
     return Frontier(
         bench,
@@ -184,6 +200,25 @@ def _set_aside(rows: Rows, share: float | None, confidence: float | None, seed: 
     if share == 0.0:
         return np.zeros(len(rows), dtype=np.bool_)
     return rows_aside(len(rows), share, seed, None, rows.qid)
+
+
+def _largest(budgets: Sequence[float] | None) -> float:
+    return math.inf if budgets is None else max(read_budgets(budgets))
+
+
+def _how_to_go_on(n_tried: int, folder: str | PathLike[str] | None) -> str:
+    if folder is None:
+        return f"{n_tried} fits are lost; frontier(..., cache='folder') would have kept them"
+    return f"{n_tried} fits are kept in {folder}; the same call goes on from there"
+
+
+def _cache(folder: str | PathLike[str] | None, random_state: Any) -> Cache | None:
+    if folder is not None and not isinstance(random_state, (int, np.integer)):
+        raise DataError(
+            "cache: without a number as random_state rows are divided anew at every call, "
+            "so nothing would be found again"
+        )
+    return None if folder is None else Cache(folder)
 
 
 def _read_max_fits(max_fits: int) -> int:

@@ -1,0 +1,224 @@
+"""Those who do the fits of a search: this process itself, or several that each take the next one.
+
+Every process has the rows from one file that is mapped into memory, and as many threads as cores are left for
+it. A process that fits for too long, or dies, is replaced, and its fit has failed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TookTooLong
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import joblib
+import numpy as np
+from joblib.externals.loky.process_executor import ProcessPoolExecutor, ShutdownExecutorError
+from numpy.typing import NDArray
+
+from miserly.selection._cache import Cache, Fitted, digest_of, key_of
+from miserly.selection._pool import Contender
+from miserly.selection._splits import Parts, Rows
+
+__all__ = ["Crew", "Order"]
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+_LONGEST = 0.5  # of the time limit, for one fit
+_LEAST = 5.0  # seconds that every fit is given
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A contender to be fitted with one value of its dial, to every part."""
+
+    contender: Contender
+    value: float
+    fits: Sequence[Future[Fitted] | _Later]
+
+    def wait(self) -> list[Fitted]:
+        """The fits, once all are done; where one fails the rest are not begun."""
+        try:
+            return [fit.result() for fit in self.fits]
+        except BaseException:
+            self.cancel()
+            raise
+
+    def cancel(self) -> bool:
+        """Begin no more of it; whether nothing of it had begun."""
+        stopped = [fit.cancel() for fit in self.fits]
+        return all(stopped)
+
+
+@dataclass(frozen=True, eq=False)
+class _Later:
+    """A fit that begins once its result is asked for."""
+
+    result: Callable[[], Fitted]
+
+    def cancel(self) -> bool:
+        return True
+
+
+class Crew:
+    """Takes orders, and fits them here (one at a time, once they are waited for) or in `n_jobs` processes.
+
+    Under a `time_limit` a process may spend half of it on one fit, and none goes on after its end.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        parts: Parts,
+        n_jobs: int | None = None,
+        cache: Cache | None = None,
+        time_limit: float = math.inf,
+    ) -> None:
+        self.rows = rows
+        self.parts = parts
+        self.n_jobs = int(joblib.effective_n_jobs(n_jobs))
+        self.cache = cache
+        self._digests = [digest_of(rows.take(train)) for train, _ in parts] if cache is not None else []
+        self._processes = _Processes(rows, parts, self.n_jobs, time_limit) if self.n_jobs > 1 else None
+
+    @property
+    def at_once(self) -> int:
+        """How many parts of one order are fitted at the same time."""
+        return min(self.n_jobs, len(self.parts))
+
+    def begin(self, contender: Contender, value: float) -> Order:
+        return Order(contender, value, [self._begin(contender, value, p) for p in range(len(self.parts))])
+
+    def _begin(self, contender: Contender, value: float, part: int) -> Future[Fitted] | _Later:
+        keep = None
+        if self.cache is not None:
+            key = key_of(contender, value, self._digests[part])
+            if key is not None:
+                found = self.cache.find(key)
+                if found is not None:
+                    return _Later(lambda: found)
+                keep = partial(self.cache.keep, key)
+        if self._processes is not None:
+            return self._processes.submit(contender, value, part, keep)
+        rows, train = self.rows, self.parts[part][0]
+        return _Later(lambda: _kept(_fit(contender, rows.take(train), value), keep))
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *trouble: object) -> None:
+        if self._processes is not None:
+            self._processes.close()
+
+
+class _Processes:
+    """Threads that each have a process of their own, started when there is something for it to fit."""
+
+    def __init__(self, rows: Rows, parts: Parts, n: int, time_limit: float) -> None:
+        self._given = rows, [train for train, _ in parts]
+        self._longest = _LONGEST * time_limit
+        self._end = time.monotonic() + time_limit
+        self._env = dict.fromkeys(_THREADS, str(max(1, (os.cpu_count() or 1) // n)))
+        self._threads = ThreadPoolExecutor(n, thread_name_prefix="frontier")
+        self._own = threading.local()
+        self._alive: set[ProcessPoolExecutor] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def submit(
+        self, contender: Contender, value: float, part: int, keep: Callable[[Fitted], None] | None
+    ) -> Future[Fitted]:
+        return self._threads.submit(self._fit, contender, value, part, keep)
+
+    def close(self) -> None:
+        """End whatever is still going on."""
+        with self._lock:
+            self._closed = True
+            alive = list(self._alive)
+        for process in alive:
+            process.shutdown(wait=True, kill_workers=True)
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        if "_folder" in self.__dict__:
+            self._folder.cleanup()
+
+    def _fit(
+        self, contender: Contender, value: float, part: int, keep: Callable[[Fitted], None] | None
+    ) -> Fitted:
+        process = self._process()
+        limit = math.inf
+        try:
+            process.submit(int).result()  # it is there: its time runs from now on
+            limit = max(_LEAST, min(self._longest, self._end - time.monotonic()))
+            asked = process.submit(_fit_there, contender, part, value)
+            fitted = asked.result(limit if limit < math.inf else None)
+        except TookTooLong:
+            self._dismiss(process)
+            raise TimeoutError(f"stopped: not done after {limit:.3g} seconds") from None
+        except (BrokenProcessPool, ShutdownExecutorError):
+            self._dismiss(process)
+            raise RuntimeError("the process that fitted it died, for want of memory perhaps") from None
+        return _kept(fitted, keep)
+
+    def _process(self) -> ProcessPoolExecutor:
+        if getattr(self._own, "process", None) is None:
+            with self._lock:
+                if self._closed:
+                    raise RuntimeError("the search is over")
+                self._own.process = ProcessPoolExecutor(
+                    1, initializer=_receive, initargs=(self._file,), env=self._env
+                )
+                self._alive.add(self._own.process)
+        return self._own.process
+
+    def _dismiss(self, process: ProcessPoolExecutor) -> None:
+        self._own.process = None
+        process.shutdown(wait=False, kill_workers=True)
+        with self._lock:
+            self._alive.discard(process)
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="miserly-")
+
+    @cached_property
+    def _file(self) -> str:
+        """Rows and parts, for all processes."""
+        path = Path(self._folder.name) / "rows.joblib"
+        joblib.dump(self._given, path)
+        return str(path)
+
+
+# -- in a process --------------------------------------------------------------------------------------------
+
+_received: list[tuple[Rows, list[NDArray[np.int64]]]] = []
+
+
+def _receive(file: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asked for fits ends them
+    _received[:] = [joblib.load(file, mmap_mode="r")]
+
+
+def _fit_there(contender: Contender, part: int, value: float) -> Fitted:
+    rows, trains = _received[0]
+    return _fit(contender, rows.take(trains[part]), value)
+
+
+def _fit(contender: Contender, rows: Rows, value: float) -> Fitted:
+    start = time.monotonic()
+    plan = contender.fit(rows, value).plan_
+    return Fitted(plan, time.monotonic() - start)
+
+
+def _kept(fitted: Fitted, keep: Callable[[Fitted], None] | None) -> Fitted:
+    if keep is not None:
+        keep(fitted)
+    return fitted

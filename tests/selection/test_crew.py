@@ -1,0 +1,85 @@
+"""Fits in several processes: the same as here, and one that hangs or dies harms nobody else."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from miserly import CostLassoClassifier, Costs
+from miserly.plan import Plan
+from miserly.selection import _crew
+from miserly.selection._crew import Crew
+from miserly.selection._splits import Rows
+
+from .tables import miser, sweep, table
+
+PARTS = [(np.arange(30), np.arange(30, 40)), (np.arange(10, 40), np.arange(10))]
+
+
+def steps():
+    """A contender that does as its value says; made here, so that processes get it by value."""
+
+    @dataclass
+    class Steps:
+        name: str = "steps"
+
+        def fit(self, rows, value):
+            if value == 2:
+                raise ValueError("cannot")
+            if value == 3:
+                time.sleep(60)
+            if value == 4:
+                os._exit(1)
+            base = float(rows.X.sum()) + 1000.0 * os.environ["OMP_NUM_THREADS"].isdigit()
+            self.plan_ = Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[base])
+            return self
+
+    return Steps()
+
+
+def rows():
+    return Rows(np.arange(40.0)[:, None], np.zeros(40))
+
+
+def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
+    monkeypatch.setattr(_crew, "_LEAST", 2.0)
+    with Crew(rows(), PARTS, n_jobs=2, time_limit=0.1) as crew:
+        orders = [crew.begin(steps(), value) for value in (1, 2, 3, 4, 1)]
+        first, *_, last = orders
+        assert [fit.plan.base[0] for fit in first.wait()] == [1435.0, 1735.0]  # 0 + ... + 29, 10 + ... + 39
+        with pytest.raises(ValueError, match="cannot"):
+            orders[1].wait()
+        with pytest.raises(TimeoutError, match="not done after 2 seconds"):
+            orders[2].wait()
+        with pytest.raises(RuntimeError, match="died"):
+            orders[3].wait()
+        assert [fit.plan.base[0] for fit in last.wait()] == [1435.0, 1735.0]
+
+
+def test_leaving_ends_what_goes_on():
+    start = time.monotonic()
+    with Crew(rows(), PARTS[:1], n_jobs=2) as crew:
+        orders = [crew.begin(steps(), 3) for _ in range(3)]
+        time.sleep(0.1)
+        assert orders[2].cancel()  # nobody has come to it
+    assert time.monotonic() - start < 30
+
+
+def test_a_fit_here_begins_when_it_is_waited_for(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "x")
+    with Crew(rows(), PARTS) as crew:
+        order = crew.begin(steps(), 1)
+        assert order.cancel() and [fit.plan.base[0] for fit in order.wait()] == [435.0, 735.0]
+
+
+def test_the_number_of_processes_changes_nothing():
+    X, y, _ = table(90)
+    one, two = (
+        sweep([CostLassoClassifier(), miser()], X, y, max_fits=12, n_jobs=n, cv=2).points for n in (None, 2)
+    )
+    pd.testing.assert_frame_equal(one, two)
