@@ -20,6 +20,7 @@ from miserly import (
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
+from miserly.selection._best import Chooser
 from miserly.selection._crew import Order
 from miserly.selection._cross_choosing import Chosen, cross_choose, holm, paired
 from miserly.selection._judging import repriced
@@ -152,12 +153,12 @@ def test_a_model_that_outgrows_the_budget_when_fitted_to_all_rows_gives_way(smal
     dear = miser(costs=COSTS).fit(X, y)
     refits = []
 
-    def refit(self, chosen, rows):
+    def refit(self, chosen, rows, wish):
         refits.append(chosen)
-        return dear if len(refits) == 1 else original(self, chosen, rows)
+        return dear if len(refits) == 1 else original(self, chosen, rows, wish)
 
-    original = type(small)._refit
-    monkeypatch.setattr(type(small), "_refit", refit)
+    original = Chooser._fit
+    monkeypatch.setattr(Chooser, "_fit", refit)
     model = small.best(6.0)
     assert model is not dear and len(refits) == 2
     assert model.run(X).cost.mean() <= 6.0

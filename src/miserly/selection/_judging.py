@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs
+from miserly.costs import Costs, fits
 from miserly.learners._chain import is_additive, stages
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, Raw
@@ -27,7 +27,7 @@ from miserly.selection._pool import Contender, View, n_nodes, viewed_plan
 from miserly.selection._row_values import RowValues
 from miserly.selection._splits import Parts, Rows
 
-__all__ = ["Bench", "Bill", "Candidate", "Trial", "mean_and_error", "repriced"]
+__all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "repriced"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -119,18 +119,29 @@ class Bench:
             list(self._see(plan, views, test, prices))
             for plan, test in zip(trial.plans, self._tests, strict=True)
         ]
-        return [
-            Candidate(
-                trial,
-                view,
-                np.concatenate([one.cost for one in parts]),
-                np.concatenate([one.unit_cost for one in parts]) / self._rows_per_unit,
-                np.concatenate([one.value for one in parts]),
-                float(np.mean([one.features for one in parts])),
-                max(one.upper for one in parts),
-            )
-            for view, *parts in zip(views, *seen, strict=True)
+        return [self._candidate(trial, view, parts) for view, *parts in zip(views, *seen, strict=True)]
+
+    def held_to(self, one: Candidate, budget: float, prices: Costs | None = None) -> Candidate:
+        """The same candidate if none of its rows may pay more than `budget`, on the same held-out rows."""
+        if fits(0.0, one.upper, budget):
+            return one
+        plans = [_priced(viewed_plan(plan, one.view), prices) for plan in one.trial.plans]
+        parts = [
+            self._run(plan.replace(budget=budget), test)
+            for plan, test in zip(plans, self._tests, strict=True)
         ]
+        return self._candidate(one.trial, one.view, parts)
+
+    def _candidate(self, trial: Trial, view: View, parts: Sequence[_Seen]) -> Candidate:
+        return Candidate(
+            trial,
+            view,
+            np.concatenate([one.cost for one in parts]),
+            np.concatenate([one.unit_cost for one in parts]) / self._rows_per_unit,
+            np.concatenate([one.value for one in parts]),
+            float(np.mean([one.features for one in parts])),
+            max(one.upper for one in parts),
+        )
 
     def _see(self, chain: Plan, views: Sequence[View], test: _Test, prices: Costs | None) -> Iterator[_Seen]:
         if not ("rounds" in views[0] or "up_to_cost" in views[0]) or not is_additive(chain):
@@ -164,20 +175,6 @@ class Bench:
         value = self._values(plan, scores[:, : plan.n_outputs], test.rows.y, test.queries)
         by_unit = np.bincount(test.queries.code, cost) if self._values.by_query else cost
         return _Seen(value, cost, by_unit.astype(np.float64), float(acquired.sum(axis=1).mean()), upper)
-
-
-@dataclass(frozen=True, eq=False)
-class Bill:
-    """What a plan cost rows that it was neither learned from nor chosen by, and the most it could."""
-
-    cost: Floats
-    value: Floats
-    upper: float
-
-    @classmethod
-    def of(cls, plan: Plan, rows: Rows) -> Bill:
-        cost = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows))).cost
-        return cls(cost, -cost, plan.max_cost)
 
 
 @dataclass(frozen=True, eq=False)
