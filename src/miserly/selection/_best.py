@@ -103,6 +103,10 @@ class Chooser:
         self._sign = 1.0 if bench.metric.greater_is_better else -1.0
 
     def best(self, wish: Wish) -> Any:
+        return self.take(wish)[1]
+
+    def take(self, wish: Wish) -> tuple[Candidate, Any]:
+        """The candidate that is chosen, and its model."""
         offers = self._offers(wish)
         return self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
 
@@ -128,12 +132,12 @@ class Chooser:
             )
         return sorted(near, key=lambda one: (one.mean_cost, -self._gain(one)))
 
-    def _hoped(self, wish: Wish, offers: Sequence[Candidate]) -> Any:
+    def _hoped(self, wish: Wish, offers: Sequence[Candidate]) -> tuple[Candidate, Any]:
         rows = self._everything
         for one in offers:
             model = self._fit(one, rows, wish)
             if wish.hard or model.plan_.run(rows.X, qid=rows.qid).cost.mean() <= wish.budget * (1 + SLACK):
-                return _told(model, self._certain(wish))
+                return one, _told(model, self._certain(wish))
         raise CostError(
             f"no model costs {wish.budget:g} or less once it is fitted to all rows; allow a little more"
         )
@@ -151,7 +155,7 @@ class Chooser:
 
     # -- with promises -------------------------------------------------------------------------------
 
-    def _promised(self, wish: Wish, offers: Sequence[Candidate]) -> Any:
+    def _promised(self, wish: Wish, offers: Sequence[Candidate]) -> tuple[Candidate, Any]:
         """The best of some models that the kept rows vouch for."""
         kept, values = self._rows_for_promises(), self._values_for_promises(wish)
         promises = wish.promises(1.0 if values is None else values.span)
@@ -165,7 +169,7 @@ class Chooser:
         if not shown_of:
             raise CostError(self._refusal(wish, told[tried[0]]))
         chosen = min(shown_of, key=offers.index)
-        return _told(models[chosen], [*self._certain(wish), *told[chosen]])
+        return chosen, _told(models[chosen], [*self._certain(wish), *told[chosen]])
 
     def _rows_for_promises(self) -> Rows:
         if self._kept is None:
