@@ -44,6 +44,7 @@ _HOME = {
     "SpeedBoostClassifier": "miserly.learners",
     "BudgetedTreeClassifier": "miserly.learners",
     "Binariser": "miserly.learners",
+    "BudgetedEstimator": "miserly.selection",
     "Frontier": "miserly.selection",
     "frontier": "miserly.selection",
 }

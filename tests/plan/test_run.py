@@ -1,6 +1,7 @@
 """The rules of a run, on random plans of every shape and on one computed by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -219,6 +220,13 @@ def test_frames_are_read_by_name_and_unneeded_columns_may_be_missing(heart):
             heart.run(library.DataFrame({"chl": [300.0], "age": [60]}))
         with pytest.raises(PlanError, match="'chol' must hold numbers"):
             heart.run(library.DataFrame({"chol": ["high"], "age": [60]}))
+
+
+def test_columns_of_a_frame_may_be_called_by_numbers():
+    costs = Costs({"0": 1.0, "1": 2.0})
+    plan = Plan(costs=costs, terms=[Raw(1)], nodes=[Node([0], [0], [1.0], [0.0])], base=[0.0])
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=[0, 1])
+    assert plan.run(frame).scores.tolist() == [2.0, 4.0]
 
 
 def test_bad_calls_say_what_is_wrong(heart):

@@ -312,12 +312,12 @@ def matrix_of(plan: Plan, X: Any) -> NDArray[Any]:
 def _matrix_of_frame(plan: Plan, frame: Any) -> NDArray[np.float64]:
     if plan.costs.names is None:
         return matrix_of(plan, frame.to_numpy())
-    present = [str(c) for c in frame.columns]
+    present = {str(c): c for c in frame.columns}  # a name may be a number in the frame
     matrix = np.full((len(frame), plan.n_features), np.nan)
     needed = set(plan.features.tolist())
     for f, name in enumerate(plan.costs.names):
         if name in present:
-            matrix[:, f] = column_codes(plan, f, frame[name])
+            matrix[:, f] = column_codes(plan, f, frame[present[name]])
         elif f in needed:
             raise PlanError(f"the frame has no column {name!r}{did_you_mean(name, present)}")
     return matrix

@@ -1,0 +1,258 @@
+"""One estimator for a budget: fitting it learns a frontier and keeps the best model inside the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from miserly._frames import is_frame
+from miserly.errors import DataError
+from miserly.learners._base import PlanPredictor
+from miserly.learners._labels import encode_classes
+from miserly.learners._samples import check_queries, check_target
+from miserly.metrics import get_metric
+from miserly.plan.batch import Run
+from miserly.selection._best import Wish
+from miserly.selection._pool import task_of
+from miserly.selection._splits import Rows
+from miserly.selection.frontier import frontier
+
+__all__ = ["BudgetedEstimator"]
+
+Task = Literal["classification", "regression", "ranking"]
+
+_TASKS: dict[str, Task] = {
+    "two classes": "classification",
+    "several classes": "classification",
+    "numbers": "regression",
+    "documents": "ranking",
+}
+_METRICS: dict[str, Task] = {  # that leave no doubt about the task
+    **dict.fromkeys(("accuracy", "balanced_accuracy", "log_loss"), "classification"),
+    **dict.fromkeys(("mse", "mae", "r2"), "regression"),
+    **dict.fromkeys(("ndcg", "precision"), "ranking"),
+}
+
+
+def _answers_with(method: str) -> Callable[[Any], bool]:
+    """Whether the model found has a method; before there is one, whether a classifier may be found."""
+
+    def has(self: Any) -> bool:
+        if hasattr(self, "best_estimator_"):
+            return hasattr(self.best_estimator_, method)
+        return self._known_task() in (None, "classification")
+
+    return has
+
+
+class BudgetedEstimator(PlanPredictor):
+    """The best model for a budget, whichever learner it comes from.
+
+    `fit` sweeps the learners (see `frontier`), chooses for the budget (see `Frontier.best`) and answers with
+    the model chosen from then on.
+
+    Parameters
+    ----------
+    budget : float, optional
+        What a row may cost on average, in the unit of `costs`; with `hard`, what no row may ever pass. None
+        is no limit.
+    metric : str or Metric, optional
+        accuracy, mse or ndcg@5 by default.
+    costs : as for learners
+    learners : "auto", estimator or list of estimators
+    task : {"auto", "classification", "regression", "ranking"}
+        "auto" tells by the labels: queries are for ranking, whole numbers and text are classes unless the
+        metric is one of numbers. Before `fit` there are no labels, so with "auto" and no metric scikit-learn
+        does not yet know that this is a classifier, and `cross_val_score` does not stratify: name the task
+        there.
+    confidence : float, optional
+        How surely new rows keep to the budget (and to `max_loss`). With one, a fifth of the rows is kept for
+        the proof; without, all are learned from.
+    hard : bool, default=False
+    max_loss : float, optional
+        What may be lost of the metric against the best model: the cheapest that loses no more is taken.
+    max_fits : int, default=40
+        How many values of dials are tried in all.
+    time_limit : float, optional
+        Seconds after which no fit is begun.
+    cv : as for `frontier`
+    n_jobs : int, optional
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The model chosen.
+    promise_ : tuple of Assurance
+        What is promised of it, and what showed that; empty where nothing is.
+    plan_ : Plan
+        Its plan, which is what runs.
+    frontier_ : Frontier
+        All models, for other budgets.
+    classes_ : array of classes, for classification
+
+    Notes
+    -----
+    There is no `sample_weight`: what a held-out row is worth in choosing would have to follow it, and
+    promises are about rows as they come.
+
+    Examples
+    --------
+    >>> from miserly import CostLassoClassifier, GreedyMiserClassifier
+    >>> from miserly.datasets import load_heart
+    >>> heart = load_heart()
+    >>> learners = [CostLassoClassifier(), GreedyMiserClassifier(n_rounds=20, max_depth=2)]
+    >>> model = BudgetedEstimator(30, costs=heart.costs, learners=learners, max_fits=12, random_state=0)
+    >>> model = model.fit(heart.X, heart.y)
+    >>> bool(model.run(heart.X).cost.mean() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        budget: float | None = None,
+        *,
+        metric: Any = None,
+        costs: Any = None,
+        learners: Any = "auto",
+        task: str = "auto",
+        confidence: float | None = None,
+        hard: bool = False,
+        max_loss: float | None = None,
+        max_fits: int = 40,
+        time_limit: float | None = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.budget = budget
+        self.metric = metric
+        self.costs = costs
+        self.learners = learners
+        self.task = task
+        self.confidence = confidence
+        self.hard = hard
+        self.max_loss = max_loss
+        self.max_fits = max_fits
+        self.time_limit = time_limit
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, qid: ArrayLike | None = None) -> BudgetedEstimator:
+        """Learn a frontier and keep the best model for the budget.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+        y : array of (n,)
+        qid : array of (n,), optional
+            The query of each row, for ranking.
+        """
+        wish = Wish.read(self.budget, self.confidence, self.hard, self.max_loss)
+        table = self._read(X, reset=True)
+        labels = self._read_labels(y, table.values, qid)
+        self.frontier_ = frontier(
+            self.learners,
+            X if is_frame(X) else table.values,
+            labels,
+            costs=self.costs,
+            qid=qid if self.task_ == "ranking" else None,
+            metric="mse" if self.metric is None and self.task_ == "regression" else self.metric,
+            budgets=[wish.budget] if 0.0 < wish.budget < np.inf and wish.max_loss is None else None,
+            cv=self.cv,
+            confidence=wish.confidence if wish.needs_rows else None,
+            certify=None if wish.needs_rows else 0.0,
+            max_fits=self.max_fits,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+        self.best_estimator_ = self.frontier_.best(
+            self.budget, wish.confidence, hard=self.hard, max_loss=self.max_loss
+        )
+        self.plan_, self.promise_ = self.best_estimator_.plan_, self.best_estimator_.promise_
+        if self.task_ == "classification":
+            self.classes_ = self.best_estimator_.classes_
+        return self
+
+    # -- answering -----------------------------------------------------------------------------------
+
+    def run(
+        self, X: Any, budget: float | None = None, count: str = "path", qid: ArrayLike | None = None
+    ) -> Run:
+        """Answer every row and account for it: scores, cost, what was acquired; see `PlanPredictor.run`."""
+        return self._model().run(X, budget=budget, count=count, qid=qid)
+
+    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+        """The answer for every row; no row pays more than `budget`, where one is given."""
+        return self._model().predict(X, budget=budget, qid=qid)
+
+    @available_if(_answers_with("predict_proba"))
+    def predict_proba(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
+        """The probability of each class, (n, n_classes)."""
+        return self._model().predict_proba(X, budget=budget)
+
+    @available_if(_answers_with("decision_function"))
+    def decision_function(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
+        """Scores before the link: (n,) for two classes, positive for the second one, else (n, n_classes)."""
+        return self._model().decision_function(X, budget=budget)
+
+    def score(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> float:
+        """Accuracy of classes, R² of numbers, as everywhere in scikit-learn; the metric of rankings."""
+        answers = self.predict(X, qid=qid)
+        if self.task_ == "ranking":
+            metric = get_metric(self.metric or "ndcg@5")
+            return float(metric(y, answers, qid=qid, sample_weight=sample_weight))
+        judge = accuracy_score if self.task_ == "classification" else r2_score
+        return float(judge(y, answers, sample_weight=sample_weight))
+
+    def _model(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    # -- the task ------------------------------------------------------------------------------------
+
+    def _known_task(self) -> Task | None:
+        """What is asked for, as far as the parameters tell, or the labels of `fit`."""
+        if hasattr(self, "task_"):
+            return self.task_
+        if self.task != "auto":
+            return self.task if self.task in _TASKS.values() else None  # type: ignore[return-value]
+        name = getattr(self.metric, "name", self.metric)
+        return _METRICS.get(name.partition("@")[0]) if isinstance(name, str) else None
+
+    def _read_labels(self, y: Any, X: NDArray[Any], qid: ArrayLike | None) -> NDArray[Any]:
+        """Labels that suit the task, which is settled by them where it is not given."""
+        if self.task not in ("auto", *_TASKS.values()):
+            raise DataError(f"task is auto, classification, regression or ranking, not {self.task!r}")
+        labels = check_target(y, X, self, numeric=self.task == "regression")
+        queries = None if qid is None and self.task != "ranking" else check_queries(qid, len(X))
+        self.task_: Task = (
+            _TASKS[task_of(Rows(X, labels, queries), getattr(self.metric, "name", self.metric))]
+            if self.task == "auto"
+            else self.task  # type: ignore[assignment]
+        )
+        if self.task_ == "classification":
+            check_classification_targets(labels)
+            encode_classes(labels)  # at least two
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        task = self._known_task()
+        if task == "classification":
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        elif task == "regression":
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
