@@ -15,7 +15,7 @@ from miserly.plan.program import Plan
 from miserly.plan.wording import number
 from miserly.report.stages import Stage, plan_of, purchased, read_rows, stage_of, stages, visits
 
-__all__ = ["Extracted", "Similarity", "extracted", "leaf_similarity"]
+__all__ = ["Extracted", "Similarity", "extracted", "leaf_similarity", "price_tiers"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -97,7 +97,7 @@ def extracted(
     plan = plan_of(model)
     parts = stages(plan)
     bought = _may_buy(plan, parts) if X is None else _do_buy(plan, parts, read_rows(plan, X, qid), qid)
-    code, names = _tiers(plan.costs, tiers)
+    code, names = price_tiers(plan.costs, tiers)
     members = code[:, None] == np.arange(len(names))  # (n_features, n_tiers)
     size = members.sum(axis=0)
     return Extracted(bought @ members / size, names, size)
@@ -131,7 +131,9 @@ def _do_buy(plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: Array
     return np.array(shares)
 
 
-def _tiers(costs: Costs, ends: Sequence[float] | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def price_tiers(
+    costs: Costs, ends: Sequence[float] | None = None
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """The tier of each feature, and the prices in each tier that has any."""
     price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))
     if ends is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,6 +198,44 @@ class Frontier:
     @property
     def _chooser(self) -> Chooser:
         return Chooser(self._bench, self.costs, self._candidates, self._everything, self._kept)
+
+    # -- pictures ------------------------------------------------------------------------------------
+
+    def plot(self, ax: Any = None, budget: float | None = None) -> Any:
+        """Draw the metric of all models against their mean cost, with matplotlib; gives the axes.
+
+        Strong marks, with 95 % intervals, are the models that no cheaper one matches. With a `budget`, the
+        best model inside it has a ring.
+        """
+        from miserly.report.found_plot import plot_found
+
+        return plot_found(self, ax, budget)
+
+    def to_html(
+        self,
+        path: str | PathLike[str],
+        budget: float | None = None,
+        confidence: float | None = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a report that any browser opens, one file that needs no network; gives its path.
+
+        It says in plain words what was found, lets a slider move the budget, draws the plan of the chosen
+        model and lists all figures. It needs plotly and matplotlib: ``pip install "miserly[report]"``.
+
+        Parameters
+        ----------
+        path : path of a file
+        budget : float, optional
+            The budget whose model is shown first and fitted. By default the smallest that buys what is within
+            one standard error of the best.
+        confidence : float, optional
+            As in `best`: what is promised of that model.
+        title : str, optional
+        """
+        from miserly.report.page import write_page
+
+        return write_page(self, path, budget, confidence, title)
 
     # -- other prices --------------------------------------------------------------------------------
 

@@ -1,0 +1,145 @@
+"""A picture of a frontier: every model, the best for each price with intervals, a ring for a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from miserly._checks import read_budget
+from miserly.errors import CostError
+from miserly.report.page.axis import WIDE
+from miserly.report.page.words import Words, price_text, short_name
+from miserly.report.style import COLOURS, INK, SOFT, STYLE, dress, matplotlib, money
+from miserly.selection._cross_choosing import choose
+from miserly.selection._judging import Candidate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from miserly.selection import Frontier
+
+__all__ = ["plot_found"]
+
+_MARKS = "osD^vPX*"
+
+
+def plot_found(found: Frontier, axes: Axes | None = None, budget: float | None = None) -> Axes:
+    """Draw the metric of all models against their mean price.
+
+    Strong marks are the models that no cheaper one matches, with intervals of 95 %.
+
+    Parameters
+    ----------
+    found : Frontier
+    axes : matplotlib Axes, optional
+        New ones by default.
+    budget : float, optional
+        The budget to draw a line for, and whose model to ring.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    chosen = None if budget is None else _model_for(found, read_budget(budget))
+    pyplot, rc_context = matplotlib()
+    with rc_context(STYLE):
+        if axes is None:
+            _, axes = pyplot.subplots(figsize=(8.0, 4.8), layout="constrained")
+        _draw_models(axes, found)
+        if chosen is not None and budget is not None:
+            _ring(axes, chosen, budget, found)
+        _scale(axes, [one.mean_cost for one in found._candidates])
+        words = Words(found)
+        dress(
+            axes,
+            f"what a {words.row} pays on average{words.in_unit}",
+            f"{words.metric} on held-out {words.rows}",
+        )
+        if words.is_share:
+            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.legend(frameon=False, loc="best", fontsize=9)
+    assert axes is not None
+    return axes
+
+
+def _model_for(found: Frontier, budget: float) -> Candidate:
+    chosen = choose(found._candidates, budget, found._sign)
+    if chosen is None:
+        raise CostError(f"no model costs {budget:g} or less; the cheapest costs {found._cheapest():g}")
+    return chosen
+
+
+def _draw_models(axes: Axes, found: Frontier) -> None:
+    best = found._pareto()
+    top = max(one.mean_cost for one in found._candidates)
+    cost, value = [one.mean_cost for one in best], [one.mean_value for one in best]
+    axes.step([*cost, top], [*value, value[-1]], where="post", color=SOFT, linewidth=1.2, zorder=2)
+    names = list(dict.fromkeys(one.learner for one in [*best[::-1], *found._candidates]))
+    for place, name in enumerate(names):
+        colour, mark = COLOURS[place % len(COLOURS)], _MARKS[(place + place // len(COLOURS)) % len(_MARKS)]
+        strong = [one for one in best if one.learner == name]
+        faint = [one for one in found._candidates if one.learner == name and one not in strong]
+        label = short_name(name)
+        _dots(axes, faint, mark, colour, "" if strong else label)
+        if strong:
+            _bars(axes, strong, mark, colour, label)
+
+
+def _dots(axes: Axes, some: Sequence[Candidate], mark: str, colour: str, label: str) -> None:
+    if some:
+        cost, value = [one.mean_cost for one in some], [one.mean_value for one in some]
+        axes.plot(
+            cost,
+            value,
+            mark,
+            color=colour,
+            markersize=4,
+            alpha=0.4,
+            label=label or "_",
+            zorder=3,
+            linewidth=0,
+        )
+
+
+def _bars(axes: Axes, some: Sequence[Candidate], mark: str, colour: str, label: str) -> None:
+    axes.errorbar(
+        [one.mean_cost for one in some],
+        [one.mean_value for one in some],
+        yerr=[float(np.nan_to_num(1.96 * one.error)) for one in some],
+        fmt=mark,
+        color=colour,
+        markersize=7,
+        elinewidth=1.0,
+        capsize=2,
+        label=label,
+        zorder=4,
+    )
+
+
+def _ring(axes: Axes, chosen: Candidate, budget: float, found: Frontier) -> None:
+    axes.axvline(budget, color=SOFT, linewidth=1.0, linestyle="--", zorder=1)
+    look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.6}
+    label = f"for {money(budget, found.costs.unit)}"
+    axes.plot(
+        [chosen.mean_cost],
+        [chosen.mean_value],
+        "o",
+        markersize=15,
+        label=label,
+        zorder=5,
+        linewidth=0,
+        **look,
+    )
+
+
+def _scale(axes: Axes, costs: Sequence[float]) -> None:
+    """A logarithmic scale with a place for nothing, where costs span more than a factor of 20."""
+    paid = [cost for cost in costs if cost > 0]
+    if not paid or max(paid) / min(paid) <= WIDE:
+        axes.set_xlim(left=0.0)
+        return
+    axes.set_xscale("symlog", linthresh=min(paid), linscale=0.4)
+    axes.set_xlim(-0.1 * min(paid) if min(costs) == 0 else min(paid) / 1.2, 1.2 * max(paid))
+    axes.xaxis.set_major_formatter(lambda value, _: price_text(value))

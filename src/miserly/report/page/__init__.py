@@ -1,0 +1,122 @@
+"""The report of a frontier: one page in one file, which asks nothing of any network."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from miserly._checks import read_budget
+from miserly.errors import DataError
+from miserly.report.page.appendix import appendix_section
+from miserly.report.page.budgets import budgets_section
+from miserly.report.page.drawing import plan_section
+from miserly.report.page.explore import explore_data, explore_section
+from miserly.report.page.html import data_script, text
+from miserly.report.page.opening import opening
+from miserly.report.page.story import Story, read_story
+from miserly.report.style import matplotlib
+
+if TYPE_CHECKING:
+    from miserly.selection import Frontier
+
+__all__ = ["write_page"]
+
+_TITLE = "What a budget buys"
+# Nothing may be fetched, whatever is in the page.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+def write_page(
+    found: Frontier,
+    path: str | os.PathLike[str],
+    budget: float | None = None,
+    confidence: float | None = None,
+    title: str | None = None,
+) -> Path:
+    """Write a frontier's report to an HTML file.
+
+    Parameters
+    ----------
+    found : Frontier
+    path : path of a file
+    budget : float, optional
+        The budget whose model is shown first. By default the smallest that buys what is within one standard
+        error of the best.
+    confidence : float, optional
+        As for `Frontier.best`: the promise that comes with the model.
+    title : str, optional
+
+    Returns
+    -------
+    Path
+    """
+    target = Path(path)
+    _check(target)
+    plotly = _plotly_script()
+    matplotlib()  # is there, before anything is fitted
+    story = read_story(found, None if budget is None else read_budget(budget), confidence)
+    try:
+        target.write_text(_page(story, title or _TITLE, plotly), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
+
+
+def _check(path: Path) -> None:
+    """Say what is wrong with a path before any model is fitted."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; give the name of a file, such as {path / 'report.html'}")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise DataError(f"{path}: may not be written")
+
+
+def _plotly_script() -> str:
+    """The library that draws the charts, or word of what is missing."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise DataError("the report needs plotly: pip install 'miserly[report]'") from None
+    script: str = get_plotlyjs()
+    return script
+
+
+def _page(story: Story, title: str, plotly: str) -> str:
+    folder = files("miserly.report.page") / "assets"
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    made = f"Made by miserly {version('miserly')} on {date.today().isoformat()}. This file needs no network."
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{text(title)}</title>
+<link rel="icon" href="data:,">
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+{opening(story, title)}
+<nav aria-label="Sections">
+<a href="#explore">Other budgets</a><a href="#table">Table</a>
+<a href="#plan">The plan</a><a href="#appendix">Appendix</a>
+</nav>
+</header>
+<main>
+<noscript><p>The charts and the slider need JavaScript. All figures are in the tables below.</p></noscript>
+{explore_section(story)}{budgets_section(story)}{plan_section(story)}{appendix_section(story)}</main>
+<footer>{text(made)}</footer>
+{data_script(explore_data(story))}
+<script>{plotly}</script>
+<script>
+{script}</script>
+</body>
+</html>
+"""

@@ -1,0 +1,84 @@
+"""The chart of who pays what: a histogram of the prices of rows, for each budget."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from miserly.report.page.charting import Chart, Floats, escaped, short, shortened
+from miserly.report.page.offers import Offer
+from miserly.report.page.words import Words, price_text
+
+__all__ = ["bill_chart", "bills"]
+
+_BINS = 24
+_FEW_PRICES = 12  # different ones that each have a bar of their own
+
+
+class _Bars(NamedTuple):
+    middles: Floats
+    counts: Floats
+    width: float
+    says: list[str]
+
+
+def bill_chart(words: Words, height: int) -> Chart:
+    """The frame of the histogram; `bills` fills it."""
+    bars = {
+        "type": "bar",
+        "x": [],
+        "y": [],
+        "marker": {"color": "@c0"},
+        "textposition": "none",
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"title": {"text": f"price of one {words.row}{escaped(words.in_unit)}"}},
+        "yaxis": {"title": {"text": f"share of {words.rows}"}, "ticksuffix": " %", "rangemode": "tozero"},
+        "height": height,
+        "margin": {"t": 56},
+        "showlegend": False,
+    }
+    return {"data": [bars], "layout": layout}
+
+
+def bills(offer: Offer, words: Words) -> Chart:
+    """The bars for one budget, what they say, and where the mean and the 95th of 100 rows are."""
+    cost = offer.candidate.cost
+    bars = _few(cost, words) or _many(cost, words)
+    share = 100 * bars.counts / len(cost)
+    return {
+        "x": shortened(bars.middles),
+        "y": shortened(share),
+        "width": short(bars.width),
+        "text": [
+            f"{part:.1f} % of {words.rows} pay<br>{escaped(said)}"
+            for part, said in zip(share, bars.says, strict=True)
+        ],
+        "mean": short(offer.cost),
+        "most": short(offer.cost_95),
+        "mean_text": f"mean {escaped(words.price(offer.cost))}",
+        "most_text": f"95 of 100 pay {escaped(words.price(offer.cost_95))} or less",
+    }
+
+
+def _few(cost: Floats, words: Words) -> _Bars | None:
+    """A bar for each price, where there are few different ones."""
+    prices, counts = np.unique(np.round(cost, 9), return_counts=True)
+    if len(prices) > _FEW_PRICES:
+        return None
+    top = float(prices[-1])
+    gap = float(np.diff(prices).min()) if len(prices) > 1 else top or 1.0
+    width = float(np.clip(0.6 * gap, 0.012 * top, 0.06 * top or 0.1))
+    return _Bars(prices, counts.astype(np.float64), width, [words.price(price) for price in prices.tolist()])
+
+
+def _many(cost: Floats, words: Words) -> _Bars:
+    """Bars of even widths from nothing, or from the lowest bill if that is high, to the highest."""
+    low, high = float(cost.min()), float(cost.max())
+    edges = np.linspace(0.0 if low < 0.5 * high else low, high, _BINS + 1)
+    counts, _ = np.histogram(cost, edges)
+    says = [f"{price_text(one)} to {words.price(other)}" for one, other in pairwise(edges.tolist())]
+    return _Bars((edges[:-1] + edges[1:]) / 2, counts.astype(np.float64), 0.94 * (edges[1] - edges[0]), says)

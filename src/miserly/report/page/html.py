@@ -1,0 +1,106 @@
+"""Pieces of HTML: text that is always escaped, tables, and data that cannot end its script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+__all__ = ["Column", "data_script", "details", "figure", "paragraph", "section", "table", "text", "tied"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column: its words, and whether numbers stand in it or text that needs room."""
+
+    head: str
+    kind: str = ""  # "number" or "wide"
+
+
+def text(words: Any) -> str:
+    """Words as they are, whatever characters they have.
+
+    >>> text('a < b & "c"')
+    'a &lt; b &amp; &quot;c&quot;'
+    """
+    return escape(tied(str(words)), quote=True)
+
+
+def tied(words: str) -> str:
+    """Words in which no line ends between a number and its per cent.
+
+    >>> tied("5 % of 20 rows") == "5\\N{NO-BREAK SPACE}% of 20 rows"
+    True
+    """
+    return words.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def paragraph(words: str, look: str = "") -> str:
+    return f'<p class="{look}">{text(words)}</p>' if look else f"<p>{text(words)}</p>"
+
+
+def table(
+    caption: str,
+    columns: Sequence[Column],
+    lines: Iterable[Sequence[Any]],
+    name: str = "",
+    tall: bool = False,
+) -> str:
+    """A table that scrolls by itself where the page is narrow. A cell of two parts has small print."""
+    heads = "".join(f'<th scope="col"{_look(column)}>{text(column.head)}</th>' for column in columns)
+    body = "".join(
+        f"<tr>{''.join(_cell(column, cell) for column, cell in zip(columns, line, strict=True))}</tr>\n"
+        for line in lines
+    )
+    mark = f' id="{text(name)}"' if name else ""
+    frame = f'class="scroll{" tall" if tall else ""}" tabindex="0" role="region" aria-label="{text(caption)}"'
+    return (
+        f"<div {frame}><table{mark}><caption><span>{text(caption)}</span></caption>"
+        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+    )
+
+
+def _look(column: Column) -> str:
+    return f' class="{column.kind}"' if column.kind else ""
+
+
+def _cell(column: Column, cell: Any) -> str:
+    large, small = cell if isinstance(cell, tuple) else (cell, "")
+    more = f"<small>{text(small)}</small>" if small else ""
+    return f"<td{_look(column)}>{text(large)}{more}</td>"
+
+
+def section(name: str, heading: str, inside: str) -> str:
+    """A part of the page with a heading, that links lead to."""
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">\n'
+        f'<h2 id="{name}-title">{text(heading)}</h2>\n{inside}</section>\n'
+    )
+
+
+def figure(name: str, heading: str, caption: str, says: str) -> str:
+    """The place of a chart, with what it shows in words for who cannot see it."""
+    return (
+        f"<figure><h3>{text(heading)}</h3><figcaption>{text(caption)}</figcaption>"
+        f'<div class="chart" id="chart-{name}" role="img" aria-label="{text(says)}"></div></figure>\n'
+    )
+
+
+def details(heading: str, inside: str, on_paper: bool = True) -> str:
+    """What is shown on demand, and where `on_paper`, in print."""
+    look = ' class="print"' if on_paper else ""
+    return f"<details{look}><summary>{text(heading)}</summary>\n{inside}</details>\n"
+
+
+def data_script(record: Any) -> str:
+    """Data for the page's own script; no name in it can end the element it stands in.
+
+    >>> data_script(["</script>"])
+    '<script type="application/json" id="data">["\\\\u003c/script\\\\u003e"]</script>'
+    """
+    plain = json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        plain = plain.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="data">{plain}</script>'

@@ -1,0 +1,109 @@
+"""The top of a page: the answer first, in plain words, then what it rests on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from miserly.plan.wording import plural
+from miserly.report.page.html import paragraph, text
+from miserly.report.page.offers import Offer
+from miserly.report.page.story import Story
+from miserly.report.page.words import model_name
+
+__all__ = ["opening"]
+
+
+def opening(story: Story, title: str) -> str:
+    """Title, answer, promise, comparison, and the facts in short."""
+    return "\n".join(
+        [
+            f"<h1>{text(title)}</h1>",
+            paragraph(f"{_choice(story)} {_figures(story)} {_tail(story, story.chosen)}", "lead"),
+            *(paragraph(words, "promise") for words in _promises(story)),
+            paragraph(_comparison(story)),
+            _facts(story),
+        ]
+    )
+
+
+def _choice(story: Story) -> str:
+    words = story.words
+    budget, model = words.price(story.chosen.budget), model_name(story.chosen.candidate)
+    if story.was_asked:
+        return f"For a budget of {budget} per {words.row}, take the {model}:"
+    return (
+        f"No budget was given. {budget} per {words.row} is a sensible one: with more, {words.metric} gets no "
+        f"better than chance might explain. It takes the {model}:"
+    )
+
+
+def _figures(story: Story) -> str:
+    words, one = story.words, story.chosen
+    return (
+        f"expect {words.a_metric} of {words.value(one.value)} (95 % interval "
+        f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} on average."
+    )
+
+
+def _tail(story: Story, one: Offer) -> str:
+    """What few rows pay, or none."""
+    words, upper = story.words, one.candidate.upper
+    if np.isclose(one.cost_95, upper) or np.ptp(one.candidate.cost) == 0.0:
+        return f"No {words.row} pays more than {words.price(upper)}."
+    return (
+        f"95 of 100 {words.rows} pay {words.price(one.cost_95)} or less, "
+        f"and none can pay more than {words.price(upper)}."
+    )
+
+
+def _promises(story: Story) -> list[str]:
+    words = story.words
+    units = "queries" if words.is_ranking else words.rows
+    what = f"a {words.row} (by the mean of its query)" if words.is_ranking else f"a {words.row}"
+    return [
+        f"Promised with {100 * one.confidence:g} % confidence: on new {words.rows} like these, {what} costs "
+        f"{words.price(one.limit)} or less on average. {one.n_units:,} {units} that had no part in learning "
+        f"or choosing paid {words.price(one.seen)} on average; from them follows {words.price(one.bound)} at "
+        "most."
+        for one in story.promises
+    ]
+
+
+def _comparison(story: Story) -> str:
+    """What is had for nothing, the best that there is, and what all features would cost."""
+    words, best, chosen = story.words, story.best, story.chosen
+    parts = []
+    if story.free is not None and chosen is not story.free:
+        parts.append(f"Without paying anything, {words.metric} is {words.value(story.free.value)}.")
+    if best.budget > chosen.budget:
+        reach, price = words.value(best.value), words.price(best.cost)
+        parts.append(f"The best found at any price reaches {reach} for {price} on average.")
+    costs = story.found.costs
+    total = words.price(costs.total)
+    parts.append(f"Buying all {len(costs):,} features for a {words.row} would cost {total}.")
+    return " ".join(parts)
+
+
+def _facts(story: Story) -> str:
+    found, words, rows = story.found, story.words, story.everything
+    queries = "" if rows.qid is None else f" in {len(np.unique(rows.qid)):,} queries"
+    better = "higher is better" if found._sign > 0 else "lower is better"
+    facts = {
+        "Judged by": f"{words.metric} ({better})",
+        "Prices in": words.unit or "units of cost",
+        "Data": f"{len(rows):,} {words.rows}{queries}, {len(found.costs):,} features",
+        "Tried": f"{plural(len(found._candidates), 'model')} of {plural(len(found.learners), 'learner')}",
+        "Measured": _measured(story),
+    }
+    if found._kept is not None:
+        facts["Kept aside for promises"] = f"{len(found._kept):,} of the {words.rows}"
+    inside = "".join(f"<div><dt>{text(name)}</dt><dd>{text(fact)}</dd></div>" for name, fact in facts.items())
+    return f'<dl class="facts">{inside}</dl>'
+
+
+def _measured(story: Story) -> str:
+    """How rows were held out, in a few words."""
+    parts, rows = story.found._bench.parts, story.words.rows
+    if len(parts) == 1:
+        return f"on {len(parts[0][1]):,} {rows} held out"
+    return f"on {rows} held out in {len(parts)} turns"

@@ -1,0 +1,195 @@
+"""The charts of what rows buy: with the model for one budget, and with those for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miserly.plan.wording import plain, plural
+from miserly.report.extraction import price_tiers
+from miserly.report.page.axis import Axis
+from miserly.report.page.charting import LEGEND, Chart, Floats, escaped, mark_of, shortened
+from miserly.report.page.offers import Offer
+from miserly.report.page.words import Words, price_text
+
+if TYPE_CHECKING:
+    from miserly.costs import Costs
+
+__all__ = ["MOST_FEATURES", "feature_chart", "features_shown", "growth_chart", "growth_places"]
+
+MOST_FEATURES = 20  # rows of a chart; of more features, the most bought
+_NAME = 22  # letters of a feature beside its bar
+_SHADES = 7  # of price tiers
+
+
+def features_shown(made: Sequence[Offer]) -> list[int]:
+    """The features most bought, those first that the smallest budget buys for some."""
+    share = np.array([one.share for one in made])
+    most = share.max(axis=0)
+    kept = [f for f in np.argsort(-most, kind="stable")[:MOST_FEATURES].tolist() if most[f] > 0]
+    first = {f: int(np.argmax(share[:, f] >= min(0.05, most[f]))) for f in kept}
+    return sorted(kept, key=lambda f: (first[f], -share[first[f], f], f))
+
+
+# -- one budget --------------------------------------------------------------------------------------------
+
+
+def feature_chart(costs: Costs, shown: Sequence[int], words: Words) -> Chart:
+    """The frame of bars, one for each feature, in the colour of its price; the page fills in the shares."""
+    tier, names = price_tiers(costs)
+    prices = _prices(costs)
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "y": list(range(len(shown))),
+        "x": [0.0] * len(shown),
+        "text": [""] * len(shown),
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {"color": [_shade(int(tier[f]), len(names)) for f in shown]},
+        "hovertext": [f"{_name(costs, f, 40)}: {escaped(words.price(float(prices[f])))}" for f in shown],
+        "hovertemplate": "%{hovertext}<br>%{x:.1f} % of " + words.rows + " buy it<extra></extra>",
+    }
+    layout = {
+        "xaxis": {
+            "title": {"text": f"share of {words.rows} that buy it"},
+            "range": [0, 122],
+            "tickvals": [0, 25, 50, 75, 100],
+            "ticktext": ["0", "25 %", "50 %", "75 %", "100 %"],
+        },
+        "yaxis": _feature_axis(costs, shown),
+        "bargap": 0.25,
+        "height": max(330, 80 + 22 * len(shown)),
+        "margin": {"t": 10},
+        "showlegend": False,
+    }
+    return {"data": [bars], "layout": layout}
+
+
+def _feature_axis(costs: Costs, shown: Sequence[int]) -> Chart:
+    """Features from top to bottom, each with its price."""
+    prices = _prices(costs)
+    return {
+        "tickvals": list(range(len(shown))),
+        "ticktext": [f"{_name(costs, f, _NAME)}  {price_text(float(prices[f]))}" for f in shown],
+        "range": [len(shown) - 0.4, -0.6],
+        "showgrid": False,
+        "ticklabelstandoff": 4,
+    }
+
+
+# -- all budgets -------------------------------------------------------------------------------------------
+
+
+def growth_chart(costs: Costs, made: Sequence[Offer], shown: Sequence[int], words: Words) -> Chart:
+    """What larger budgets add: by feature where they are few, else by price tier."""
+    few = len(costs) <= MOST_FEATURES
+    return _by_feature(costs, made, shown, words) if few else _by_tier(costs, made, words)
+
+
+def growth_places(costs: Costs, made: Sequence[Offer]) -> list[float]:
+    """Where the budgets lie on the axis of `growth_chart`."""
+    if len(costs) <= MOST_FEATURES:
+        return [float(i) for i in range(len(made))]
+    axis = Axis([one.budget for one in made])
+    return [axis.place(one.budget) for one in made]
+
+
+def _by_feature(costs: Costs, made: Sequence[Offer], shown: Sequence[int], words: Words) -> Chart:
+    """A square for each feature and budget, the stronger its colour the more rows buy it."""
+    places = growth_places(costs, made)
+    squares = {
+        "type": "heatmap",
+        "z": [shortened(100 * one.share[f] for one in made) for f in shown],
+        "x": places,
+        "y": list(range(len(shown))),
+        "zmin": 0,
+        "zmax": 100,
+        "xgap": 2,
+        "ygap": 2,
+        "colorscale": [[0, "@faint"], [1, "@c0"]],
+        "colorbar": {
+            "thickness": 12,
+            "outlinewidth": 0,
+            "tickvals": [0, 50, 100],
+            "ticktext": ["0", "50 %", "100 %"],
+        },
+        "text": [[_square_words(costs, f, one, words) for one in made] for f in shown],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    layout = {
+        "xaxis": {
+            "title": {"text": f"budget{escaped(words.in_unit)}"},
+            "tickvals": places,
+            "ticktext": [price_text(one.budget) for one in made],
+            "range": [-0.6, len(made) - 0.4],
+            "showgrid": False,
+        },
+        "yaxis": _feature_axis(costs, shown),
+        "height": max(260, 100 + 24 * len(shown)),
+        "margin": {"t": 14},
+    }
+    return {"data": [squares], "layout": layout}
+
+
+def _square_words(costs: Costs, f: int, one: Offer, words: Words) -> str:
+    where = f"{_name(costs, f, 40)}, budget {escaped(words.price(one.budget))}"
+    return f"{where}:<br>{100 * one.share[f]:.1f} % of {words.rows} buy it"
+
+
+def _by_tier(costs: Costs, made: Sequence[Offer], words: Words) -> Chart:
+    """How much of each price tier a row buys, against the budget."""
+    tier, names = price_tiers(costs)
+    lines = [
+        _tier_line(k, names, tier == k, made, growth_places(costs, made), words) for k in range(len(names))
+    ]
+    layout = {
+        "xaxis": Axis([one.budget for one in made]).layout(f"budget{escaped(words.in_unit)}"),
+        "yaxis": {
+            "title": {"text": "share of these features bought"},
+            "ticksuffix": " %",
+            "range": [-3, 105],
+        },
+        "legend": LEGEND,
+        "hovermode": "closest",
+        "height": 440,
+        "margin": {"t": 14},
+    }
+    return {"data": lines, "layout": layout}
+
+
+def _tier_line(
+    k: int, names: Sequence[str], mine: Floats, made: Sequence[Offer], places: Sequence[float], words: Words
+) -> Chart:
+    label = f"{escaped(f'{names[k]} {words.unit}'.strip())} ({plural(int(mine.sum()), 'feature')})"
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": label,
+        "x": list(places),
+        "y": shortened(100 * one.share[mine].mean() for one in made),
+        "line": {"color": _shade(k, len(names)), "width": 2.5, "shape": "hv"},
+        "marker": {"size": 7, "symbol": mark_of(k)},
+        "text": [f"{label}<br>budget {escaped(words.price(one.budget))}" for one in made],
+        "hovertemplate": "%{text}: %{y:.1f} % bought<extra></extra>",
+    }
+
+
+# -- names and colours of features -------------------------------------------------------------------------
+
+
+def _shade(tier: int, n_tiers: int) -> str:
+    """The colour of a price tier, from the cheapest to the dearest."""
+    return f"@t{round((_SHADES - 1) * tier / max(n_tiers - 1, 1))}"
+
+
+def _prices(costs: Costs) -> Floats:
+    """What each feature costs if nothing else is bought."""
+    return costs.marginals(np.zeros(len(costs), dtype=np.bool_))
+
+
+def _name(costs: Costs, f: int, longest: int) -> str:
+    name = costs.name(f)
+    return escaped(plain(name, longest) if isinstance(name, str) else f"feature {name}")

@@ -1,0 +1,107 @@
+"""What a page tells of a frontier: the offers for every budget, the chosen one, and its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from miserly.errors import CostError
+from miserly.plan import Plan
+from miserly.report.page.offers import Offer, bought_by, offers, round_budgets, suggested
+from miserly.report.page.words import Words
+from miserly.selection._best import Wish
+from miserly.selection._judging import Candidate
+from miserly.selection._splits import Rows
+from miserly.selection.guarantee import Assurance
+
+if TYPE_CHECKING:
+    from miserly.selection import Frontier
+
+__all__ = ["Story", "read_story"]
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """All that a page shows.
+
+    Attributes
+    ----------
+    offers : tuple of Offer
+        One for each step of the slider.
+    place : int
+        Which of them is chosen.
+    was_asked : bool
+        Whether a budget was given, or one was suggested.
+    plan : Plan
+        Of the chosen model, fitted to `rows`.
+    rows : Rows
+        All rows, or with a promise all but those kept for it.
+    promises : tuple of Assurance
+        What is promised of the model, and what showed it.
+    """
+
+    found: Frontier
+    words: Words
+    offers: tuple[Offer, ...]
+    place: int
+    was_asked: bool
+    plan: Plan
+    rows: Rows
+    promises: tuple[Assurance, ...]
+
+    @property
+    def everything(self) -> Rows:
+        """All rows that the frontier was given."""
+        return self.found._everything or self.found._bench.rows
+
+    @property
+    def chosen(self) -> Offer:
+        return self.offers[self.place]
+
+    @property
+    def free(self) -> Offer | None:
+        """What is had for nothing."""
+        first = self.offers[0]
+        return first if first.cost == 0.0 else None
+
+    @property
+    def best(self) -> Offer:
+        """The best that money can buy."""
+        sign = self.found._sign
+        return max(self.offers, key=lambda one: (sign * one.value, -one.cost))
+
+
+def read_story(found: Frontier, budget: float | None, confidence: float | None) -> Story:
+    """What each budget buys, and the model of the one that is asked for.
+
+    Without a budget, one is suggested: the smallest that buys what is within one standard error of the best.
+    """
+    made = offers(found, round_budgets(found, budget))
+    known = [one.budget for one in made]
+    if budget is not None and budget not in known:
+        raise CostError(f"no model costs {budget:g} or less; the cheapest costs {found._cheapest():g}")
+    place = suggested(made, found._sign > 0) if budget is None else known.index(budget)
+    if budget is not None and confidence is None:
+        confidence = found._confidence
+    wish = Wish.read(known[place], confidence, hard=False, max_loss=None)
+    candidate, model = found._chooser.take(wish)
+    if candidate is not made[place].candidate:  # a promise, or a model that is dearer once it has all rows
+        made[place] = _own_figures(found, known[place], candidate)
+    everything = found._everything or found._bench.rows
+    return Story(
+        found,
+        Words(found),
+        tuple(made),
+        place,
+        budget is not None,
+        model.plan_,
+        found._bench.rows if wish.needs_rows else everything,
+        tuple(model.promise_),
+    )
+
+
+def _own_figures(found: Frontier, budget: float, candidate: Candidate) -> Offer:
+    """An offer of this very model, with its own held-out figures."""
+    reach = 1.96 * candidate.error
+    value = candidate.mean_value
+    return Offer(budget, candidate, value, value - reach, value + reach, bought_by(found, candidate))
