@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from miserly.plan.exits import is_exit
 from miserly.plan.purchases import stretches
 from miserly.report.page.html import details, paragraph, section, text
 from miserly.report.page.story import Story
+from miserly.report.style import STYLE, matplotlib
 from miserly.report.tree_plot import plot_tree
 
 __all__ = ["plan_section"]
@@ -56,8 +58,11 @@ def _chart_of_rows(story: Story) -> str:
     if rows.qid is None and len(rows) > _MOST_ROWS:
         rows = rows.take(np.linspace(0, len(rows) - 1, _MOST_ROWS).astype(np.int64))
     file = io.BytesIO()
-    figure = plot_tree(story.plan, rows.X, rows.y, qid=rows.qid)
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    _, rc_context = matplotlib()
+    with rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # letters stay letters, for the browser's fonts
+        figure = plot_tree(story.plan, rows.X, rows.y, qid=rows.qid)
+        figure.savefig(file, format="svg", metadata={"Date": None})
     shape = "tree" if len(stretches(story.plan)) > 1 else "chain"
     says = f"The plan drawn as a {shape}, with the shares of {story.words.rows}; below it is told in words."
     data = base64.b64encode(file.getvalue()).decode("ascii")

@@ -24,6 +24,7 @@ __all__ = ["Offer", "bought_by", "offer_for", "offers", "round_budgets", "sugges
 Floats: TypeAlias = NDArray[np.float64]
 
 _MOST_STEPS = 22
+_EVEN_STEPS = 20
 _DIGITS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # round amounts in a decade
 _ROOM = 1.15  # a model that is fitted to all rows may cost a little more than those that were judged
 _SLACK = 1e-9
@@ -118,10 +119,10 @@ def round_steps(low: float, high: float) -> list[float]:
     """Round amounts from `low` to the first one past `high`, in even steps, or by even factors if far apart.
 
     >>> round_steps(1.2, 322.9)[:8], round_steps(40, 80)[-3:]
-    ([1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0], [75.0, 80.0])
+    ([1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0], [76.0, 78.0, 80.0])
     """
     if high / low <= WIDE:
-        step = _round_up((high - low) / 14 or high)
+        step = _round_up((high - low) / _EVEN_STEPS or high)
         return [
             float(f"{step * k:.12g}") for k in range(int(np.ceil(low / step)), int(np.ceil(high / step)) + 1)
         ]

@@ -1,0 +1,339 @@
+"""The report says what the frontier found, keeps strange names harmless, and works in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from miserly import (
+    ASTCClassifier,
+    ASTCRegressor,
+    CostLassoClassifier,
+    CostLassoRegressor,
+    Costs,
+    EarlyExit,
+    GreedyMiserClassifier,
+)
+from miserly.datasets import load_heart, make_ranking
+from miserly.errors import CostError, DataError
+from miserly.report.page.offers import bought_by, offers, round_budgets, round_steps
+from miserly.selection import frontier
+from tests.report.browsing import browser, requested
+
+pytest.importorskip("plotly")
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+STRANGE = ["</script><script>alert(1)</script>", 'a "quoted" & <b>bold</b>', "naïve 名前 ✓", "%{x} $y$ {z}"]
+
+
+def miser(**changes):
+    return GreedyMiserClassifier(**{"n_rounds": 8, "max_depth": 2, **changes})
+
+
+def search(learners, X, y, **options):
+    quick = {"cv": 3, "max_fits": 9, "random_state": 0}
+    return frontier(learners, X, y, **{**quick, **options})
+
+
+@pytest.fixture(scope="module")
+def heart():
+    data = load_heart()
+    labels = np.array(data.classes)[data.y]
+    return search(
+        [CostLassoClassifier(), miser(), EarlyExit(miser())], data.X, labels, costs=data.costs, max_fits=14
+    )
+
+
+@pytest.fixture(scope="module")
+def page(heart, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "heart.html"
+    assert heart.to_html(path, budget=30, title="Heart disease") == path
+    return path
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory):
+    """A page about columns, classes, groups, units and a title that try to be more than text."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    costs = Costs(
+        dict(zip(STRANGE, (1.0, 2.0, 4.0, 8.0), strict=True)),
+        groups={"<i>group</i>": {"features": STRANGE[:2], "setup": 1.0}},
+        unit="<u>&€",
+    )
+    y = np.where(X[:, 2] + 0.5 * X[:, 0] > 0, "<img src=x onerror=alert(2)>", "no")
+    import pandas as pd
+
+    found = search(ASTCClassifier(max_depth=2), pd.DataFrame(X, columns=STRANGE), y, costs=costs, certify=0)
+    return found.to_html(tmp_path_factory.mktemp("page") / "strange.html", budget=12, title=STRANGE[0])
+
+
+class Reader(HTMLParser):
+    """What a page is made of, and the text between."""
+
+    def __init__(self, document):
+        super().__init__()
+        self.tags, self.captions, self.texts, self._inside = [], [], [], []
+        self.feed(document)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._inside.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._inside and self._inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self._inside):
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+def data_of(path):
+    script = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), re.DOTALL
+    )
+    return json.loads(script[1])
+
+
+# -- which budgets -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 324.0), (40.0, 80.0), (0.0012, 0.5), (3.0, 2e6), (5.0, 5.0)])
+def test_steps_are_few_round_and_reach_from_the_cheapest_to_the_dearest(low, high):
+    steps = round_steps(low, high)
+    assert 1 <= len(steps) <= 24 and steps == sorted(set(steps))
+    assert steps[0] >= low and steps[-1] >= high * (1 - 1e-9)
+    assert all(len(f"{step:.12g}".replace(".", "").strip("0")) <= 3 for step in steps)
+
+
+def test_budgets_have_zero_the_asked_one_and_those_of_the_frontier(heart):
+    budgets = round_budgets(heart, asked=31.0)
+    assert budgets[0] == 0.0 and 31.0 in budgets and 30.0 not in budgets
+    assert 12 <= len(budgets) <= 24
+
+
+def test_an_offer_is_what_the_frontier_says_of_the_budget(heart):
+    (one,) = offers(heart, [30.0])
+    line = heart.at(30.0).iloc[0]
+    assert (one.value, one.low, one.high) == (line.value, line.value_low, line.value_high)
+    assert one.candidate.params == line.params
+    assert one.cost_95 == np.sort(one.candidate.cost)[int(np.ceil(0.95 * (len(one.candidate.cost) - 1)))]
+
+
+def test_shares_of_buyers_are_of_held_out_rows(heart):
+    for candidate in heart._pareto():
+        share = bought_by(heart, candidate)
+        assert share.sum() == pytest.approx(candidate.features)
+
+
+# -- what is written -----------------------------------------------------------------------------------------
+
+
+def test_the_page_says_what_was_asked_and_found(heart, page):
+    said = Reader(page.read_text()).text
+    line = heart.at(30.0).iloc[0]
+    assert "Heart disease" in said and "For a budget of 30 CAD per row, take the" in said
+    assert f"expect an accuracy of {100 * line.value:.1f} %" in said
+    assert "270 rows, 13 features" in said and "54 of the rows" in said
+    assert f"{len(heart.points)} models of 3 learners" in said
+
+
+def test_the_page_needs_nothing_from_outside(page):
+    document = Reader(page.read_text())
+    addresses = [
+        value
+        for _, some in document.tags
+        for name, value in some.items()
+        if name in ("src", "href", "action")
+    ]
+    assert addresses and all(address.startswith(("data:", "#")) for address in addresses)
+    assert page.stat().st_size < 6e6
+
+
+def test_everything_has_a_name_for_who_cannot_see_it(page):
+    document = Reader(page.read_text())
+    named = [some for tag, some in document.tags if tag == "img" or some.get("role") in ("img", "region")]
+    assert named and all(some.get("alt") or some.get("aria-label") or tag_is_svg(some) for some in named)
+    assert page.read_text().count("<table") == page.read_text().count("<caption>")
+
+
+def tag_is_svg(attributes):
+    return "viewbox" in attributes  # which has a title and a description of its own
+
+
+def test_a_table_has_every_step_of_the_slider(page):
+    steps = data_of(page)["steps"]
+    table = re.search(r'<table id="budgets">.*?</table>', page.read_text(), re.DOTALL)[0]
+    assert table.count("<tr>") - 1 == len(steps) >= 12
+
+
+def test_histograms_count_every_row_once(page):
+    for step in data_of(page)["steps"]:
+        assert sum(step["bills"]["y"]) == pytest.approx(100.0, abs=0.01)
+
+
+def test_all_models_failures_prices_and_versions_are_in_the_appendix(heart, page):
+    said = Reader(page.read_text()).text
+    assert "Fits that failed: 0" in said and "scikit-learn" in said and str(heart._seed) in said
+    assert "101.9" in said and "thallium" in said  # a set-up and its group
+    assert page.read_text().count(" ★</td>") == len(heart.pareto())
+
+
+def test_a_promise_is_told(heart, tmp_path):
+    said = Reader(heart.to_html(tmp_path / "a.html", budget=200, confidence=0.9).read_text()).text
+    assert "Promised with 90 % confidence" in said and "costs 200 CAD or less on average" in said
+
+
+def test_without_a_budget_one_is_suggested(heart, tmp_path):
+    said = Reader(heart.to_html(tmp_path / "a.html").read_text()).text
+    assert "No budget was given" in said
+
+
+@pytest.mark.parametrize("kind", ["documents", "numbers", "several classes"])
+def test_other_tasks_have_pages(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    if kind == "documents":
+        data = make_ranking(300, 25, random_state=0)
+        found = search(
+            ASTCRegressor(),
+            data.X,
+            data.y,
+            costs=data.costs,
+            qid=data.qid,
+            max_fits=3,
+            certify=0,
+        )
+    else:
+        X = rng.normal(size=(160, 3))
+        y = X[:, 2] + 0.1 * rng.normal(size=160) if kind == "numbers" else np.digitize(X[:, 2], [-0.5, 0.5])
+        learner = CostLassoRegressor() if kind == "numbers" else miser()
+        found = search(learner, X, y, costs=[1.0, 5.0, 20.0], max_fits=3, certify=0)
+    said = Reader(found.to_html(tmp_path / "page.html").read_text()).text
+    words = {
+        "documents": ("NDCG@5", "price", "documents in"),
+        "numbers": ("mean squared error", "lower is better"),
+        "several classes": ("accuracy", "higher is better"),
+    }
+    assert all(word in said for word in words[kind])
+
+
+def test_names_stay_names(strange):
+    document = Reader(strange.read_text())
+    assert sum(tag == "script" for tag, _ in document.tags) == 3  # data, plotly and the page's own
+    assert not any(name.startswith("on") for _, some in document.tags for name in some)
+    assert not {"b", "i", "u"} & {tag for tag, some in document.tags if "id" not in some}
+    for name in STRANGE:
+        assert name in document.text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------------
+
+
+def test_a_budget_below_the_cheapest_is_told(heart, tmp_path):
+    paid = [one for one in heart._candidates if one.mean_cost > 0]
+    dear = type(heart)(heart._bench, heart.costs, paid)
+    with pytest.raises(CostError, match=r"no model costs 0\.5 or less; the cheapest costs 1"):
+        dear.to_html(tmp_path / "a.html", budget=0.5)
+    with pytest.raises(CostError, match="-3"):
+        heart.to_html(tmp_path / "a.html", budget=-3)
+    assert not (tmp_path / "a.html").exists()
+
+
+def test_a_path_that_cannot_be_written_is_told_before_anything_is_fitted(heart, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(heart), "_chooser", None)  # so that fitting would fail
+    with pytest.raises(DataError, match="is a folder"):
+        heart.to_html(tmp_path)
+    with pytest.raises(DataError, match="there is no folder"):
+        heart.to_html(tmp_path / "nowhere" / "a.html")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(DataError, match="may not be written"):
+        heart.to_html(tmp_path / "a.html")
+
+
+def test_what_is_missing_is_told(heart, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(DataError, match=r"plotly: pip install 'miserly\[report\]'"):
+        heart.to_html(tmp_path / "a.html")
+
+
+# -- in a browser --------------------------------------------------------------------------------------------
+
+
+def drawn(opened, chart, what):
+    return opened.execute_script(f"return document.querySelectorAll('#chart-{chart} {what}').length")
+
+
+def words_at(opened, place):
+    return opened.execute_script(f"return document.getElementById('now-{place}').textContent")
+
+
+def move(opened, step):
+    slide = "const dial = document.getElementById('budget'); dial.value = arguments[0];"
+    opened.execute_script(slide + "dial.dispatchEvent(new Event('input'));", step)
+
+
+def test_the_page_draws_itself_without_errors_or_network(page):
+    with browser() as opened:
+        opened.get(page.as_uri())
+        assert [entry["message"] for entry in opened.get_log("browser")] == []
+        assert requested(opened) == [page.as_uri()]
+        assert drawn(opened, "frontier", ".scatterlayer .point") > 20
+        assert drawn(opened, "bills", ".barlayer .point") > 0
+        assert drawn(opened, "features", ".barlayer .point") > 5
+        assert drawn(opened, "growth", ".heatmaplayer image") == 1
+
+
+def test_moving_the_slider_changes_figures_charts_and_table(page):
+    steps = data_of(page)["steps"]
+    with browser() as opened:
+        opened.get(page.as_uri())
+        seen = []
+        for step in (0, len(steps) - 1):
+            move(opened, step)
+            for place, words in steps[step]["words"].items():
+                assert words_at(opened, place) == words
+            current = opened.execute_script("return document.querySelector('tr[aria-current]').rowIndex")
+            assert current == step + 1
+            bars = opened.execute_script("return document.getElementById('chart-features').data[0].x")
+            assert bars == steps[step]["share"]
+            ring = opened.execute_script("return document.getElementById('chart-frontier').data.at(-1).x[0]")
+            assert ring == steps[step]["x"]
+            seen.append(opened.execute_script("return document.getElementById('chart-bills').innerHTML"))
+        assert seen[0] != seen[1]
+        opened.execute_script("document.querySelectorAll('#budgets tbody tr')[3].click()")
+        assert words_at(opened, "budget") == steps[3]["words"]["budget"]
+
+
+def test_a_phone_need_not_scroll_sideways_and_dark_is_dark(page):
+    with browser(390, 844, dark=True) as opened:
+        opened.get(page.as_uri())
+        assert opened.execute_script("return document.documentElement.scrollWidth") == 390
+        colour = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert sum(map(int, re.findall(r"\d+", colour))) < 150
+        text = opened.execute_script("return document.getElementById('chart-frontier').layout.font.color")
+        assert text == "#e6ecf1"
+        assert [entry["message"] for entry in opened.get_log("browser")] == []
+
+
+def test_strange_names_run_nothing_and_are_drawn_as_they_are(strange):
+    with browser() as opened:
+        opened.get(strange.as_uri())  # an alert would make the next command fail
+        assert [entry["message"] for entry in opened.get_log("browser")] == []
+        labels = opened.execute_script(
+            "return [...document.querySelectorAll('#chart-features .ytick text')].map(e => e.textContent)"
+        )
+        assert any("naïve 名前 ✓" in label for label in labels)
+        assert any('a "quoted" & <b>bold' in label for label in labels)
+        assert any(label.startswith("</script><script>") for label in labels)
