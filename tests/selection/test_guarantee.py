@@ -230,6 +230,47 @@ def test_loss_is_wrong_as_seldom_as_stated():
     assert wrong <= most(0.2, 300)
 
 
+def test_several_promises_are_kept_together():
+    """Of four candidates one costs little, one loses little, one both, and one neither."""
+    rng = np.random.default_rng(15)
+    right, wrong = np.ones(400), (rng.random(400) < 0.5) * 1.0
+    costs = rng.choice([1.0, 5.0], 400), rng.choice([1.0, 9.0], 400)
+    four = [held_out(cost, value, upper=9.0) for cost in costs for value in (right, wrong)]
+    both = [Promise("mean cost", 4.0), Promise("loss of metric", 0.1)]
+    assert certify(four, both[0]) == [True, True, False, False]
+    assert certify(four, both[1], reference=right) == [True, False, True, False]
+    assert certify(four, both, order=[0, 1, 2, 3], reference=right) == [True, False, False, False]
+    with pytest.raises(DataError, match="one confidence"):
+        certify(four, [both[0], Promise("loss of metric", 0.1, confidence=0.9)])
+
+
+def test_several_promises_are_broken_as_seldom_as_one():
+    """All cost a little too much and lose nothing: one of two promises is broken by each."""
+    rng = np.random.default_rng(16)
+    both = [Promise("mean cost", 4.99, confidence=0.8), Promise("loss of metric", 0.5, confidence=0.8)]
+    wrong = 0
+    for _ in range(300):
+        candidates = family(rng, np.full(6, 5.0), 150, 0.5)
+        wrong += any(certify(candidates, both, order=range(6), reference=np.ones(150)))
+    assert wrong <= most(0.2, 300)
+
+
+def test_rows_without_a_value_do_not_count():
+    rng = np.random.default_rng(17)
+    there, query = rng.random(600) < 0.5, np.repeat(np.arange(200), 3)
+    values = [(rng.random(600) < share) * 1.0 for share in (0.95, 0.9, 0.5)]
+    some = [held_out(np.ones(600), np.where(there, value, np.nan)) for value in values]
+    less = [held_out(np.ones(there.sum()), value[there]) for value in values]
+    promise = Promise("loss of metric", 0.12)
+    for groups in (None, query):
+        given = None if groups is None else groups[there]
+        assert certify(some, promise, groups=groups) == certify(less, promise, groups=given)
+    assert certify(some, promise) == [True, True, False]
+    other = held_out(np.ones(600), np.where(there, np.nan, 1.0))
+    with pytest.raises(DataError, match=r"value of candidate 1: .* leave such rows out for all"):
+        certify([some[0], other], promise)
+
+
 def test_certified_do_not_change_from_call_to_call():
     candidates = family(np.random.default_rng(13), np.linspace(3, 5, 20), 200, 0.5)
     promise = Promise("mean cost", 4.2)

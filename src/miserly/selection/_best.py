@@ -161,15 +161,15 @@ class Chooser:
         promises = wish.promises(1.0 if values is None else values.span)
         tried = self._worth_testing(wish, offers)
         models = {one: self._fit(one, self._bench.rows, wish) for one in tried}
-        bills = {one: Bill.of(model.plan_, kept, values, self._sign) for one, model in models.items()}
+        bills = {one: self._bill(model, kept, values) for one, model in models.items()}
         theirs = self._reference_values(bills, kept, values)
         holds = certify([bills[one] for one in tried], promises, order=range(len(tried)), reference=theirs)
         shown_of = [one for one, holding in zip(tried, holds, strict=True) if holding]
-        told = {one: self._assurances(promises, bills[one], theirs) for one in (shown_of or tried[:1])}
+        chosen = min(shown_of or tried[:1], key=offers.index)
+        told = self._assurances(promises, bills[chosen], theirs)
         if not shown_of:
-            raise CostError(self._refusal(wish, told[tried[0]]))
-        chosen = min(shown_of, key=offers.index)
-        return chosen, _told(models[chosen], [*self._certain(wish), *told[chosen]])
+            raise CostError(self._refusal(wish, told))
+        return chosen, _told(models[chosen], [*self._certain(wish), *told])
 
     def _rows_for_promises(self) -> Rows:
         if self._kept is None:
@@ -196,7 +196,7 @@ class Chooser:
         sure = {one: self._surety(one, wish, n_units) for one in pareto(offers, self._sign)}
         likely = sorted((one for one in sure if sure[one] >= _LIKELY), key=offers.index)[:_N_TRIED]
         surest = max(sure, key=lambda one: (sure[one], -one.mean_cost))
-        return sorted({*likely, surest}, key=lambda one: (-sure[one], one.mean_cost))
+        return sorted(dict.fromkeys([*likely, surest]), key=lambda one: (-sure[one], one.mean_cost))
 
     def _surety(self, one: Candidate, wish: Wish, n: int) -> float:
         """How many standard errors of `n` units inside its limits a candidate is, by held-out figures."""
@@ -214,7 +214,10 @@ class Chooser:
         if self._reference in bills:
             return bills[self._reference].value
         model = self._fit(self._reference, self._bench.rows, Wish())
-        return Bill.of(model.plan_, kept, values, self._sign).value
+        return self._bill(model, kept, values).value
+
+    def _bill(self, model: Any, kept: Rows, values: RowValues | None) -> Bill:
+        return Bill.of(model.plan_, kept, values, self._sign)
 
     # -- words ---------------------------------------------------------------------------------------
 
