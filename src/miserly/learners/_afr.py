@@ -53,6 +53,7 @@ ROUNDS = 200  # of Greedy Miser from the beginning, at most, or as many as there
 PATIENCE = 20  # rounds without rows aside getting better, until they end
 SETTLE = 10  # rounds that go on after a purchase
 GROWTH = 1.5  # by what factor the cost has risen when it is worth while to begin anew
+DOUBT = 2.0  # standard errors by which rows aside must find trees along the slopes better
 FALL = 2.0  # by what the tradeoff is divided from block to block
 MAX_HALVINGS = 60  # until a first split is affordable
 LEAST = 1e-12  # a share of errors or a slope below this is none
@@ -120,6 +121,7 @@ class Builder:
         self._drawn = False  # the first tree sees all rows
         self._renewed = 0.0  # what was spent when we last began anew
         self._random = np.random.default_rng(recipe.seed)
+        self._random_along = np.random.default_rng([recipe.seed, 1])  # so that purchases do not depend on it
 
     def run(self) -> None:
         tradeoff = self.recipe.tradeoff
@@ -310,20 +312,21 @@ class Builder:
     # -- trees along the slopes of the outer loss --------------------------------------------------------
 
     def _grow_along(self, k: int, s: int, tradeoff: float) -> None:
-        """Trees for one dimension, as long as rows aside find them better beyond doubt."""
+        """Trees for one dimension, as many as rows aside find best, if better beyond doubt than none."""
         problem, aside = self.problems[k], self.parts.aside
-        mark, best = self._mark(problem, s), problem.short(problem.decision(aside))
+        mark, start = self._mark(problem, s), problem.short(problem.decision(aside))
+        best = 0.0
         for _ in range(self.recipe.n_trees):
             target = self._descent(problem, s)
-            grown = None if target is None else self._grow(target, tradeoff, may_buy=False)
+            grown = None if target is None else self._grow(target, tradeoff, may_buy=False, along=True)
             if grown is None:
                 break
             problem.grow(s, grown)
             self._pay(k, grown)
-            short = problem.short(problem.decision(aside))
-            if np.mean(best - short) <= np.std(best - short) / np.sqrt(len(short)):
-                break
-            mark, best = self._mark(problem, s), short
+            gain = start - problem.short(problem.decision(aside))
+            doubt = DOUBT * float(np.std(gain)) / np.sqrt(len(gain))
+            if np.mean(gain) > max(best, doubt):
+                mark, best = self._mark(problem, s), float(np.mean(gain))
         self._take_back(problem, s, mark)
         if self.ledger.costs.evaluation > 0:
             self._keep()
@@ -342,13 +345,15 @@ class Builder:
 
     # -- buying, paying, taking back -----------------------------------------------------------------------
 
-    def _grow(self, target: Floats, tradeoff: float, may_buy: bool = True) -> Grown | None:
+    def _grow(
+        self, target: Floats, tradeoff: float, may_buy: bool = True, along: bool = False
+    ) -> Grown | None:
         """A tree, or None if it would not split, or bring less than its evaluation costs."""
         if not self.ledger.can_evaluate():
             return None
         before = self.ledger.state()
         self.ledger.evaluate()
-        weight = self._some_rows()
+        weight = self._some_rows(self._random_along if along else self._random)
         with self._saving_for_trees():
             grown = self.grower.fit_tree(
                 target, weight, ledger=self.ledger, tradeoff=tradeoff, max_new_features=int(may_buy)
@@ -359,11 +364,11 @@ class Builder:
             return None
         return grown
 
-    def _some_rows(self) -> Floats:
+    def _some_rows(self, random: np.random.Generator) -> Floats:
         """The weights of rows for one tree: a draw of them counts, the others follow."""
         if self.recipe.subsample == 1.0 or not self._drawn:
             return self._weight
-        chosen = self._random.random(len(self._weight)) < self.recipe.subsample
+        chosen = random.random(len(self._weight)) < self.recipe.subsample
         chosen[0] = True  # at least one
         return np.where(chosen, self._weight, 0.0)
 
