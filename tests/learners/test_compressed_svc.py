@@ -372,8 +372,12 @@ def test_a_large_machine_is_looked_at_in_samples(monkeypatch):
 
     monkeypatch.setattr(_compression, "move_vectors", watched)
     monkeypatch.setattr("miserly.solvers.lars_svm.MAX_CANDIDATES", 50)
+    assert len(svc.support_) > 0.75 * len(X)
     small = compress(svc, n_vectors=10, X=X, max_rows=600, random_state=0)
-    assert looked == [600] and len(svc.support_) > 600
+    compress(svc, n_vectors=10, X=np.vstack([X, X]), max_rows=600, random_state=0)
+    assert looked == [4 * 600, 600], (
+        "three times as many made-up ones come on top where rows are known by heart"
+    )
     assert agreement(small, svc, rows(seed=1)[0]) > 0.95
 
 

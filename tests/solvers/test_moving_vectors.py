@@ -68,6 +68,21 @@ def test_gradient_of_vectors_and_coefficients_together(kernel, moves, margin):
     np.testing.assert_allclose(gradient, slope_of(objective, point), atol=1e-6)
 
 
+def test_many_features_in_single_precision():
+    """The error and its gradient are those of double precision, also far from the origin."""
+    rows, vectors, wanted, weight = table(n=60, d=300, m=5)
+    kernel, far = KernelFunction("rbf", gamma=1 / 300), 50.0
+    aim = Aim.margin(rows + far, wanted, weight)
+    start = Small(vectors + far, np.full((5, 2), 0.3), np.zeros(2))
+    for objective in (_Projected(kernel, aim, start), _Joint(kernel, aim, start)):
+        assert objective.kernels.single
+        loss, gradient = objective(objective.start)
+        objective.kernels.single, objective.kernels.rows = False, aim.rows
+        exact, slope = objective(objective.start)
+        assert loss != exact and abs(loss - exact) < 1e-5 * exact
+        assert np.abs(gradient - slope).max() < 1e-4 * np.abs(slope).max()
+
+
 @every_kernel
 def test_moving_lowers_the_loss_of_both_kinds(kernel):
     rows, vectors, _, _ = table(n=200)

@@ -25,8 +25,12 @@ AT_LEAST = 400  # if there are so many
 STRAY = 1.0  # how far rows are made up from support vectors
 FEW = 4000  # rows are enough to choose vectors, to order them, and to fit smaller machines
 BY_HEART = 0.75  # a machine with more support vectors than this share of the rows knows them by heart
-MADE_UP = 2  # rows made up for each, then,
-SWAPPED = 0.5  # with up to this share of their values taken from others
+MADE_UP = 8  # rows made up for each, then,
+MOST_MADE_UP = 3  # but no more than this many times `max_rows`,
+SWAPPED = (0.3, 0.7)  # with such a share of their values taken from others;
+OWN = 2.0  # its own rows count more,
+SOLVED_OUT = 1 / 2  # and more of the steps move vectors alone, the coefficients solved out,
+USUALLY = 1 / 3  # than otherwise
 MAX_VALUES = 1 << 25  # of a kernel matrix that is kept: 256 MB
 
 
@@ -66,17 +70,21 @@ def compress_machine(
     """A machine of `n_vectors` vectors that decides as the given one, as far as it can.
 
     Without `rows` to be right on, support vectors and points between two of them are taken. Where nearly
-    every row is a support vector, what the machine decides there says little about new rows: rows made up of
-    the values of several are looked at too.
+    every row is a support vector, what the machine decides there says little about new rows: many rows made
+    up of the values of two are looked at too.
     """
     random = np.random.default_rng(recipe.seed)
     used = np.flatnonzero((machine.coef != 0.0).any(axis=0))
     if rows is None:
         rows = _support_rows(machine.vectors[used], recipe.max_rows, random)
-    elif len(used) > BY_HEART * len(rows):
-        rows = np.vstack([rows, *(_swapped(rows, random) for _ in range(MADE_UP))])
-        weight = None if weight is None else np.tile(weight, 1 + MADE_UP)
-    aim = _aim(machine, rows, weight, n_vectors, recipe, random)
+        by_heart = False
+    else:
+        by_heart = len(used) > BY_HEART * len(rows)
+        rows, weight = _sample(rows, weight, recipe.max_rows, random)
+    if by_heart:
+        rows, weight = _with_made_up(rows, weight, recipe.max_rows, random)
+    rows, weight = _sample(rows, weight, max(1000, MAX_VALUES // max(1, n_vectors)), random)
+    aim = _aim(machine, rows, weight, recipe)
     if n_vectors >= len(used):
         whole = Small(machine.vectors[used], machine.coef[:, used].T, machine.intercept)
         return _staged(machine, whole, aim)
@@ -90,6 +98,7 @@ def compress_machine(
         aim.take(~aside),
         aside=aim.take(aside) if aside.any() else None,
         max_iter=recipe.max_iter,
+        solved_out=SOLVED_OUT if by_heart else USUALLY,
         watch=watch,
     )
     return _staged(machine, small, aim)
@@ -106,25 +115,34 @@ def _support_rows(vectors: Floats, most: int, random: np.random.Generator) -> Fl
     return np.vstack([own, one + STRAY * (two - three) * random.random((n_made, 1))])
 
 
+def _sample(
+    rows: Floats, weight: Floats | None, most: int, random: np.random.Generator
+) -> tuple[Floats, Floats | None]:
+    """No more than so many rows, and their weights."""
+    if len(rows) <= most:
+        return rows, weight
+    some = np.sort(random.choice(len(rows), most, replace=False))
+    return rows[some], None if weight is None else weight[some]
+
+
+def _with_made_up(
+    rows: Floats, weight: Floats | None, max_rows: int, random: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Rows with those made up of them, and weights."""
+    weight = np.ones(len(rows)) if weight is None else weight
+    times = min(MADE_UP, MOST_MADE_UP * max_rows // len(rows))
+    every = np.vstack([rows, *(_swapped(rows, random) for _ in range(times))])
+    return every, np.concatenate([OWN * weight, np.tile(weight, times)])
+
+
 def _swapped(rows: Floats, random: np.random.Generator) -> Floats:
     """Each row with some of its values from another one."""
-    share = random.uniform(0.0, SWAPPED, (len(rows), 1))
+    share = random.uniform(*SWAPPED, (len(rows), 1))
     return np.where(random.random(rows.shape) < share, rows[random.permutation(len(rows))], rows)
 
 
-def _aim(
-    machine: KernelMachine,
-    rows: Floats,
-    weight: Floats | None,
-    n_vectors: int,
-    recipe: Recipe,
-    random: np.random.Generator,
-) -> Aim:
-    """What is wanted on the rows, or on a sample of them."""
-    most = min(recipe.max_rows, max(1000, MAX_VALUES // max(1, n_vectors)))
-    if len(rows) > most:
-        some = np.sort(random.choice(len(rows), most, replace=False))
-        rows, weight = rows[some], None if weight is None else weight[some]
+def _aim(machine: KernelMachine, rows: Floats, weight: Floats | None, recipe: Recipe) -> Aim:
+    """What is wanted on the rows."""
     decisions = machine.decisions(rows)
     if recipe.loss == "squared" or machine.kind != "classifier":
         return Aim.squared(rows, decisions, weight)

@@ -87,7 +87,8 @@ class CompressedSVC(PlanClassifier, _Supervised):
     max_iter : int, default=200
         Steps of moving at most. It ends before, when rows set aside show no more progress.
     max_rows : int, default=16000
-        Of more rows a sample is looked at. At most 3,000 support vectors, sampled too, are candidates.
+        Of more rows a sample is looked at; up to three times as many are made up where nearly every row is a
+        support vector. At most 3,000 support vectors, sampled too, are candidates.
     random_state : int, RandomState or None
         For samples, and which rows are set aside.
     verbose : int, default=0

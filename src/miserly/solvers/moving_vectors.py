@@ -11,7 +11,8 @@ is to be as small as possible, over coefficients *and* vectors. Squared is the t
 what changes answers. Both start with the coefficients solved out: for every place of the vectors the best
 ones are those of least squares, so that only the vectors are searched for. The margin's errors come and go,
 so it goes on with vectors and coefficients together, the latter in coordinates in which the kernels are
-uncorrelated. Gradients are exact for every kernel; the search is L-BFGS.
+uncorrelated. Gradients are exact for every kernel; the search is L-BFGS. Where features are many, rbf is
+reckoned in single precision, and sums of kernels in double.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ EVERY = 5  # steps between two looks at the rows set aside
 PATIENCE = 5  # looks without progress
 PROGRESS = 1e-3  # of the error: what counts as progress
 CORRECTIONS = 20  # that L-BFGS remembers
+MANY_FEATURES = 256  # from here on single precision is exact enough for rbf, and twice as fast
+LARGE = 10**9  # multiplications in a product of matrices from which a second thread pays
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +137,7 @@ def move_vectors(
     *,
     aside: Aim | None = None,
     max_iter: int = 200,
+    solved_out: float = 1 / 3,
     watch: Watch | None = None,
 ) -> Small:
     """Move vectors, and fit their coefficients, until the decisions wanted are met as well as can be.
@@ -150,6 +154,8 @@ def move_vectors(
         longer gets better.
     max_iter : int
         Steps of L-BFGS at most.
+    solved_out : float
+        Which share of them, with the margin, have the coefficients solved out.
     watch : callable, optional
         Told now and then, in words, how far things are.
 
@@ -167,15 +173,16 @@ def move_vectors(
     offset = aim.rows.mean(axis=0) if kernel.name == "rbf" else np.zeros(aim.rows.shape[1])
     near = aim.shifted(offset)  # rounding is least about the origin, and rbf does not mind where that is
     judge = _Judge(kernel, near if aside is None else aside.shifted(offset), aside is not None, watch)
-    with threadpool_limits(1, user_api="blas"):  # matrices are narrow: a second thread only costs
+    narrow = aim.rows.size * len(vectors) < LARGE  # then a second thread only costs
+    with threadpool_limits(1 if narrow else None, user_api="blas"):
         small = _solve(kernel, vectors - offset, near)
         judge.look(small)
         if len(small) and max_iter > 0:
-            first = max_iter if aim.side is None else max_iter // 3
+            first = max_iter if aim.side is None else max(1, round(solved_out * max_iter))
             small = _search(_Projected(kernel, near, small), judge, first)
             if aim.side is not None:
                 for _ in range(2):  # the coordinates of the coefficients are set up anew
-                    small = _search(_Joint(kernel, near, small), judge, max(1, max_iter // 3))
+                    small = _search(_Joint(kernel, near, small), judge, max(1, (max_iter - first) // 2))
         best = judge.best if aside is not None else small
     return Small(best.vectors + offset, best.coef, best.intercept, judge.n_iter)
 
@@ -191,6 +198,35 @@ def fit_coefficients(kernel: KernelFunction, vectors: Floats, aim: Aim, max_iter
 
 
 # -- objectives ----------------------------------------------------------------------------------------------
+
+
+class _Kernels:
+    """Kernels between rows and vectors, and gradients by the vectors.
+
+    With many features and rbf, in single precision: about their mean, where rounding is least.
+    """
+
+    def __init__(self, kernel: KernelFunction, rows: Floats) -> None:
+        self.kernel, self.rows = kernel, rows
+        self.single = kernel.name == "rbf" and rows.shape[1] >= MANY_FEATURES
+        if self.single:
+            self.offset = rows.mean(axis=0)
+            self.rows = (rows - self.offset).astype(np.float32)
+
+    def _near(self, vectors: Floats) -> Floats:
+        return (vectors - self.offset).astype(np.float32) if self.single else vectors
+
+    def values(self, vectors: Floats) -> Floats:
+        values = self.kernel(self.rows, self._near(vectors))
+        return values.astype(np.float64, copy=False)
+
+    def with_slope(self, vectors: Floats) -> tuple[Floats, NDArray[Any]]:
+        values, slope = self.kernel.with_slope(self.rows, self._near(vectors))
+        return values.astype(np.float64, copy=False), slope
+
+    def pull_back(self, steering: NDArray[Any], vectors: Floats) -> Floats:
+        gradient = self.kernel.pull_back(steering, self.rows, self._near(vectors))
+        return gradient.astype(np.float64, copy=False)
 
 
 def _unit(kernel: KernelFunction, rows: Floats) -> float:
@@ -213,7 +249,7 @@ class _Projected:
     """The squared error as a function of the vectors alone: the coefficients are the best ones for them."""
 
     def __init__(self, kernel: KernelFunction, aim: Aim, start: Small) -> None:
-        self.kernel, self.aim = kernel, aim
+        self.kernels, self.aim = _Kernels(kernel, aim.rows), aim
         self.shape, self.unit = start.vectors.shape, _unit(kernel, aim.rows)
         weight = np.ones(len(aim)) if aim.weight is None else aim.weight
         self.share = (weight / weight.sum())[:, None]
@@ -221,7 +257,7 @@ class _Projected:
         self.center = (self.share * aim.wanted).sum(axis=0)
         self.target = self.root * (aim.wanted - self.center)
         self.total = max(float(np.vdot(self.target, self.target)), 1e-300)
-        values = kernel(aim.rows, start.vectors)
+        values = self.kernels.values(start.vectors)
         self.ridge = RIDGE * max(float((self.share * values**2).sum()) / len(start), 1e-300)
         self.start = (start.vectors / self.unit).ravel()
 
@@ -236,18 +272,18 @@ class _Projected:
 
     def __call__(self, point: Floats) -> tuple[float, Floats]:
         vectors = point.reshape(self.shape) * self.unit
-        values, slope = self.kernel.with_slope(self.aim.rows, vectors)
+        values, slope = self.kernels.with_slope(vectors)
         coef, _, errors = self._fit(values)
         loss = float(np.vdot(errors, errors)) + self.ridge * float(np.vdot(coef, coef))
         slope *= (self.root * errors) @ coef.T  # weighted errors have mean zero: centring needs no term
-        gradient = self.kernel.pull_back(slope, self.aim.rows, vectors)
+        gradient = self.kernels.pull_back(slope, vectors)
         return loss / self.total, (2.0 * self.unit / self.total) * gradient.ravel()
 
     def at(self, point: Floats) -> Small:
         return self.small(point.reshape(self.shape) * self.unit)
 
     def small(self, vectors: Floats) -> Small:
-        coef, intercept, _ = self._fit(self.kernel(self.aim.rows, vectors))
+        coef, intercept, _ = self._fit(self.kernels.values(vectors))
         return Small(vectors, coef, intercept)
 
 
@@ -259,10 +295,10 @@ class _Joint:
     """
 
     def __init__(self, kernel: KernelFunction, aim: Aim, start: Small, moves: bool = True) -> None:
-        self.kernel, self.aim, self.moves = kernel, aim, moves
+        self.kernels, self.aim, self.moves = _Kernels(kernel, aim.rows), aim, moves
         self.vectors = start.vectors
         self.shape, self.unit = start.vectors.shape, _unit(kernel, aim.rows)
-        self.values = kernel(aim.rows, start.vectors)
+        self.values = self.kernels.values(start.vectors)
         columns = np.column_stack([self.values, np.ones(len(aim))])
         gram = columns.T @ columns / len(aim)
         level = float(gram.trace()) / len(gram)
@@ -286,7 +322,7 @@ class _Joint:
     def __call__(self, point: Floats) -> tuple[float, Floats]:
         vectors, coef, intercept = self._parts(point)
         if self.moves:
-            values, slope = self.kernel.with_slope(self.aim.rows, vectors)
+            values, slope = self.kernels.with_slope(vectors)
         else:
             values, slope = self.values, None
         errors = self.aim.errors(values @ coef + intercept)
@@ -296,7 +332,7 @@ class _Joint:
         gradient = [solve_triangular(self.factor, by_coef, lower=True, check_finite=False).ravel()]
         if slope is not None:
             slope *= weighted @ coef.T
-            gradient.insert(0, self.unit * self.kernel.pull_back(slope, self.aim.rows, vectors).ravel())
+            gradient.insert(0, self.unit * self.kernels.pull_back(slope, vectors).ravel())
         return loss / self.total, (2.0 / self.total) * np.concatenate(gradient)
 
     def at(self, point: Floats) -> Small:
