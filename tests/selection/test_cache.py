@@ -80,12 +80,13 @@ def test_without_a_cache_an_interrupt_says_what_is_lost(fits):
     assert "2 fits are lost" in stopped.value.__notes__[0]
 
 
-def test_more_fits_or_time_use_all_that_is_there(tmp_path, fits):
+@pytest.mark.parametrize("limits", [(None, None), (1000.0, 2000.0)])
+def test_more_fits_or_time_use_all_that_is_there(tmp_path, fits, limits):
     X, y, _ = table(120)
-    sweep(miser(), X, y, cache=tmp_path, max_fits=7)
+    sweep(miser(), X, y, cache=tmp_path, max_fits=7, time_limit=limits[0])
     known = set(fits)
     fits.clear()
-    sweep(miser(), X, y, cache=tmp_path, max_fits=9, time_limit=1000.0)
+    sweep(miser(), X, y, cache=tmp_path, max_fits=9, time_limit=limits[1])
     assert len(fits) == 2 * 3 and not known & set(fits)
 
 

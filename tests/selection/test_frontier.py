@@ -279,10 +279,28 @@ def test_fits_are_spent_where_the_curve_is_unknown():
     dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
     learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=2)
     Search(bench, bench, [learner], max_fits=8, time_limit=np.inf, max_cost=np.inf).run()
-    costs = 1.0 / np.array(bench.tried[2:])
+    costs = 1.0 / np.array(bench.tried[1:])
     assert costs[0] == pytest.approx(np.sqrt(1000.0))
     distance = np.abs(np.log(costs / 40.0))
     assert costs.max() < 200.0 and distance[-1] < 0.1 < np.log(1000.0 / 40.0)
+
+
+class Pair(Steps):
+    """Two contenders of which "behind" is wrong everywhere, and "lucky" only where the other is right."""
+
+    def judge(self, trial):
+        value = {"ahead": [1.0] * 30 + [0.0] * 10, "lucky": [0.0] * 10 + [1.0] * 30, "behind": [0.0] * 40}
+        return [candidate(np.full(40, 1.0 / trial.value), np.array(value[trial.contender.name]), trial)]
+
+
+def test_a_contender_that_is_behind_beyond_doubt_gets_no_further_first_value():
+    bench = Pair()
+    dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
+    names = ("ahead", "lucky", "behind")
+    three = [Contender(name, None, dial, Costs([1.0]), 0, n_start=2) for name in names]
+    search = Search(bench, bench, three, max_fits=5, time_limit=np.inf, max_cost=np.inf)
+    search.run()
+    assert [trial.contender.name for trial, _ in search.trials] == [*names, "ahead", "lucky"]
 
 
 def test_nothing_is_sought_beyond_the_largest_budget():

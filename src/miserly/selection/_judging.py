@@ -20,10 +20,9 @@ from miserly.learners._chain import is_additive, stages
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, Raw
 from miserly.plan.batch import matrix_of
-from miserly.plan.effort import engine_for
 from miserly.plan.purchases import purchases
 from miserly.selection._choosing import scores_of
-from miserly.selection._pool import Contender, View, n_nodes, viewed_plan
+from miserly.selection._pool import Contender, View, numbers_of_nodes, viewed_plan
 from miserly.selection._row_values import RowValues
 from miserly.selection._splits import Parts, Rows
 
@@ -148,11 +147,11 @@ class Bench:
             for view in views:
                 yield self._run(_priced(viewed_plan(chain, view), prices), test)
             return
-        stops = [n_nodes(chain, view) for view in views]
+        stops = numbers_of_nodes(chain, views)
         plan = _priced(chain, prices)
         totals = [0.0, *(purchase.total for purchase in purchases(plan))]
         matrix = matrix_of(plan, test.rows.X)
-        met = stages(plan, matrix, sorted(set(stops)), compiled=engine_for(plan, len(test.rows)))
+        met = stages(plan, matrix, sorted(set(stops)))
         stage_of = {stage.n_nodes: stage for stage in met}
         for stop in stops:
             stage = stage_of[stop]
@@ -160,7 +159,7 @@ class Bench:
 
     def _run(self, plan: Plan, test: _Test) -> _Seen:
         rows = test.rows
-        done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)))
+        done = plan.run(rows.X, qid=rows.qid)
         return self._figures(plan, scores_of(done, rows), done.cost, done.acquired, plan.max_cost, test)
 
     def _figures(

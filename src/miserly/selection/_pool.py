@@ -28,8 +28,10 @@ __all__ = [
     "Contender",
     "Dial",
     "Task",
+    "cheapest_feature",
     "contenders_for",
     "n_nodes",
+    "numbers_of_nodes",
     "pool_for",
     "task_of",
     "viewed",
@@ -41,7 +43,7 @@ View = Mapping[
     str, float
 ]  # how a fitted model is looked at: a beginning of its plan, or a threshold of exits
 
-_N_START = 3  # values of a dial that are tried before any is chosen
+_N_START = 2  # values of a dial that are tried before any is chosen
 _N_ROUNDS_SEEN = 5  # numbers of rounds at which one boosted model is judged
 _N_COSTS_SEEN = 16  # costs at which one anytime model is judged
 _THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -57,8 +59,8 @@ class Dial:
     lavish: float
 
     def start(self, n: int) -> list[float]:
-        """The first values to try, the lavish end first; a single one is the lavish end itself."""
-        return [float(value) for value in np.geomspace(self.lavish, self.thrifty, n)]
+        """The first values to try, three at most: the lavish end, the middle, the thrifty end."""
+        return [self.lavish, float(np.sqrt(self.lavish * self.thrifty)), self.thrifty][:n]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +130,16 @@ def viewed_plan(plan: Plan, view: View) -> Plan:
 
 def n_nodes(plan: Plan, view: View) -> int:
     """How many nodes of a chain a view keeps: a number of rounds, or all that fit under a cost."""
-    if "rounds" in view:
-        return min(int(view["rounds"]), len(plan.nodes))
+    return numbers_of_nodes(plan, [view])[0]
+
+
+def numbers_of_nodes(plan: Plan, views: Sequence[View]) -> list[int]:
+    """How many nodes of a chain each view keeps."""
+    if "rounds" in views[0]:
+        return [min(int(view["rounds"]), len(plan.nodes)) for view in views]
     totals = [purchase.total for purchase in purchases(plan)]
-    return int(np.searchsorted(totals, view["up_to_cost"] * (1.0 + 1e-12), side="right"))
+    limits = [view["up_to_cost"] * (1.0 + 1e-12) for view in views]
+    return [int(n) for n in np.searchsorted(totals, limits, side="right")]
 
 
 def _views(learner: Any, costs: Costs) -> tuple[View, ...]:
@@ -172,11 +180,16 @@ def _dials(learner: Any, rows: Rows, costs: Costs) -> list[Dial]:
 
 def _prices(costs: Costs, learner: Any) -> tuple[float, float]:
     """What the cheapest feature costs, and everything."""
-    prices = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation
     everything = costs.total + costs.evaluation * learner.get_params().get("n_rounds", 1)
     if not everything > 0:
         raise CostError("everything is free: there is no cost to trade")
-    return float(prices[prices > 0].min()), float(everything)
+    return cheapest_feature(costs), float(everything)
+
+
+def cheapest_feature(costs: Costs) -> float:
+    """The least that a row can pay, if it pays anything."""
+    prices = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation
+    return float(prices[prices > 0].min())
 
 
 def _tradeoffs(learner: Any, rows: Rows, costs: Costs) -> tuple[float, float]:

@@ -25,8 +25,9 @@ import numpy as np
 
 from miserly.errors import DataError
 from miserly.selection._crew import Crew, Order
-from miserly.selection._judging import Bench, Candidate, Trial
-from miserly.selection._pool import Contender
+from miserly.selection._cross_choosing import choose
+from miserly.selection._judging import Bench, Candidate, Trial, mean_and_error
+from miserly.selection._pool import Contender, cheapest_feature
 
 __all__ = ["Failure", "Search"]
 
@@ -34,6 +35,7 @@ _START_SHARE = 0.6  # of the time limit: no first value is tried after that
 _CLOSE = 1.1  # values of a dial nearer than this factor are not told apart
 _PATIENCE = 2  # failures of a contender before it is left out
 _WINDOW = 4  # fits under way at a time
+_DOUBT = 2.0  # standard errors by which a contender must be behind to be left out
 _GRID = 200
 
 
@@ -144,7 +146,7 @@ class Search:
             for place, (contender, values) in enumerate(zip(self.contenders, starts, strict=True)):
                 while self._is_under_way(contender):
                     yield None
-                if turn >= len(values) or self._hopeless(contender):
+                if turn >= len(values) or self._hopeless(contender) or self._behind(contender):
                     continue
                 late = self._seconds_then(contender) > _START_SHARE * self.time_limit
                 if late and (turn > 0 or place > 1):  # nothing paid and one learner is the least there can be
@@ -156,6 +158,19 @@ class Search:
 
     def _hopeless(self, contender: Contender) -> bool:
         return self._failed(contender) > 0 and not self._trials_of(contender)
+
+    def _behind(self, contender: Contender) -> bool:
+        """Whether every model of a contender is beyond doubt no better than a cheaper one of another."""
+        own = [one for _, found in self._trials_of(contender) for one in found]
+        others = [one for trial, found in self.trials if trial.contender is not contender for one in found]
+        return bool(own) and all(self._beaten(one, others) for one in own)
+
+    def _beaten(self, one: Candidate, others: Sequence[Candidate]) -> bool:
+        rival = choose(others, one.mean_cost, self.bench.sign)
+        if rival is None:
+            return False
+        gain, error = mean_and_error(self.bench.sign * (one.value - rival.value))
+        return gain + _DOUBT * float(np.nan_to_num(error)) <= 0.0
 
     def _trials_of(self, contender: Contender) -> list[tuple[Trial, list[Candidate]]]:
         return [(trial, found) for trial, found in self.trials if trial.contender is contender]
@@ -218,9 +233,8 @@ class Search:
         gains = np.array([self.bench.sign * one.mean_value for one in self.candidates])
         order = np.argsort(costs)
         best = np.maximum.accumulate(gains[order])
-        paid = costs[costs > 0]
-        top = min(self.max_cost, float(paid.max(initial=1.0)))
-        grid = np.geomspace(min(float(paid.min(initial=top)), top), top, _GRID)
+        top = min(self.max_cost, float(costs.max()) or 1.0)
+        grid = np.geomspace(min(cheapest_feature(self.contenders[0].costs), top), top, _GRID)
         place = np.searchsorted(costs[order], grid, side="right") - 1
         curve = np.where(place >= 0, best[np.maximum(place, 0)], best[0])
         for _, gap in self._under_way:  # taken for granted, so that the next fit looks elsewhere

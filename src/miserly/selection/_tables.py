@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from miserly.selection._judging import Candidate, mean_and_error
 
-__all__ = ["best_curve", "frame", "interval", "record", "shown"]
+__all__ = ["frame", "interval", "record", "shown"]
 
 _WIDTH = 1.96  # standard errors on each side of a 95 % interval
-
-
-def best_curve(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
-    """The candidates that no cheaper or equally cheap one matches, cheap ones first."""
-    kept: list[Candidate] = []
-    for one in sorted(candidates, key=lambda one: (one.mean_cost, -sign * one.mean_value)):
-        if not kept or sign * one.mean_value > sign * kept[-1].mean_value:
-            kept.append(one)
-    return kept
 
 
 def record(one: Candidate) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from miserly.selection._best import pareto
 from miserly.selection._judging import Candidate
-from miserly.selection._tables import best_curve, shown
+from miserly.selection._tables import shown
 
 __all__ = ["Watch"]
 
@@ -63,7 +64,7 @@ class Watch:
         if not self._visible:
             return
         self._n_done, self._n_failed, self._fitting = n_done, n_failed, fitting
-        self._curve = best_curve(candidates, self._sign)
+        self._curve = pareto(candidates, self._sign)
         if self._live is None and time.monotonic() - self._told >= _EVERY:
             self._line()
 
