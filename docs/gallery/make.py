@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from miserly import (
     AndOrCascadeClassifier,
     ASTCClassifier,
     ASTCRegressor,
+    CostLassoClassifier,
     CronusClassifier,
     CSCCClassifier,
     CSTCRegressor,
@@ -30,6 +33,7 @@ from miserly.metrics import ndcg
 from miserly.plan import Node, Plan
 from miserly.report import plot_extracted, plot_frontier, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
+from miserly.selection import frontier as sweep_all
 from miserly.selection import one_standard_error
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
 from miserly.solvers.lars_svm import lars_order
@@ -292,6 +296,25 @@ def _draw_machine(
     axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
 
 
+def report() -> None:
+    """The top of a report, photographed in a browser, and the picture of its frontier."""
+    heart = load_heart()
+    miser = GreedyMiserClassifier(n_rounds=40, max_depth=2)
+    learners = [CostLassoClassifier(), miser, EarlyExit(miser)]
+    labels = np.array(heart.classes)[heart.y]
+    found = sweep_all(learners, heart.X, labels, costs=heart.costs, max_fits=20, cv=3, random_state=0)
+    _save(found.plot(budget=30).figure, "found")
+    with TemporaryDirectory() as folder:
+        page = found.to_html(f"{folder}/report.html", budget=30, title="Heart disease: what a budget buys")
+        shot = f"--screenshot={HERE / 'report.png'}"
+        looks = ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1120,1420")
+        scale = "--force-device-scale-factor=0.75"
+        waits = "--virtual-time-budget=4000"
+        subprocess.run(
+            ["chromium", *looks, scale, waits, shot, page.as_uri()], check=True, capture_output=True
+        )
+
+
 def _finish(axes: Any, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -320,6 +343,7 @@ if __name__ == "__main__":
         "boosting": boosting,
         "anytime": anytime,
         "ring": ring,
+        "report": report,
     }
     with rc_context(STYLE):
         for name in sys.argv[1:] or pictures:

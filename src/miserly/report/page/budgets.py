@@ -17,12 +17,12 @@ def budgets_section(story: Story) -> str:
     words = story.words
     columns = [
         Column(f"budget{words.in_unit}", "number"),
-        Column("model", "wide"),
         Column(words.metric, "number"),
         Column("95 % interval", "number"),
         Column(f"mean price{words.in_unit}", "number"),
         Column("95 of 100 pay at most", "number"),
         Column("features", "number"),
+        Column("model", "wide"),  # the last, so that a phone shows figures
     ]
     models = [None, *(one.candidate for one in story.offers)]
     again = [one is before for before, one in pairwise(models)]
@@ -37,10 +37,10 @@ def budgets_section(story: Story) -> str:
 def _line(one: Offer, same: bool, words: Words) -> tuple[object, ...]:
     return (
         price_text(one.budget),
-        "same model" if same else (model_name(one.candidate), settings(one.candidate.params)),
         words.value(one.value),
         words.interval(one.low, one.high),
         price_text(one.cost),
         price_text(one.cost_95),
         f"{one.candidate.features:.1f}",
+        "same model" if same else (model_name(one.candidate), settings(one.candidate.params)),
     )
