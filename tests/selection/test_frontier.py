@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import Future
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +24,7 @@ from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
 from miserly.selection._best import Chooser
+from miserly.selection._cache import Fitted
 from miserly.selection._crew import Order
 from miserly.selection._cross_choosing import Chosen, cross_choose, holm, paired
 from miserly.selection._judging import repriced
@@ -334,6 +338,26 @@ def test_a_time_limit_leaves_the_first_learner_and_ends_the_search():
     found = sweep([miser(), ASTCClassifier(max_depth=2)], X, y, max_fits=500, time_limit=0.0)
     assert found.learners == ["GreedyMiserClassifier"]
     assert found.best(26).score(X, y) > 0.8
+
+
+def test_what_time_did_not_allow_to_end_is_no_failure():
+    class Late(Steps):
+        def begin(self, contender, value):
+            begun, not_begun = Future(), Future()
+            begun.set_result(Fitted(None, 1.0))
+            if len(self.tried) > 1:
+                time.sleep(0.06)
+            else:
+                not_begun.set_result(Fitted(None, 1.0))
+            self.tried.append(value)
+            return Order(contender, value, [begun, not_begun])
+
+    bench = Late()
+    dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
+    learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=3)
+    search = Search(bench, bench, [learner] * 3, max_fits=9, time_limit=0.05, max_cost=np.inf)
+    search.run()
+    assert len(search.trials) == 2 and not search.failures
 
 
 def test_max_fits_is_kept():

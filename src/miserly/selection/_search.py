@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -127,6 +128,8 @@ class Search:
             done = order.wait()
             trial = Trial(contender, value, tuple(one.plan for one in done), sum(one.seconds for one in done))
             found = self.bench.judge(trial)
+        except CancelledError:  # time was over before all parts had begun
+            return
         except Exception as error:  # one learner's trouble is not the others'
             told = f"{type(error).__name__}: {error}"
             self.failures.append(Failure(contender.name, contender.params(value, {}), told))
