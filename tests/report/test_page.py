@@ -24,6 +24,7 @@ from miserly.datasets import load_heart, make_ranking
 from miserly.errors import CostError, DataError
 from miserly.report.page.offers import bought_by, offers, round_budgets, round_steps
 from miserly.selection import frontier
+from miserly.selection._best import Chooser, Wish
 from tests.report.browsing import browser, requested
 
 pytest.importorskip("plotly")
@@ -194,6 +195,15 @@ def test_all_models_failures_prices_and_versions_are_in_the_appendix(heart, page
 def test_a_promise_is_told(heart, tmp_path):
     said = Reader(heart.to_html(tmp_path / "a.html", budget=200, confidence=0.9).read_text()).text
     assert "Promised with 90 % confidence" in said and "costs 200 CAD or less on average" in said
+
+
+def test_a_model_in_place_of_another_shows_its_own_figures(heart, tmp_path, monkeypatch):
+    take = Chooser.take
+    monkeypatch.setattr(Chooser, "take", lambda self, _: take(self, Wish(budget=0.0)))
+    said = Reader(heart.to_html(tmp_path / "a.html", budget=30).read_text()).text
+    value = f"{100 * heart.points.value[0]:.1f} %"
+    assert f"on held-out rows it reaches an accuracy of {value}" in said
+    assert "It was taken because a better one costs more once it has all rows" in said
 
 
 def test_without_a_budget_one_is_suggested(heart, tmp_path):

@@ -80,13 +80,14 @@ def _cards(story: Story) -> str:
 def step_words(story: Story, one: Offer) -> dict[str, str]:
     """What the page says at one budget, by the place where it says it."""
     words, model = story.words, model_name(one.candidate)
+    reached = "reached" if one.is_second else "to expect"
     return {
         "budget": f"{words.price(one.budget)} per {words.row}",
         "short": f"{words.metric} {words.value(one.value)} for {words.price(one.cost)}",
         "model": model[:1].upper() + model[1:],
         "params": settings(one.candidate.params) or "always the same answer",
         "value": words.value(one.value),
-        "value-note": f"{words.metric} to expect; 95 % interval {words.interval(one.low, one.high)}",
+        "value-note": f"{words.metric} {reached}; 95 % interval {words.interval(one.low, one.high)}",
         "cost": words.price(one.cost),
         "cost-note": f"is what a {words.row} pays on average",
         "most": words.price(one.cost_95),
@@ -110,6 +111,9 @@ def _luck(story: Story, one: Offer) -> str:
     """Why the value to expect is not that of the ringed mark."""
     words, own = story.words, one.candidate.mean_value
     shows = f"The ringed model shows {words.value(own)} on held-out {words.rows}"
+    if one.is_second:
+        why = "for its promise" if story.promises else "because a better one costs more once it has all rows"
+        return f"{shows}. It was taken {why}; the best of many was partly lucky, so expect a little less."
     if words.value(own) == words.value(one.value):
         return f"{shows}, which is also what to expect."
     if story.found._sign * (own - one.value) > 0:

@@ -43,6 +43,9 @@ class Offer:
         The metric to expect and its 95 % interval, by choices that never saw the rows they are judged on.
     share : array of (n_features,)
         The share of held-out rows that buy each feature.
+    is_second : bool
+        Whether the model was taken in place of a better one: for a promise, or because that one costs too
+        much once it is fitted to all rows. Then the value is its own on held-out rows, and flatters a little.
     """
 
     budget: float
@@ -51,6 +54,7 @@ class Offer:
     low: float
     high: float
     share: Floats
+    is_second: bool = False
 
     @property
     def cost(self) -> float:

@@ -39,8 +39,9 @@ def _choice(story: Story) -> str:
 
 def _figures(story: Story) -> str:
     words, one = story.words, story.chosen
+    reach = f"on held-out {words.rows} it reaches" if one.is_second else "expect"
     return (
-        f"expect {words.a_metric} of {words.value(one.value)} (95 % interval "
+        f"{reach} {words.a_metric} of {words.value(one.value)} (95 % interval "
         f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} on average."
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miserly.plan.wording import plain, plural
 from miserly.report.extraction import price_tiers
@@ -142,9 +143,8 @@ def _square_words(costs: Costs, f: int, one: Offer, words: Words) -> str:
 def _by_tier(costs: Costs, made: Sequence[Offer], words: Words) -> Chart:
     """How much of each price tier a row buys, against the budget."""
     tier, names = price_tiers(costs)
-    lines = [
-        _tier_line(k, names, tier == k, made, growth_places(costs, made), words) for k in range(len(names))
-    ]
+    places = growth_places(costs, made)
+    lines = [_tier_line(k, tier, costs, made, places, words) for k in range(len(names))]
     layout = {
         "xaxis": Axis([one.budget for one in made]).layout(f"budget{escaped(words.in_unit)}"),
         "yaxis": {
@@ -161,20 +161,33 @@ def _by_tier(costs: Costs, made: Sequence[Offer], words: Words) -> Chart:
 
 
 def _tier_line(
-    k: int, names: Sequence[str], mine: Floats, made: Sequence[Offer], places: Sequence[float], words: Words
+    k: int,
+    tier: NDArray[np.int64],
+    costs: Costs,
+    made: Sequence[Offer],
+    places: Sequence[float],
+    words: Words,
 ) -> Chart:
-    label = f"{escaped(f'{names[k]} {words.unit}'.strip())} ({plural(int(mine.sum()), 'feature')})"
+    mine, n_tiers = tier == k, int(tier.max()) + 1
+    label = f"{escaped(_prices_of(mine, costs, words))} ({plural(int(mine.sum()), 'feature')})"
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": label,
         "x": list(places),
         "y": shortened(100 * one.share[mine].mean() for one in made),
-        "line": {"color": _shade(k, len(names)), "width": 2.5, "shape": "hv"},
+        "line": {"color": _shade(k, n_tiers), "width": 2.5, "shape": "hv"},
         "marker": {"size": 7, "symbol": mark_of(k)},
         "text": [f"{label}<br>budget {escaped(words.price(one.budget))}" for one in made],
         "hovertemplate": "%{text}: %{y:.1f} % bought<extra></extra>",
     }
+
+
+def _prices_of(mine: NDArray[np.bool_], costs: Costs, words: Words) -> str:
+    """The prices of a tier."""
+    prices = _prices(costs)[mine]
+    low, high = price_text(float(prices.min())), words.price(float(prices.max()))
+    return high if prices.min() == prices.max() else f"{low} to {high}"
 
 
 # -- names and colours of features -------------------------------------------------------------------------

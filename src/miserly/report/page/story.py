@@ -104,4 +104,6 @@ def _own_figures(found: Frontier, budget: float, candidate: Candidate) -> Offer:
     """An offer of this very model, with its own held-out figures."""
     reach = 1.96 * candidate.error
     value = candidate.mean_value
-    return Offer(budget, candidate, value, value - reach, value + reach, bought_by(found, candidate))
+    return Offer(
+        budget, candidate, value, value - reach, value + reach, bought_by(found, candidate), is_second=True
+    )
