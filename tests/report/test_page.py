@@ -22,7 +22,8 @@ from miserly import (
 )
 from miserly.datasets import load_heart, make_ranking
 from miserly.errors import CostError, DataError
-from miserly.report.page.offers import bought_by, offers, round_budgets, round_steps
+from miserly.report.page.offers import Offer, bought_by, offers, round_budgets, round_steps
+from miserly.report.page.purchase_charts import features_shown
 from miserly.selection import frontier
 from miserly.selection._best import Chooser, Wish
 from tests.report.browsing import browser, requested
@@ -137,6 +138,13 @@ def test_shares_of_buyers_are_of_held_out_rows(heart):
     for candidate in heart._pareto():
         share = bought_by(heart, candidate)
         assert share.sum() == pytest.approx(candidate.features)
+
+
+def test_of_many_features_the_most_bought_are_shown_and_of_equals_the_dearest():
+    share = np.r_[np.ones(21), 0.5, 0.0]
+    made = [Offer(1.0, None, 0.0, 0.0, 0.0, np.zeros(23)), Offer(9.0, None, 0.0, 0.0, 0.0, share)]
+    shown = features_shown(Costs([0.5, *range(1, 23)]), made)
+    assert sorted(shown) == list(range(1, 21))
 
 
 # -- what is written -----------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def _figures(story: Story) -> dict[str, str]:
 def _feature_caption(story: Story) -> str:
     words = story.words
     ever = int((np.array([one.share for one in story.offers]).max(axis=0) > 0).sum())
-    shown = len(features_shown(story.offers))
+    shown = len(features_shown(story.found.costs, story.offers))
     some = f" ({shown} of {ever}, the most bought)" if ever > shown else ""
     unit = f" in {words.unit}" if words.unit else ""
     return (
@@ -184,7 +184,7 @@ def explore_data(story: Story) -> dict[str, Any]:
     """All that the page's script needs: the charts, and what changes with every step of the slider."""
     found, words = story.found, story.words
     axis = Axis([one.mean_cost for one in found._candidates])
-    shown = features_shown(story.offers)
+    shown = features_shown(story.found.costs, story.offers)
     features = feature_chart(found.costs, shown, words)
     charts = {
         "frontier": frontier_chart(found, words, axis, story.chosen),

@@ -25,11 +25,12 @@ _NAME = 22  # letters of a feature beside its bar
 _SHADES = 7  # of price tiers
 
 
-def features_shown(made: Sequence[Offer]) -> list[int]:
-    """The features most bought, those first that the smallest budget buys for some."""
+def features_shown(costs: Costs, made: Sequence[Offer]) -> list[int]:
+    """The features most bought, of equals the dearest; those first that the smallest budget buys for some."""
     share = np.array([one.share for one in made])
     most = share.max(axis=0)
-    kept = [f for f in np.argsort(-most, kind="stable")[:MOST_FEATURES].tolist() if most[f] > 0]
+    ranked = np.lexsort((-_prices(costs), -np.round(most, 2)))
+    kept = [f for f in ranked[:MOST_FEATURES].tolist() if most[f] > 0]
     first = {f: int(np.argmax(share[:, f] >= min(0.05, most[f]))) for f in kept}
     return sorted(kept, key=lambda f: (first[f], -share[first[f], f], f))
 
