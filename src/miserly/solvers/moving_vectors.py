@@ -263,8 +263,9 @@ class _Projected:
 
     def _fit(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Coefficients, their intercepts, and errors times the root of their weight."""
-        means = (self.share * values).sum(axis=0)
-        columns = self.root * (values - means)
+        means = self.share[:, 0] @ values
+        columns = values - means
+        columns *= self.root
         gram = columns.T @ columns
         gram[np.diag_indices_from(gram)] += max(self.ridge, FLOOR * float(gram.trace()) / len(gram))
         coef = cho_solve(cho_factor(gram, check_finite=False), columns.T @ self.target, check_finite=False)
