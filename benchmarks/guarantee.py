@@ -283,8 +283,8 @@ What that costs is seen in what is used. It is least for costs that vary little,
 decide: with 100 rows nothing could be promised there, with 500 in fewer than half of the repetitions.
 Dividing the level by the number of candidates uses less nearly everywhere, but not by much, and in crowds
 it is broken less often than it might be. An order known beforehand is worth a few hundredths more. Showing
-that little is lost to the best of forty, whichever it is, takes thousands of rows; to one that is named,
-fewer: of 500 rows, it could be shown in 62 % of the repetitions instead of 4 %.
+that little is lost to the best of forty, whichever it is, takes thousands of rows. To one that is named it
+takes fewer, and there always is an answer: that one loses nothing to itself.
 
 How high to stake, how many may fail and how many rows to spend on the order were settled on the same kinds of
 draws, some of them among these. Whether promises hold does not depend on it; what is used may flatter a
