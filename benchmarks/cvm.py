@@ -38,7 +38,10 @@ from miserly.learners._samples import rows_aside
 
 SHARES = (0.005, 0.01, 0.02, 0.05, 0.1)
 FIRST_SEED = 0  # 100 and up were looked at while this was being made
-SMALL = {"page_blocks": 5, "magic": 3}  # draws of sets with few test rows, or figures close together
+# Draws of sets with few test rows, or figures close together:
+SMALL = {"page_blocks": 5, "magic": 3}
+STARTS = ("lars", "omp", "random")
+START_SETS, START_SHARES, START_DRAWS = ("page_blocks", "magic"), (0.01, 0.02), 3
 REPEATS = 7
 TIMED_ROWS = 4_000
 
@@ -117,6 +120,25 @@ def race(name: str, seed: int, quick: bool) -> dict[str, Any]:
             print(f"{name} {size}: {method} {found['accuracy'][method][-1]:.4f} (full {found['full']:.4f}, "
                   f"{found['seconds'][method][-1]:.1f} s)", flush=True)  # fmt: skip
     return found | {"prediction": prediction_times(full, rows, seed)}
+
+
+def starts(name: str, seed: int, quick: bool) -> dict[str, Any]:
+    """What becomes of each way to choose vectors, as chosen and once moved, at the sizes where it matters."""
+    most = 1_500 if quick else None
+    rows = rows_of(name, seed, most)
+    full = full_machine(rows, seed, most or GRID_ROWS)
+    found: dict[str, Any] = {"full": rows.accuracy(full.predict(rows.X_test)), "sizes": [], "accuracy": {}}
+    found["sizes"] = [[share, max(2, round(share * len(full.support_)))] for share in START_SHARES]
+    for start in STARTS:
+        for move in (False, True):
+            made = [
+                compress(full, n_vectors=size, start=start, move=move, X=rows.X, random_state=seed)
+                for _, size in found["sizes"]
+            ]
+            accuracy = [rows.accuracy(small.predict(rows.X_test)) for small in made]
+            found["accuracy"][f"{start}, {'moved' if move else 'chosen'}"] = accuracy
+            print(f"{name}: {start}, {'moved' if move else 'chosen'} {accuracy}", flush=True)
+    return found
 
 
 # -- time and memory ---------------------------------------------------------------------------------------
@@ -207,9 +229,14 @@ def main() -> None:
         for name in sets:
             draws = args.draws if args.quick else max(args.draws, SMALL.get(name, 1))
             results[name] = [race(name, FIRST_SEED + k, args.quick) for k in range(draws)]
-    figures = {"sets": results, "large": large, "ring": rings}
+        begun = {
+            name: [starts(name, FIRST_SEED + k, args.quick) for k in range(1 if args.quick else START_DRAWS)]
+            for name in START_SETS
+            if name in sets
+        }
+    figures = {"sets": results, "large": large, "ring": rings, "starts": begun}
     command = f"python benchmarks/cvm.py{' --quick' if args.quick else ''}"
-    write("cvm", page(results, large, rings, command), figures, args.quick)
+    write("cvm", page(results, large, rings, begun, command), figures, args.quick)
     picture(results, args.quick)
 
 

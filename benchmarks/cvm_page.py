@@ -49,6 +49,13 @@ Seconds on the sets above, by method:
 
 {seconds}
 
+## Where to start
+
+Accuracy with vectors chosen by LARS, greedily (OMP), or by chance, as they were chosen and once they were
+moved; means over draws ({start_draws}).
+
+{starts}
+
 ## The ring
 
 600 points, a blob in a ring (Fig. 4.2), eight vectors instead of {ring_vectors}: agreement with the full
@@ -126,7 +133,21 @@ def picture(results: Results, quick: bool) -> None:
     save_picture(figure, "cvm", quick)
 
 
-def page(results: Results, large: list[Any], rings: list[Any], command: str) -> str:
+def _ways(begun: Results) -> list[str]:
+    return [way for draws in list(begun.values())[:1] for way in draws[0]["accuracy"]]
+
+
+def start_lines(begun: Results) -> list[list[Any]]:
+    lines = []
+    for name, draws in begun.items():
+        full = float(np.mean([draw["full"] for draw in draws]))
+        for k, (share, size) in enumerate(draws[0]["sizes"]):
+            values = [float(means(draws, "accuracy", way)[k]) for way in draws[0]["accuracy"]]
+            lines.append([name, f"{100 * share:g} %", size, full, *values])
+    return lines
+
+
+def page(results: Results, large: list[Any], rings: list[Any], begun: Results, command: str) -> str:
     """The page in Markdown."""
     first = {name: draws[0] for name, draws in results.items()}
     facts = ("rows", "features", "classes", "vectors")
@@ -154,6 +175,8 @@ def page(results: Results, large: list[Any], rings: list[Any], command: str) -> 
               f"{one['before_gb']:.2f}", one["agreement"]] for one in large],
         ),
         seconds=table(["set", "share", *METHODS], times),
+        starts=table(["set", "share", "vectors", "full SVM", *_ways(begun)], start_lines(begun)),
+        start_draws=", ".join(f"{name} {len(draws)}" for name, draws in begun.items()),
         ring_vectors=round(np.mean([one["vectors"] for one in rings])),
         agreement=float(np.mean(agreement)),
         worst=min(agreement),
