@@ -7,8 +7,8 @@ the accuracy on test rows; for the ranking sets, of precision@5, documents being
 for MQ2008). Costs count whole trees. At most 4,000 rows are learned from. Models:
 
 - AFR: one fit; each budget is given to `run`;
-- start: what AFR starts from, one Greedy Miser tree for each dimension and the SVM on top: no further trees in
-  a dimension, no beginning anew;
+- start: what AFR starts from, one Greedy Miser tree for each dimension and the SVM on top: no further trees
+  in a dimension, no beginning anew;
 - AFR, no slopes: all of AFR but the trees along the slopes of the outer loss;
 - Miser: a fit with a hard budget for each budget, rounds chosen on a fifth of the rows;
 - GBRT: the same without prices, cut where a budget ends;
@@ -58,9 +58,9 @@ Early Exit is given the budget on average, the others for every row.
 {table}
 
 "to Miser" is AFR's figure less the Miser's, "to start" AFR's less that of what it starts from, "slopes" what
-its trees along the slopes of the outer loss add, all else equal: with the same purchases and the same trees of
-the Miser they change little either way. "outer" is the smooth share of errors on the rows that judge the SVM,
-of the first snapshot and of the last.
+its trees along the slopes of the outer loss add, all else equal: with the same purchases and the same trees
+of the Miser they change little either way. "outer" is the smooth share of errors on the rows that judge the
+SVM, of the first snapshot and of the last.
 
 ![What each budget buys](afr.png)
 

@@ -69,6 +69,59 @@ def lightgbm(problem: Problem, X: np.ndarray, rounds: int, tradeoff: float) -> t
     return _lightgbm_stages(lgb.train(parameters, data, rounds), X, problem.costs), None
 
 
+def fit_lightgbm(
+    problem: Problem, rounds: int, tradeoff: float, only: np.ndarray | None = None
+) -> Callable[[np.ndarray], Stages]:
+    """The same, perhaps on some features only, as what it gives round by round: scores and mean path cost."""
+    import lightgbm as lgb
+
+    train, parameters = problem.train, _LIGHTGBM | _lightgbm_objective(problem)
+    if tradeoff > 0:
+        parameters["cegb_tradeoff"] = 2 * len(train) * tradeoff
+        parameters["cegb_penalty_feature_coupled"] = alone(problem.costs)
+    columns = np.arange(train.X.shape[1]) if only is None else only
+    data = lgb.Dataset(train.X[:, columns], train.y, params=parameters)
+    booster = lgb.train(parameters, data, rounds)
+    return lambda X: _lightgbm_paths(booster, X[:, columns], columns, X.shape[1], problem.costs)
+
+
+def _lightgbm_paths(booster: Any, X: np.ndarray, columns: np.ndarray, d: int, costs: Costs) -> Stages:
+    trees = [_met(tree, columns, d) for tree in booster.dump_model()["tree_info"]]
+    leaves = booster.predict(X, pred_leaf=True).reshape(len(X), -1)
+    each = booster.num_model_per_iteration()
+    met, scores = np.zeros((len(X), d), dtype=bool), 0.0
+    for t in range(booster.current_iteration()):
+        one = booster.predict(X, start_iteration=t, num_iteration=1, raw_score=True)
+        scores = scores + one.reshape(len(X), -1)
+        for k in range(t * each, (t + 1) * each):
+            met |= trees[k][leaves[:, k]]
+        yield scores, float(bills(costs, met).mean())
+
+
+def _met(tree: dict[str, Any], columns: np.ndarray, d: int) -> np.ndarray:
+    """The features on the way to each leaf: (leaves, d)."""
+    found = np.zeros((tree["num_leaves"], d), dtype=bool)
+
+    def walk(node: dict[str, Any], seen: frozenset[int]) -> None:
+        if "split_feature" in node:
+            seen = seen | {int(columns[node["split_feature"]])}
+            walk(node["left_child"], seen)
+            walk(node["right_child"], seen)
+        else:
+            found[node.get("leaf_index", 0), list(seen)] = True
+
+    walk(tree["tree_structure"], frozenset())
+    return found
+
+
+def bills(costs: Costs, met: np.ndarray) -> np.ndarray:
+    """What each row pays for the features it has met, and for the set-ups of their groups."""
+    paid = met @ costs.feature
+    for group, setup in enumerate(costs.setup):
+        paid = paid + setup * met[:, costs.group == group].any(axis=1)
+    return np.asarray(paid)
+
+
 _LIGHTGBM = {
     "learning_rate": STEP,
     "max_depth": DEPTH,
@@ -100,6 +153,11 @@ def _lightgbm_stages(booster: Any, X: np.ndarray, costs: Costs) -> Stages:
 
 def catboost(problem: Problem, X: np.ndarray, rounds: int, tradeoff: float) -> tuple[Stages, Any]:
     """CatBoost with its penalty on the first use of a feature, in units of its own score."""
+    return fit_catboost(problem, rounds, tradeoff)(X), None
+
+
+def fit_catboost(problem: Problem, rounds: int, tradeoff: float) -> Callable[[np.ndarray], Stages]:
+    """The same, as what it gives round by round. Its trees ask every row for all their features."""
     from catboost import CatBoostClassifier, CatBoostRegressor
 
     train = problem.train
@@ -116,7 +174,7 @@ def catboost(problem: Problem, X: np.ndarray, rounds: int, tradeoff: float) -> t
         verbose=False,
         **(penalties if tradeoff > 0 else {}),
     ).fit(train.X, train.y)
-    return _catboost_stages(model, X, problem.costs), None
+    return lambda X: _catboost_stages(model, X, problem.costs)
 
 
 def _catboost_stages(model: Any, X: np.ndarray, costs: Costs) -> Stages:

@@ -11,7 +11,7 @@ from miserly import CostLassoClassifier, CostLassoRegressor, Costs, EarlyExit, G
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import get_metric
 from miserly.selection._best import Bill, Chooser, Wish
-from miserly.selection._pool import viewed_plan
+from miserly.selection._pool import Contender, viewed_plan
 from miserly.selection._splits import Rows
 from miserly.selection.frontier import _set_aside
 from miserly.selection.guarantee import mean_bound
@@ -346,3 +346,15 @@ def test_a_budget_below_the_cheapest_says_what_that_costs(vouched):
 def test_without_a_wish_the_most_accurate_is_taken(leaving):
     best = leaving.pareto().iloc[-1]
     assert type(leaving.best()).__name__ == best.learner
+
+
+def test_one_model_is_fitted_once_for_several_wishes(leaving, monkeypatch):
+    fits, fit = [], Contender.fit
+    monkeypatch.setattr(
+        Contender, "fit", lambda self, rows, value: fits.append(self) or fit(self, rows, value)
+    )
+    leaving.__dict__.pop("_chooser", None)
+    first, second = leaving.best(26.0), leaving.best(25.9, hard=True)
+    assert len(fits) == 1
+    assert first is not second
+    assert first.plan_.budget != second.plan_.budget

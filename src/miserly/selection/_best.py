@@ -24,7 +24,7 @@ from miserly.plan import Plan
 from miserly.plan.effort import engine_for
 from miserly.selection._choosing import scores_of
 from miserly.selection._cross_choosing import SLACK
-from miserly.selection._judging import Bench, Candidate, repriced
+from miserly.selection._judging import Bench, Candidate, Trial, repriced
 from miserly.selection._pool import viewed
 from miserly.selection._row_values import RowValues
 from miserly.selection._splits import Rows
@@ -101,6 +101,7 @@ class Chooser:
         self._everything = bench.rows if everything is None else everything
         self._kept = kept
         self._sign = 1.0 if bench.metric.greater_is_better else -1.0
+        self._fitted: dict[tuple[Trial, bool], Any] = {}  # models of all rows, or of all but the kept ones
 
     def best(self, wish: Wish) -> Any:
         return self.take(wish)[1]
@@ -290,7 +291,10 @@ class Chooser:
 
     def _fit(self, one: Candidate, rows: Rows, wish: Wish) -> Any:
         """The candidate fitted to some rows, at the prices of the frontier, held to a hard budget."""
-        model = copy(viewed(one.trial.contender.fit(rows, one.trial.value), one.view))
+        key = one.trial, rows is self._everything
+        if key not in self._fitted:
+            self._fitted[key] = one.trial.contender.fit(rows, one.trial.value)
+        model = copy(viewed(self._fitted[key], one.view))
         if self._prices(one) is not None:
             model.plan_ = repriced(model.plan_, self._costs)
         if wish.hard:

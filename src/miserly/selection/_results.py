@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -195,7 +196,7 @@ class Frontier:
             confidence = self._confidence
         return self._chooser.best(Wish.read(budget, confidence, hard, max_loss))
 
-    @property
+    @cached_property
     def _chooser(self) -> Chooser:
         return Chooser(self._bench, self.costs, self._candidates, self._everything, self._kept)
 
