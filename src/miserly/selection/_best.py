@@ -23,7 +23,7 @@ from miserly.metrics import Queries
 from miserly.plan import Plan
 from miserly.plan.effort import engine_for
 from miserly.selection._choosing import scores_of
-from miserly.selection._cross_choosing import SLACK
+from miserly.selection._cross_choosing import SLACK, steady_gains
 from miserly.selection._judging import Bench, Candidate, Trial, repriced
 from miserly.selection._pool import viewed
 from miserly.selection._row_values import RowValues
@@ -123,7 +123,8 @@ class Chooser:
             least = min(one.mean_cost for one in some)
             raise CostError(f"no model costs {wish.budget:g} or less; the cheapest costs {least:g}")
         if wish.max_loss is None:
-            return sorted(inside, key=lambda one: (-self._gain(one), one.mean_cost))
+            steady = dict(zip(some, steady_gains(some, self._sign), strict=True))
+            return sorted(inside, key=lambda one: (-steady[one], one.mean_cost))
         near = [one for one in inside if self._loss(one) <= wish.max_loss + SLACK]
         if not near:
             least = min(map(self._loss, inside))
