@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 
@@ -48,17 +50,17 @@ def rows():
 
 def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
     monkeypatch.setattr(_crew, "_LEAST", 2.0)
-    with Crew(rows(), PARTS, n_jobs=2, time_limit=0.1) as crew:
+    with Crew(rows(), PARTS[:1], n_jobs=2, time_limit=0.1) as crew:
         orders = [crew.begin(steps(), value) for value in (1, 2, 3, 4, 1)]
         first, *_, last = orders
-        assert [fit.plan.base[0] for fit in first.wait()] == [1435.0, 1735.0]  # 0 + ... + 29, 10 + ... + 39
+        assert [fit.plan.base[0] for fit in first.wait()] == [1435.0]  # 0 + ... + 29, and 1,000
         with pytest.raises(ValueError, match="cannot"):
             orders[1].wait()
         with pytest.raises(TimeoutError, match="not done after 2 seconds"):
             orders[2].wait()
         with pytest.raises(RuntimeError, match="died"):
             orders[3].wait()
-        assert [fit.plan.base[0] for fit in last.wait()] == [1435.0, 1735.0]
+        assert [fit.plan.base[0] for fit in last.wait()] == [1435.0]
 
 
 def test_leaving_ends_what_goes_on():
@@ -68,6 +70,48 @@ def test_leaving_ends_what_goes_on():
         time.sleep(0.1)
         assert orders[2].cancel()  # nobody has come to it
     assert time.monotonic() - start < 30
+
+
+ASKS = """
+import os, signal, sys, time
+import numpy as np
+from miserly.selection._crew import Crew
+from miserly.selection._splits import Rows
+
+class Sleeps:
+    name = "sleeps"
+
+    def fit(self, rows, value):
+        open(value, "w").write(str(os.getpid()))
+        time.sleep(120)
+
+if __name__ == "__main__":
+    crew = Crew(Rows(np.zeros((4, 1)), np.zeros(4)), [(np.arange(4), np.arange(4))], n_jobs=2)
+    crew.begin(Sleeps(), sys.argv[1])
+    while not os.path.exists(sys.argv[1]) or not open(sys.argv[1]).read():
+        time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody is orphaned there")
+def test_nobody_goes_on_once_whoever_asked_is_killed(tmp_path):
+    (tmp_path / "asks.py").write_text(ASKS)
+    told = tmp_path / "process"
+    here = {**os.environ, "TMPDIR": str(tmp_path)}  # what is killed leaves its files behind
+    subprocess.run([sys.executable, tmp_path / "asks.py", told], timeout=60, check=False, env=here)
+    process, end = int(told.read_text()), time.monotonic() + 30
+    while _is_alive(process) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert not _is_alive(process)
+
+
+def _is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_a_fit_here_begins_when_it_is_waited_for(monkeypatch):

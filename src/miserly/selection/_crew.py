@@ -204,7 +204,15 @@ _received: list[tuple[Rows, list[NDArray[np.int64]]]] = []
 
 def _receive(file: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asked for fits ends them
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     _received[:] = [joblib.load(file, mmap_mode="r")]
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent is no more, however that ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _fit_there(contender: Contender, part: int, value: float) -> Fitted:

@@ -139,7 +139,7 @@ def frontier(
         try:
             search.run()
         except KeyboardInterrupt as stop:
-            stop.add_note(_how_to_go_on(search.n_tried, cache))
+            stop.add_note(_how_to_go_on(cache))
             raise
     wanted = None if budgets is None else read_budgets(budgets)
     return Frontier(
@@ -206,10 +206,10 @@ def _largest(budgets: Sequence[float] | None) -> float:
     return math.inf if budgets is None else max(read_budgets(budgets))
 
 
-def _how_to_go_on(n_tried: int, folder: str | PathLike[str] | None) -> str:
+def _how_to_go_on(folder: str | PathLike[str] | None) -> str:
     if folder is None:
-        return f"{n_tried} fits are lost; frontier(..., cache='folder') would have kept them"
-    return f"{n_tried} fits are kept in {folder}; the same call goes on from there"
+        return "what was fitted is lost; frontier(..., cache='folder') would have kept it"
+    return f"what was fitted is kept in {folder}; the same call goes on from there"
 
 
 def _cache(folder: str | PathLike[str] | None, random_state: Any) -> Cache | None:
