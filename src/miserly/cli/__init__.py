@@ -1,4 +1,4 @@
-"""The command line: `miserly demo | fit | predict | show | compress | datasets`."""
+"""The command line: `miserly demo | frontier | fit | predict | show | compress | bench | datasets`."""
 
 from miserly.cli.main import app
 

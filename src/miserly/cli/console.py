@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from miserly.errors import MiserlyError
+from miserly.errors import DataError, MiserlyError
 
-__all__ = ["amount", "amounts", "err", "friendly", "listing", "out", "percent", "print_json", "warn"]
+__all__ = ["Misuse", "amount", "amounts", "check_output", "err", "friendly", "listing", "note", "out",
+           "percent", "print_json", "warn"]  # fmt: skip
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-USAGE = 2  # the exit code for mistakes in what was asked or given
+# Exit codes, the same for every command.
+TROUBLE = 1  # with data, prices or a budget
+USAGE = 2  # options that do not go together
+INTERRUPTED = 130
+
+
+class Misuse(MiserlyError):
+    """Options that do not go together."""
 
 
 def friendly(command: Command) -> Command:
-    """Say what went wrong in one line and exit with 2; with `debug=True`, show where it happened.
-
-    A mistake of our own is said to be one, and exits with 1.
-    """
+    """Say what went wrong in one line and exit with its code; with `debug=True`, show where it happened."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
@@ -37,20 +44,20 @@ def friendly(command: Command) -> Command:
             command(*args, **options)
         except BrokenPipeError:  # whoever reads our output has seen enough: `miserly predict ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from None
+            raise typer.Exit(TROUBLE) from None
         except (MiserlyError, OSError) as error:
             if options.get("debug"):
                 raise
             _complain(_words(error))
-            raise typer.Exit(USAGE) from None
-        except KeyboardInterrupt:
-            _complain("interrupted")
-            raise typer.Exit(130) from None
+            raise typer.Exit(USAGE if isinstance(error, Misuse) else TROUBLE) from None
+        except KeyboardInterrupt as stop:
+            _complain("; ".join(["interrupted", *getattr(stop, "__notes__", ())]))
+            raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if options.get("debug") or isinstance(error, typer.Exit):
                 raise
             _complain(f"unexpected {type(error).__name__}: {error} (--debug shows where)")
-            raise typer.Exit(1) from None
+            raise typer.Exit(TROUBLE) from None
 
     return run  # type: ignore[return-value]
 
@@ -69,10 +76,37 @@ def warn(message: str) -> None:
     err.print(f"[bold yellow]warning:[/] {escape(message)}", soft_wrap=True)
 
 
+def note(message: str) -> None:
+    """Something worth knowing that is no result."""
+    err.print(escape(message), soft_wrap=True)
+
+
 def print_json(record: Any) -> None:
-    """A record for machines, on standard output and nothing else."""
-    json.dump(record, sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
+    """A record for machines, on standard output and nothing else; numbers without a value are null."""
+    json.dump(_plain(record), sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+def _plain(record: Any) -> Any:
+    if isinstance(record, Mapping):
+        return {str(key): _plain(value) for key, value in record.items()}
+    if isinstance(record, (list, tuple)):
+        return [_plain(value) for value in record]
+    if hasattr(record, "tolist"):
+        return _plain(record.tolist())
+    return None if isinstance(record, float) and not math.isfinite(record) else record
+
+
+def check_output(path: Path, endings: Sequence[str] = ()) -> None:
+    """Say what is wrong with a file to write before hours are spent on what goes into it."""
+    if endings and path.suffix.lower() not in endings:
+        raise Misuse(f"{path}: the name must end in {' or '.join(endings)}")
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise DataError(f"{path}: may not be written")
 
 
 def amount(value: float, unit: str = "") -> str:

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from miserly.cli.console import amount, amounts, err, out, percent
+from miserly.cli.console import amount, err, out, percent
+from miserly.cli.offering import offers_table, value_words
 from miserly.cli.showing import new_table, plan_panel, shortened
 from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
 from miserly.plan.trail import Trail
-from miserly.selection import Point, one_standard_error, sweep
+from miserly.report.page.offers import Offer, offers, suggested
+from miserly.selection import Frontier, frontier
 
 __all__ = ["run_demo"]
 
 # Where another test, or another group of tests, comes within reach.
-BUDGETS = (0, 1, 4, 12, 30, 95, 110, 200, 215, 325)
-TRADEOFFS = (0.0, 0.0003)
-FOLDS = 5
+BUDGETS = (0, 1, 4, 12, 30, 110, 215, 325)
+MAX_FITS = 24
 PATIENT = 0  # of the table, for the example
 TESTS = {
     "age": "age",
@@ -49,10 +49,11 @@ def run_demo(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     heart = load_heart()
     _introduce(heart)
-    points = _learn(heart)
-    chosen = one_standard_error(points)
-    _print_frontier(points, chosen)
-    plan = _save(folder, points, chosen)
+    found = _learn(heart)
+    made = offers(found, BUDGETS)
+    chosen = made[suggested(made, greater_is_better=True)]
+    _print_frontier(found, made, chosen)
+    plan = _save(folder, found, chosen)
     out.print(plan_panel(shortened(plan.describe()), "heart.miser"))
     _step_through(plan, heart)
     _print_files(folder, time.perf_counter() - started)
@@ -71,36 +72,24 @@ def _introduce(heart: Dataset) -> None:
 # -- learning ------------------------------------------------------------------------------------------------
 
 
-def _learn(heart: Dataset) -> list[Point]:
-    """The frontier, with a line that says what is going on."""
-    from sklearn.base import clone
+def _learn(heart: Dataset) -> Frontier:
+    """The frontier of some quick learners, with a table that says how far it is."""
+    from miserly.learners import CostLassoClassifier, EarlyExit, GreedyMiserClassifier
 
-    from miserly.learners import GreedyMiserClassifier
-
-    learner = GreedyMiserClassifier(max_depth=1, n_rounds=60)
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-    ) as bar:
-        task = bar.add_task("getting ready (compiles once on a new machine, half a minute)", total=None)
-        clone(learner).set_params(n_rounds=1).fit(heart.X, heart.y)
-        bar.update(task, description=f"learning, {len(BUDGETS)} budgets, {FOLDS} folds")
-        return sweep(
-            learner,
-            heart.X,
-            _labels(heart),
-            costs=heart.costs,
-            budgets=BUDGETS,
-            tradeoffs=TRADEOFFS,
-            choose_by="log_loss",
-            cv=FOLDS,
-            random_state=0,
-            progress=lambda done, steps: bar.update(task, completed=done, total=steps),
-        )
+    miser = GreedyMiserClassifier(max_depth=1, n_rounds=60)
+    with err.status("getting ready (compiles once on a new machine, half a minute)"):
+        GreedyMiserClassifier(max_depth=1, n_rounds=1).fit(heart.X, heart.y)
+    return frontier(
+        [miser, CostLassoClassifier(), EarlyExit(miser)],
+        heart.X,
+        _labels(heart),
+        costs=heart.costs,
+        budgets=BUDGETS,
+        max_fits=MAX_FITS,
+        certify=0,
+        random_state=0,
+        verbose=1,
+    )
 
 
 def _labels(heart: Dataset) -> NDArray[np.str_]:
@@ -111,29 +100,22 @@ def _labels(heart: Dataset) -> NDArray[np.str_]:
 # -- showing -------------------------------------------------------------------------------------------------
 
 
-def _print_frontier(points: Sequence[Point], chosen: Point) -> None:
-    table = new_table("budget", "accuracy", "average bill", "tests used", right=("budget", "average bill"))
-    bills = amounts(point.cost for point in points)
-    for point, bill in zip(points, bills, strict=True):
-        table.add_row(
-            ("→ " if point is chosen else "") + amount(point.budget),
-            f"{percent(point.value)} ± {100 * point.error:.1f}",
-            bill,
-            Text(", ".join(point.features) or "none"),
-            style="bold" if point is chosen else "",
-        )
-    out.print(table)
-    out.print(_legend(points))
-    best = max(points, key=lambda point: point.value)
+def _print_frontier(found: Frontier, made: Sequence[Offer], chosen: Offer) -> None:
+    out.print(offers_table(found, made, chosen, with_learner=False, word="tests used"))
+    out.print(_legend(found, made))
+    best = max(made, key=lambda one: one.value)
+    reached = value_words("accuracy", best.value, (best.high - best.low) / (2 * 1.96)).replace("±", "less")
     out.print(
-        f"\nMeasured on patients held out: {FOLDS}-fold cross-validation, tradeoff and rounds chosen within "
-        f"each fold. [bold]Chosen: {amount(chosen.budget, chosen.unit)}[/], the cheapest within one standard "
-        f"error of the best ({percent(best.value)} less {100 * best.error:.1f}).\n"
+        f"\nMeasured on patients held out, by choices among {len(found.points)} models of "
+        f"{len(found.learners)} learners that did not see them. [bold]Chosen: "
+        f"{amount(chosen.budget, found.costs.unit)}[/], the cheapest within one standard error of the best "
+        f"({reached}).\n"
     )
 
 
-def _legend(points: Sequence[Point]) -> Text:
-    used = dict.fromkeys(feature for point in points for feature in point.features)
+def _legend(found: Frontier, made: Sequence[Offer]) -> Text:
+    share = np.max([one.share for one in made], axis=0)
+    used = [str(found.costs.name(int(f))) for f in np.flatnonzero(share)]
     return Text("; ".join(f"{name}: {TESTS[name]}" for name in used if TESTS[name] != name), style="dim")
 
 
@@ -167,25 +149,22 @@ def _chance(trail: Trail) -> float:
 # -- keeping -------------------------------------------------------------------------------------------------
 
 
-def _save(folder: Path, points: Sequence[Point], chosen: Point) -> Plan:
-    """The plan and the pictures; gives the plan as it is read back."""
-    from miserly.report import plot_frontier
-
-    fitted: Plan = chosen.model.plan_
-    info = {**fitted.info, "task": "classify", "target": "disease", "budget": chosen.budget}
+def _save(folder: Path, found: Frontier, chosen: Offer) -> Plan:
+    """The plan, its picture and the report; gives the plan as it is read back."""
+    fitted: Plan = found.best(chosen.budget).plan_
+    info = {**fitted.info, "task": "classify", "target": "target", "budget": chosen.budget}
     fitted.replace(info=info).save(folder / "heart.miser")
     plan = load(folder / "heart.miser")
     plan.draw().save(folder / "plan.svg")
-    pictures = [folder / "frontier.png", folder / "frontier.svg"]
-    plot_frontier(points, pictures, chosen=chosen, title="Heart disease: what each budget buys")
+    found.to_html(folder / "report.html", chosen.budget, title="Heart disease: what a budget buys")
     return plan
 
 
 def _print_files(folder: Path, seconds: float) -> None:
     table = Table.grid(padding=(0, 2))
     for name, what in {
+        "report.html": "what each budget buys, for a browser",
         "heart.miser": f"the plan; see it with: miserly show {folder / 'heart.miser'}",
-        "frontier.png, .svg": "what each budget buys",
         "plan.svg": "what the plan buys, and when",
     }.items():
         table.add_row(Text(f"  {name}"), Text(what, style="dim"))

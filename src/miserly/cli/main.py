@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -15,29 +15,37 @@ import typer
 from rich.markup import escape
 
 from miserly import __version__
-from miserly.cli.console import friendly, out, print_json, warn
-from miserly.errors import DataError
+from miserly.cli.console import Misuse, check_output, friendly, out, print_json, warn
+from miserly.cli.options import (
+    Budget,
+    CostFile,
+    Debug,
+    Ignore,
+    Jobs,
+    Json,
+    Learners,
+    MaxFits,
+    MetricName,
+    Model,
+    Query,
+    Rival,
+    Seed,
+    Table,
+    Target,
+    Task,
+    TaskName,
+    TimeLimit,
+    Words,
+)
+from miserly.errors import CostError, DataError
 
 app = typer.Typer(
     name="miserly",
     help="Models that pay for a feature only when it is worth its price.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Debug = Annotated[bool, typer.Option("--debug", help="Show where in the program a mistake was found.")]
-Json = Annotated[bool, typer.Option("--json", help="Print a record for machines instead of words.")]
-
-
-class Task(StrEnum):
-    """What the target holds."""
-
-    auto = "auto"
-    classify = "classify"
-    regress = "regress"
-    rank = "rank"
 
 
 def _version(wanted: bool) -> None:
@@ -71,31 +79,107 @@ def demo(
 
 @app.command()
 @friendly
-def fit(
-    data: Annotated[Path, typer.Argument(help="A table: .csv or .parquet.", show_default=False)],
-    target: Annotated[str, typer.Option(help="The column to predict.", show_default=False)],
-    model: Annotated[Path, typer.Option("--out", help="Where to save the plan.", show_default=False)],
-    costs: Annotated[
-        Path | None,
+def frontier(
+    data: Table,
+    target: Target,
+    costs: CostFile = None,
+    query: Query = None,
+    metric: MetricName = None,
+    budget: Annotated[
+        float | None,
         typer.Option(
-            help="What columns cost: .csv (feature,cost[,group,setup]), .json or .toml; else 1 each."
+            min=0.0, help="What a row may cost on average; with --hard, at most.", show_default=False
         ),
     ] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="What one prediction may cost at most.", show_default=False)
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="Promise the limits for new rows, with a confidence of 0.95, say.", show_default=False
+        ),
     ] = None,
+    hard: Annotated[bool, typer.Option("--hard", help="No row may ever cost more than the budget.")] = False,
+    max_loss: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="The cheapest model whose metric is at most so much worse than that of the best.",
+            show_default=False,
+        ),
+    ] = None,
+    learners: Learners = None,
+    time_limit: TimeLimit = None,
+    max_fits: MaxFits = 60,
+    jobs: Jobs = 1,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder that keeps every fit: a search that ended goes on there.", show_default=False
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--out", help="Write a report, an .html file.", show_default=False)
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Save the plan of the model for --budget or --max-loss.", show_default=False),
+    ] = None,
+    task: TaskName = Task.auto,
+    ignore: Ignore = None,
+    words: Words = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """What each budget buys: all learners swept and judged on held-out rows; a report, and a model."""
+    from miserly.cli.searching import Search, Wanted, check_wanted, metric_for
+    from miserly.cli.training import read_problem
+
+    wanted = Wanted(budget, confidence, hard, max_loss)
+    check_wanted(wanted, save)
+    if report is not None:
+        check_output(report, (".html", ".htm"))
+        if find_spec("plotly") is None or find_spec("matplotlib") is None:
+            raise DataError("--out: the report needs plotly and matplotlib: pip install 'miserly[report]'")
+    if save is not None:
+        check_output(save)
+    problem = read_problem(
+        data, target, query=query, ignore=ignore or (), words=words or (), costs=costs, task=task.value,
+        metric=metric,
+    )  # fmt: skip
+    how = Search(metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, cache, seed)
+    from miserly.cli.offering import found_record, print_found, print_offers
+    from miserly.cli.searching import search, write_report
+
+    found = search(problem, how, wanted)
+    if not as_json:
+        print_offers(found)
+    if save is not None and found.choice is not None:
+        found.choice.plan.save(save)
+    if report is not None:
+        write_report(found, report, data.name)
+    if as_json:
+        print_json(found_record(found, report, save))
+    else:
+        print_found(found, report, save)
+    if found.refusal is not None:
+        raise CostError(found.refusal)
+
+
+@app.command()
+@friendly
+def fit(
+    data: Table,
+    target: Target,
+    model: Annotated[Path, typer.Option("--out", help="Where to save the plan.", show_default=False)],
+    costs: CostFile = None,
+    budget: Budget = None,
     tradeoff: Annotated[
         float, typer.Option(min=0.0, help="How much mean loss one unit of cost must save to be spent.")
     ] = 0.0,
-    task: Annotated[Task, typer.Option(help="What the target holds.")] = Task.auto,
-    query: Annotated[
-        str | None,
-        typer.Option(help="In ranking, the column that says which rows belong together.", show_default=False),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out; may be given several times.", show_default=False),
-    ] = None,
+    task: TaskName = Task.auto,
+    query: Query = None,
+    ignore: Ignore = None,
+    words: Words = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of boosting at most.")] = 300,
     depth: Annotated[int, typer.Option(min=1, max=16, help="Depth of trees.")] = 4,
     validation: Annotated[
@@ -104,20 +188,20 @@ def fit(
             min=0.0, max=0.9, help="Share of rows set aside to choose the number of rounds; 0 for none."
         ),
     ] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Which rows are set aside.")] = 0,
+    seed: Seed = 0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Learn a Greedy Miser from a table and save its plan."""
     from miserly._checks import read_budget
-    from miserly.cli.tables import read_table
     from miserly.cli.training import Settings, fit_problem, read_problem
 
     if not math.isfinite(tradeoff):
-        raise DataError(f"--tradeoff must be a number, not {tradeoff}")
+        raise Misuse(f"--tradeoff must be a number, not {tradeoff}")
     limit = None if budget is None else read_budget(budget)
+    check_output(model)
     problem = read_problem(
-        read_table(data), target, query=query, ignore=ignore or (), costs=costs, task=task.value
+        data, target, query=query, ignore=ignore or (), words=words or (), costs=costs, task=task.value
     )
     quiet = as_json or not sys.stderr.isatty()
     settings = Settings(limit, tradeoff, rounds, depth, validation, seed, verbose=not quiet)
@@ -134,38 +218,42 @@ def fit(
 @app.command()
 @friendly
 def predict(
-    model: Annotated[Path, typer.Argument(help="A saved plan.", show_default=False)],
+    model: Model,
     data: Annotated[
         Path,
         typer.Argument(help="A table with the columns the plan needs: .csv or .parquet.", show_default=False),
     ],
     budget: Annotated[
-        float | None, typer.Option(help="What a row may cost at most.", show_default=False)
+        float | None, typer.Option(min=0.0, help="What a row may cost at most.", show_default=False)
     ] = None,
     target: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="A .csv file to write; else rows go to standard output.", show_default=False
+            "--out",
+            help="A .csv or .parquet file to write; else rows go to standard output.",
+            show_default=False,
         ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    query: Annotated[
-        str | None,
-        typer.Option(help="In ranking, the column that says which rows belong together.", show_default=False),
-    ] = None,
+    query: Query = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Run a saved plan over a table: the answer, the cost and the number of features bought for each row."""
     from miserly.cli.answering import answer, read_rows, unknown_words
     from miserly.cli.showing import answers_record, print_answers, write_answers
+    from miserly.cli.tables import FORMATS
     from miserly.plan import load
 
+    if target is not None:
+        check_output(target, FORMATS)
     plan = load(model)
     table = read_rows(plan, data, query)
-    for name, words, rows in unknown_words(plan, table):
-        warn(f"{data}: column {name!r} holds words unknown to the plan in {rows} rows ({', '.join(words)}); "
-             "they count as missing")  # fmt: skip
+    for name, strange, rows in unknown_words(plan, table):
+        warn(
+            f"{data}: column {name!r} holds words unknown to the plan in {rows} rows "
+            f"({', '.join(strange)}); they count as missing"
+        )
     answers = answer(plan, table, budget=budget, query=query, probabilities=proba)
     if target is not None:
         write_answers(answers, target)
@@ -178,7 +266,7 @@ def predict(
 @app.command()
 @friendly
 def show(
-    model: Annotated[Path, typer.Argument(help="A saved plan.", show_default=False)],
+    model: Model,
     draw: Annotated[
         Path | None, typer.Option(help="Also draw the plan to this .svg or .html file.", show_default=False)
     ] = None,
@@ -252,8 +340,78 @@ def compress(
 
 @app.command()
 @friendly
-def datasets(debug: Debug = False) -> None:
-    """List the data sets at hand: the bundled one, and those of the folder MISERLY_DATA names."""
-    from miserly.cli.showing import print_datasets
+def bench(
+    data: Table,
+    target: Target,
+    costs: CostFile = None,
+    query: Query = None,
+    metric: MetricName = None,
+    against: Annotated[Rival, typer.Option(help="Whom to race.")] = Rival.lightgbm,
+    learners: Learners = None,
+    time_limit: TimeLimit = None,
+    max_fits: MaxFits = 60,
+    jobs: Jobs = 1,
+    task: TaskName = Task.auto,
+    ignore: Ignore = None,
+    words: Words = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Race the frontier against LightGBM (CEGB) on your rows and prices; a quarter of them is the test."""
+    from miserly.cli.searching import Search, metric_for
+    from miserly.cli.training import read_problem
 
-    print_datasets()
+    problem = read_problem(
+        data, target, query=query, ignore=ignore or (), words=words or (), costs=costs, task=task.value,
+        metric=metric,
+    )  # fmt: skip
+    how = Search(metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, None, seed)
+    from miserly.cli.racing import print_race, race, race_record
+
+    done = race(problem, how)
+    if as_json:
+        print_json(race_record(done))
+    else:
+        print_race(done)
+
+
+@app.command()
+@friendly
+def datasets(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One of them, or the beginning of its name; else all.", show_default=False),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--out", help="Write it to this .csv or .parquet file.", show_default=False)
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option("--costs-out", help="Write its prices: .csv, .json or .toml.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """List the data sets at hand, the bundled one and those of the folder MISERLY_DATA; or write one."""
+    from miserly.cli import sets
+    from miserly.cli.tables import FORMATS
+
+    if (name is None) != (table is None):
+        raise Misuse(
+            "to write a data set, give both its name and --out: miserly datasets heart --out heart.csv"
+        )
+    if name is None or table is None:
+        if as_json:
+            print_json(sets.set_records())
+        else:
+            sets.print_datasets()
+        return
+    check_output(table, FORMATS)
+    if costs is not None:
+        check_output(costs, (".csv", ".json", ".toml"))
+    record = sets.write_set(sets.full_name(name), table, costs)
+    if as_json:
+        print_json(record)
+    else:
+        sets.print_written(record)

@@ -15,14 +15,12 @@ from rich.text import Text
 
 from miserly.cli.answering import Answers
 from miserly.cli.console import amount, amounts, err, listing, out
-from miserly.cli.tables import Columns, write_csv
-from miserly.errors import DataError
+from miserly.cli.tables import Columns, write_csv, write_table
 from miserly.plan import Plan
 from miserly.plan.purchases import purchases
 
 if TYPE_CHECKING:
     from miserly.cli.training import Fitted, Problem
-    from miserly.datasets import Dataset
 
 __all__ = [
     "answers_record",
@@ -32,7 +30,6 @@ __all__ = [
     "plan_panel",
     "plan_record",
     "print_answers",
-    "print_datasets",
     "print_fit",
     "print_plan",
     "shortened",
@@ -231,11 +228,8 @@ def answers_record(answers: Answers, table: Columns, query: str | None) -> dict[
 
 
 def write_answers(answers: Answers, path: Path) -> None:
-    """Predictions to a CSV file."""
-    if path.suffix.lower() != ".csv":
-        raise DataError(f"{path}: predictions are written to .csv files")
-    with path.open("w", encoding="utf-8", newline="") as file:
-        write_csv(file, answers.columns())
+    """Predictions to a file."""
+    write_table(path, answers.columns())
 
 
 def print_answers(answers: Answers, table: Columns, query: str | None, path: Path | None) -> None:
@@ -278,28 +272,3 @@ def answers_summary(answers: Answers, table: Columns, query: str | None) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-# -- data sets -----------------------------------------------------------------------------------------------
-
-
-def print_datasets() -> None:
-    """Every data set by name, with its size and prices, and how to make others."""
-    from miserly import datasets
-
-    table = new_table("name", "rows", "features", "target", "costs", right=("rows", "features"))
-    with err.status("reading"):
-        for name in datasets.names():
-            table.add_row(name, *_facts(datasets.load(name)))
-    out.print(table)
-    hint = (
-        "In Python: miserly.datasets.load(NAME). Made to order: make_ranking, make_xor_afr, make_quadrants, "
-        "make_ring. MISERLY_DATA names a folder of more .npz files."
-    )
-    out.print(Text(hint, style="dim"))
-
-
-def _facts(data: Dataset) -> tuple[str, str, str, str]:
-    kind = "ranking" if data.qid is not None else f"{len(np.unique(data.y))} classes"
-    costs = "none" if data.costs is None else f"{amount(data.costs.total, data.costs.unit)} for all"
-    return f"{len(data):,}", f"{data.X.shape[1]:,}", kind, costs

@@ -1,8 +1,8 @@
 """Tables in files: CSV and Parquet to columns of numbers or text, by one rule whatever library reads them.
 
 A column is numbers if all its values are; truth values if all are `true` or `false`; else text. Empty cells,
-NA, N/A, NaN, null and None are missing. pandas reads if it is installed, else polars, else (CSV only) the
-standard library; the columns are the same.
+NA, N/A, NaN, nan, null and None are missing; a question mark is a word. pandas reads if it is installed, else
+polars, else (CSV only) the standard library; the columns are the same.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 
 from miserly.errors import DataError, did_you_mean
 
-__all__ = ["MISSING", "Columns", "place_of", "read_table", "words_to_numbers", "write_csv"]
+__all__ = ["FORMATS", "MISSING", "Columns", "place_of", "read_table", "refuse_strays", "words_to_numbers",
+           "write_csv", "write_table"]  # fmt: skip
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None")
-_FORMATS = (".csv", ".parquet")
+FORMATS = (".csv", ".parquet")
+_NEARLY_ALL = 0.9  # of the values: a column with so many numbers was meant to hold nothing else
+_PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +64,8 @@ def read_table(
     must be numbers, and whatever is not is reported with its line. With `only`, other columns are left out.
     """
     kind = path.suffix.lower()
-    if kind not in _FORMATS:
-        raise DataError(f"{path}: tables are read from {' and '.join(_FORMATS)} files")
+    if kind not in FORMATS:
+        raise DataError(f"{path}: tables are read from {' and '.join(FORMATS)} files")
     if not path.is_file():
         raise DataError(f"{path}: {'this is a folder' if path.is_dir() else 'no such file'}")
     raw = _read_parquet(path) if kind == ".parquet" else _read_csv(path, text)
@@ -77,11 +80,32 @@ def read_table(
     return table
 
 
-def place_of(path: Path, row: int) -> str:
-    """Where row number `row` (from 0) is to be found in a file."""
+def place_of(path: Path, row: int, column: str) -> str:
+    """Where the value of row number `row` (from 0) is to be found in a file."""
     if path.suffix.lower() != ".csv":
-        return f"{path}, row {row + 1}"
-    return f"{path}, line {next(line for place, (line, _) in enumerate(_lines(path)) if place == row + 1)}"
+        return f"{path}, row {row + 1}, column {column!r}"
+    line = next(line for place, (line, _) in enumerate(_lines(path)) if place == row + 1)
+    return f"{path}, line {line}, column {column!r}"
+
+
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns to a .csv or .parquet file, as its name ends."""
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        raise DataError(f"{path}: tables are written to {' and '.join(FORMATS)} files")
+    if kind == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write_csv(file, columns)
+    elif find_spec("pandas") and find_spec("pyarrow"):
+        import pandas as pd
+
+        pd.DataFrame(dict(columns)).to_parquet(path, index=False)
+    elif find_spec("polars"):
+        import polars as pl
+
+        pl.DataFrame(dict(columns)).write_parquet(path)
+    else:
+        raise DataError(f"{path}: writing {_PARQUET}")
 
 
 def write_csv(file: Any, columns: Mapping[str, Iterable[Any]]) -> None:
@@ -117,7 +141,23 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as error:
             raise DataError(f"{path}, line {reader.line_num}: not a sound CSV file ({error})") from None
         except UnicodeDecodeError:
-            raise DataError(f"{path}: not a text file in UTF-8") from None
+            raise DataError(
+                f"{path}, line {_strange_line(path)}: not a text file in UTF-8; save it as such"
+            ) from None
+
+
+def _strange_line(path: Path) -> int:
+    """The number of the first line that is not UTF-8."""
+    with path.open("rb") as file:
+        return next(number for number, line in enumerate(file, 1) if not _is_utf8(line))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _check_csv(path: Path) -> list[str]:
@@ -184,7 +224,7 @@ def _read_parquet(path: Path) -> dict[str, Any]:
             return {name: table[name] for name in table.columns}
     except Exception as error:  # each library has its own family of errors for a broken file
         raise DataError(f"{path}: not a sound Parquet file ({str(error).splitlines()[0]})") from None
-    raise DataError(f"{path}: reading Parquet needs pandas or polars: pip install 'miserly[frames]'")
+    raise DataError(f"{path}: reading {_PARQUET}")
 
 
 # -- one rule for all ----------------------------------------------------------------------------------------
@@ -249,5 +289,17 @@ def words_to_numbers(table: Columns, name: str) -> NDArray[np.float64]:
         return values
     for row, value in enumerate(values.tolist()):
         if value is not None and _numbers([value]) is None:
-            raise DataError(f"{place_of(table.path, row)}: column {name!r} must hold numbers, not {value!r}")
+            raise DataError(f"{place_of(table.path, row, name)}: {value!r} is not a number")
     return np.full(len(values), np.nan)  # nothing but missing values
+
+
+def refuse_strays(table: Columns, name: str) -> None:
+    """Refuse a column of numbers with a few values that are none: it would turn into words in silence."""
+    words = {row: value for row, value in enumerate(table[name].tolist()) if isinstance(value, str)}
+    strays = [row for row, value in words.items() if _numbers([value]) is None]
+    n_numbers = len(words) - len(strays)
+    if strays and n_numbers >= _NEARLY_ALL * len(words):
+        raise DataError(
+            f"{place_of(table.path, strays[0], name)}: {words[strays[0]]!r} is not a number, as "
+            f"{n_numbers:,} others are; leave a missing value empty, or give --words {name} if all are words"
+        )

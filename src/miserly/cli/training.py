@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly import _frames
-from miserly.cli.tables import Columns, place_of, words_to_numbers
+from miserly.cli.console import Misuse
+from miserly.cli.tables import Columns, place_of, read_table, refuse_strays, words_to_numbers
 from miserly.costs import Costs
 from miserly.errors import CostError, DataError
 from miserly.plan import Plan
 from miserly.plan.effort import engine_for
 
-__all__ = ["TASKS", "Fitted", "Problem", "Settings", "fit_problem", "guess_task", "read_problem"]
+__all__ = ["Fitted", "Problem", "Settings", "fit_problem", "guess_task", "noted", "read_problem"]
 
-TASKS = ("auto", "classify", "regress", "rank")
 SCORES = {"classify": "accuracy", "regress": "r2", "rank": "ndcg@5"}  # what a fit is reported by
+NUMBER_METRICS = ("mse", "mae", "r2")
 _MOST_CLASSES = 20  # whole numbers with more values than this are taken for numbers, not classes
 
 
@@ -71,39 +72,54 @@ class Fitted:
 
 
 def read_problem(
-    table: Columns,
+    path: Path,
     target: str,
     *,
     query: str | None = None,
     ignore: Sequence[str] = (),
+    words: Sequence[str] = (),
     costs: Path | None = None,
     task: str = "auto",
+    metric: str | None = None,
 ) -> Problem:
-    """What a table holds, with columns sorted into target, query and features."""
+    """What a table holds, with columns sorted into target, query and features; those in `words` are text.
+
+    A metric of numbers says that the target holds numbers.
+    """
+    table = read_table(path, text=words)
+    for name in words:
+        table[name]  # is there
     labels = table[target]
     qid = None if query is None else _queries(table, query)
     features = table.without({target, *([query] if query else []), *ignore})
     if not features.columns:
-        raise DataError(f"{table.path}: no columns are left to learn from")
-    if task == "auto":
-        task = "rank" if query is not None else guess_task(labels)
-    if task == "rank" and query is None:
-        raise DataError("ranking needs --query, the column that says which rows belong together")
-    if task != "rank" and query is not None:
-        raise DataError(f"--query is for ranking; with --task {task}, leave its column out with --ignore")
+        raise DataError(f"{path}: no columns are left to learn from")
+    if task == "auto" and query is None and metric in NUMBER_METRICS:
+        task = "regress"
+    task = _task(task, query, labels)
     names = tuple(features.columns)
-    X, categories = _matrix(features)
+    X, categories = _matrix(features, words)
     return Problem(
         X=X,
         y=_labels(table, target, task),
         qid=qid,
         names=names,
         categories=categories,
-        costs=_costs(costs, names, table.path),
+        costs=_costs(costs, names, path),
         task=task,
         target=target,
         query=query,
     )
+
+
+def _task(task: str, query: str | None, labels: NDArray[Any]) -> str:
+    if task == "auto":
+        return "rank" if query is not None else guess_task(labels)
+    if task == "rank" and query is None:
+        raise Misuse("ranking needs --query, the column that says which rows belong together")
+    if task != "rank" and query is not None:
+        raise Misuse(f"--query is for ranking; with --task {task}, leave its column out with --ignore")
+    return task
 
 
 def guess_task(labels: NDArray[Any]) -> str:
@@ -125,7 +141,7 @@ def _labels(table: Columns, target: str, task: str) -> NDArray[Any]:
         labels = words_to_numbers(table, target)
     missing = np.array([value is None or value != value for value in labels.tolist()])
     if missing.any():
-        raise DataError(f"{place_of(table.path, int(missing.argmax()))}: the target {target!r} is missing")
+        raise DataError(f"{place_of(table.path, int(missing.argmax()), target)}: the target is missing")
     if task != "classify":
         return labels
     if labels.dtype == object:
@@ -137,11 +153,13 @@ def _queries(table: Columns, query: str) -> NDArray[Any]:
     values = table[query]
     missing = np.array([value is None or value != value for value in values.tolist()])
     if missing.any():
-        raise DataError(f"{place_of(table.path, int(missing.argmax()))}: the query {query!r} is missing")
+        raise DataError(f"{place_of(table.path, int(missing.argmax()), query)}: the query is missing")
     return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
 
 
-def _matrix(features: Columns) -> tuple[NDArray[np.float64], dict[int, tuple[Any, ...]]]:
+def _matrix(
+    features: Columns, words: Sequence[str]
+) -> tuple[NDArray[np.float64], dict[int, tuple[Any, ...]]]:
     """Columns as numbers, and what the codes of those with words stand for."""
     categories: dict[int, tuple[Any, ...]] = {}
     X = np.empty((len(features), len(features.columns)))
@@ -150,13 +168,15 @@ def _matrix(features: Columns) -> tuple[NDArray[np.float64], dict[int, tuple[Any
         if values.dtype != object:
             X[:, place] = values
             continue
+        if name not in words:
+            refuse_strays(features, name)
         categories[place] = _categories(features, name)
         codes = {value: float(code) for code, value in enumerate(categories[place])}
         X[:, place] = [codes.get(value, np.nan) for value in values.tolist()]
-    try:
-        _frames.refuse_infinities(X, features.columns)
-    except DataError as error:
-        raise DataError(f"{features.path}: {error}") from None
+    if np.isinf(X).any():
+        row, column = np.argwhere(np.isinf(X))[0]
+        place_in_file = place_of(features.path, int(row), features.columns[column])
+        raise DataError(f"{place_in_file}: infinity; leave it empty if the value is missing")
     return X, categories
 
 
@@ -234,7 +254,12 @@ def _ranked(qid: NDArray[Any] | None, note: str = "") -> dict[str, Any]:
 
 def _finished(plan: Plan, problem: Problem) -> Plan:
     """The plan with the words for its codes and a note of what it was learned from."""
+    return noted(plan.replace(categories=problem.categories), problem)
+
+
+def noted(plan: Plan, problem: Problem) -> Plan:
+    """The plan with a note of what it was learned from."""
     info = {**plan.info, "task": problem.task, "target": problem.target, "rows": len(problem.y)}
     if problem.query is not None:
         info["query"] = problem.query
-    return plan.replace(categories=problem.categories, info=info)
+    return plan.replace(info=info)

@@ -20,7 +20,7 @@ from miserly.learners._libsvm_files import read_libsvm, write_libsvm
 from miserly.learners._svm_models import machine_of
 from miserly.solvers.kernel_machine import KernelMachine
 
-from .test_cli import complaint, run
+from .running import complaint, run
 
 skops = pytest.importorskip("skops.io", reason="skops is not installed")
 
@@ -211,7 +211,7 @@ def test_numbers_and_outliers(folder, model):
     [
         (("none.skops",), "none.skops: no such file"),
         (("rows2.csv",), "rows2.csv, line 1: 'x,z,ring' is nothing that a LibSVM model says"),
-        (("svc2.skops", "--data", "rows2.csv"), "column 'ring' must hold numbers"),
+        (("svc2.skops", "--data", "rows2.csv"), "line 2, column 'ring': 'inner' is not a number"),
         (("svc2.skops", "--data", "rows2.csv", "--target", "rign"), "no column 'rign'; did you mean 'ring'"),
         (("svc2.skops", "--data", "other.csv"), "no column 'z', which the model needs"),
         (("svc2.model", "--data", "narrow.csv"), "1 columns for a model of 2 features"),

@@ -10,32 +10,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from miserly import EarlyExit, GreedyMiserRanker, __version__, load
-from miserly.cli import app
-from miserly.cli.tables import read_table
 
-COSTS = "# unit: CAD\nfeature,cost,group,setup\nage,1,,\nchol,5,blood,2\nthal,90,,\n"
-
-
-def table(n=120, seed=0):
-    """Three tests that say more the more they cost; `thal` in words, one value of `chol` missing."""
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(size=n)
-    frame = pd.DataFrame(
-        {
-            "age": np.round(50 + 10 * (truth + 1.5 * rng.normal(size=n))),
-            "chol": np.round(200 + 40 * (truth + 0.5 * rng.normal(size=n)), 1),
-            "thal": np.select([truth < -0.4, truth < 0.4], ["fixed", "normal"], "reversible"),
-            "disease": np.where(truth > 0, "presence", "absence"),
-            "risk": np.round(truth, 3),
-            "grade": np.digitize(truth, [-0.5, 0.5]),
-            "patient": np.repeat([f"p{i}" for i in range(n // 6)], 6),
-        }
-    )
-    frame.loc[3, "chol"] = np.nan
-    return frame
+from .running import COSTS, QUICK, complaint, run, table
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +26,6 @@ def folder(tmp_path_factory):
                "--out", path / "heart.miser")  # fmt: skip
     assert done.exit_code == 0, done.output
     return path
-
-
-QUICK = ("--rounds", 12, "--depth", 2)
-
-
-def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def complaint(done):
-    """The one line that says what was wrong; exit code 2."""
-    assert done.exit_code == 2, done.output
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-    return done.stderr.strip()
 
 
 # -- fit -----------------------------------------------------------------------------------------------------
@@ -117,19 +81,37 @@ def test_rankings_are_learned_by_query(folder):
     ("options", "message"),
     [
         (("--target", "diseas"), "heart.csv: no column 'diseas'; did you mean 'disease'?"),
-        (("--target", "disease", "--task", "regress"), "line 2: column 'disease' must hold numbers"),
-        (("--target", "disease", "--task", "rank"), "ranking needs --query"),
-        (("--target", "disease", "--task", "classify", "--query", "age"), "--query is for ranking"),
+        (
+            ("--target", "disease", "--task", "regress"),
+            "line 2, column 'disease': 'presence' is not a number",
+        ),
         (("--target", "disease", "--ignore", "agee"), "no column 'agee'; did you mean 'age'?"),
-        (("--target", "disease", "--budget", "-1"), "a budget cannot be -1"),
-        (("--target", "disease", "--tradeoff", "inf"), "--tradeoff must be a number"),
-        (("--target", "chol", "--task", "regress"), "line 5: the target 'chol' is missing"),
+        (("--target", "disease", "--words", "agee"), "no column 'agee'; did you mean 'age'?"),
+        (("--target", "chol", "--task", "regress"), "line 5, column 'chol': the target is missing"),
         (("--target", "disease", "--costs", "nowhere.csv"), "nowhere.csv: no such file"),
     ],
 )
 def test_fit_names_what_is_wrong(folder, options, message):
     assert message in complaint(run("fit", folder / "heart.csv", *options, "--out", folder / "never.miser"))
     assert not (folder / "never.miser").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--task", "rank"), "ranking needs --query"),
+        (("--task", "classify", "--query", "age"), "--query is for ranking"),
+        (("--tradeoff", "inf"), "--tradeoff must be a number"),
+    ],
+)
+def test_options_that_do_not_go_together_are_wrong_usage(folder, options, message):
+    done = run("fit", folder / "heart.csv", "--target", "disease", *options, "--out", folder / "never.miser")
+    assert message in complaint(done, code=2)
+
+
+def test_a_model_that_cannot_be_saved_is_not_learned(folder):
+    done = run("fit", folder / "heart.csv", "--target", "disease", "--out", folder / "no" / "x.miser")
+    assert "there is no folder" in complaint(done)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +162,16 @@ def test_predict_writes_answer_cost_and_features_of_every_row(folder):
     assert written["prediction"].tolist() == plan.predict(table()).tolist()
     np.testing.assert_allclose(written["cost"], expected.cost)
     np.testing.assert_array_equal(written["features"], expected.acquired.sum(axis=1))
+
+
+def test_predict_writes_parquet_too(folder):
+    done = run(
+        "predict", folder / "heart.miser", folder / "heart.csv", "--out", folder / "out.parquet", "--json"
+    )
+    written = pd.read_parquet(folder / "out.parquet")
+    assert written.to_dict("records") == json.loads(done.stdout)["predictions"]
+    done = run("predict", folder / "heart.miser", folder / "heart.csv", "--out", folder / "out.txt")
+    assert "must end in .csv or .parquet" in complaint(done, code=2)
 
 
 def test_predict_into_a_pipe_is_csv_and_nothing_else(folder):
@@ -238,7 +230,7 @@ def test_documents_that_leave_early_need_their_query(tmp_path):
     [
         (
             "age,chol,thal\n50,200,normal\n51,many,normal\n",
-            "line 3: column 'chol' must hold numbers, not 'many'",
+            "line 3, column 'chol': 'many' is not a number",
         ),
         ("age,chol,thal\n50,200\n", "line 2: 2 values for 3 columns"),
         ("age,chol,age\n1,2,3\n", "line 1: two columns are named 'age'"),
@@ -246,7 +238,7 @@ def test_documents_that_leave_early_need_their_query(tmp_path):
         ("age,chol,thal\n", "no rows"),
         ("", "the first line must name the columns"),
         ('age,chol,thal\n50,"200,normal\n', "not a sound CSV file"),
-        ("age,chol,thal\n50,200,caf\xe9\n".encode("latin-1"), "not a text file in UTF-8"),
+        ("age,chol,thal\n50,200,caf\xe9\n".encode("latin-1"), "line 2: not a text file in UTF-8"),
     ],
 )
 def test_tables_that_are_not_sound_are_named_with_their_line(folder, tmp_path, text, message):
@@ -291,63 +283,17 @@ def test_show_for_machines(folder):
     assert record["categories"] == {"thal": ["fixed", "normal", "reversible"]}
 
 
-def test_datasets_lists_the_bundled_one(monkeypatch):
-    monkeypatch.delenv("MISERLY_DATA", raising=False)
-    assert "heart_statlog" in run("datasets").stdout
-
-
 def test_version_and_help():
     assert run("--version").stdout == f"miserly {__version__}\n"
-    for command in ("demo", "fit", "predict", "show", "datasets"):
+    for command in ("demo", "frontier", "fit", "predict", "show", "compress", "bench", "datasets"):
         assert command in run("--help").stdout
         assert run(command, "--help").exit_code == 0
 
 
-def test_a_wrong_option_is_a_usage_error():
-    assert run("fit", "--no-such-option").exit_code == 2
-
-
-# -- reading tables ------------------------------------------------------------------------------------------
-
-MIXED = "number,word,truth,gap, spaced \n1,a,true,,7\n2.5,b,FALSE,NA,8\n-3,,True,null,9\n"
-
-
-@pytest.mark.parametrize("hidden", [(), ("pandas",), ("pandas", "polars")])
-def test_every_library_reads_the_same_columns(tmp_path, monkeypatch, hidden):
-    from miserly.cli import tables
-
-    real = tables.find_spec
-    monkeypatch.setattr(tables, "find_spec", lambda name: None if name in hidden else real(name))
-    (tmp_path / "a.csv").write_text("\ufeff" + MIXED, encoding="utf-8")
-    columns = read_table(tmp_path / "a.csv")
-    assert columns.columns == ["number", "word", "truth", "gap", "spaced"]
-    assert columns["number"].tolist() == [1.0, 2.5, -3.0]
-    assert columns["word"].tolist() == ["a", "b", None]
-    assert columns["truth"].tolist() == [True, False, True]
-    assert np.isnan(columns["gap"]).all() and columns["spaced"].dtype == np.float64
-    assert read_table(tmp_path / "a.csv", text=["number", "spaced"])["number"].tolist() == ["1", "2.5", "-3"]
-
-
-@pytest.mark.parametrize("hidden", [(), ("pandas",)])
-def test_parquet_is_read_too(tmp_path, monkeypatch, hidden):
-    from miserly.cli import tables
-
-    frame = table(12)
-    frame.to_parquet(tmp_path / "a.parquet")
-    real = tables.find_spec
-    monkeypatch.setattr(tables, "find_spec", lambda name: None if name in hidden else real(name))
-    columns = read_table(tmp_path / "a.parquet")
-    assert columns["thal"].tolist() == frame["thal"].tolist()
-    np.testing.assert_array_equal(columns["chol"], frame["chol"])
-
-
-def test_parquet_needs_a_library(tmp_path, monkeypatch):
-    from miserly.cli import tables
-
-    monkeypatch.setattr(tables, "find_spec", lambda name: None)
-    (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    done = run("fit", tmp_path / "a.parquet", "--target", "y", "--out", tmp_path / "x.miser")
-    assert "needs pandas or polars" in complaint(done)
+@pytest.mark.parametrize("options", [("--no-such-option",), ("--budget", "-1"), ("--budget", "nan")])
+def test_a_wrong_option_is_a_usage_error(folder, options):
+    words = ("fit", folder / "heart.csv", "--target", "disease", "--out", folder / "never.miser")
+    assert run(*words, *options).exit_code == 2
 
 
 # -- as programs ---------------------------------------------------------------------------------------------
@@ -378,21 +324,3 @@ def test_a_reader_who_has_seen_enough_is_no_error(folder):
     )
     assert done.stdout == "prediction,cost,features\n"
     assert "rror" not in done.stderr
-
-
-def test_the_demo_shows_a_frontier_and_saves_its_files(tmp_path, monkeypatch):
-    """The whole of it, on fewer budgets and folds than a person gets to see."""
-    from miserly.cli import demo
-
-    monkeypatch.setattr(demo, "BUDGETS", (1, 215))
-    monkeypatch.setattr(demo, "TRADEOFFS", (0.0,))
-    monkeypatch.setattr(demo, "FOLDS", 2)
-    done = run("demo", "--out", tmp_path / "demo")
-    assert done.exit_code == 0, done.output
-    for words in ("tests used", "Chosen:", "One patient", "Answer:", "heart.miser"):
-        assert words in done.stdout
-    assert {path.name for path in (tmp_path / "demo").iterdir()} == {
-        "heart.miser", "frontier.png", "frontier.svg", "plan.svg"
-    }  # fmt: skip
-    plan = load(tmp_path / "demo" / "heart.miser")
-    assert plan.max_cost <= plan.info["budget"]

@@ -1,0 +1,265 @@
+"""`miserly frontier`: what each budget buys on the rows of a file, and the model for one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from miserly.cli.console import Misuse, listing, note
+from miserly.cli.training import NUMBER_METRICS, Problem, noted
+from miserly.errors import CostError, DataError, did_you_mean
+from miserly.plan import Plan
+
+if TYPE_CHECKING:
+    from miserly.report.page.offers import Offer
+    from miserly.selection import Frontier
+    from miserly.selection.guarantee import Assurance
+
+__all__ = ["Choice", "Found", "Search", "Wanted", "check_wanted", "metric_for", "search", "stem",
+           "write_report"]  # fmt: skip
+
+METRICS = {
+    "classify": ("accuracy", "balanced_accuracy", "log_loss"),
+    "regress": NUMBER_METRICS,
+    "rank": ("ndcg@K", "precision@K"),
+}
+FEWEST_ROWS = 50  # or queries: of fewer, `frontier` keeps none for promises
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to search."""
+
+    metric: str | None = None
+    learners: str | None = None
+    time_limit: float | None = None
+    max_fits: int = 60
+    jobs: int = 1
+    cache: Path | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the model has to keep to."""
+
+    budget: float | None = None
+    confidence: float | None = None
+    hard: bool = False
+    max_loss: float | None = None
+
+    @property
+    def names_a_model(self) -> bool:
+        return self.budget is not None or self.max_loss is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The model that was wanted, with its figures on held-out rows."""
+
+    name: str
+    value: float
+    error: float
+    flatters: bool  # whether the value is the model's own, and not that of a choice on other rows
+    cost: float
+    plan: Plan
+    promises: tuple[Assurance, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What came of a search: the frontier, the choice for what was wanted, or why there is none."""
+
+    problem: Problem
+    frontier: Frontier
+    wanted: Wanted
+    choice: Choice | None = None
+    refusal: str | None = None
+
+    @cached_property
+    def offers(self) -> list[Offer]:
+        """What budgets buy: the smallest round budget for each model, and the one that was asked for."""
+        from miserly.report.page.offers import offers, round_budgets
+
+        asked = self.wanted.budget
+        every = offers(self.frontier, round_budgets(self.frontier, asked))
+        first = {one.candidate: one.budget for one in reversed(every)}
+        return [one for one in every if one.budget in (asked, first[one.candidate])]
+
+
+# -- what is asked for ---------------------------------------------------------------------------------------
+
+
+def check_wanted(wanted: Wanted, save: Path | None) -> None:
+    """Refuse wishes that do not go together."""
+    if wanted.hard and wanted.budget is None:
+        raise Misuse("--hard needs --budget, what no row may cost more than")
+    if wanted.confidence is not None and not 0.0 < wanted.confidence < 1.0:
+        raise Misuse(f"--confidence is between 0 and 1, such as 0.95, not {wanted.confidence:g}")
+    if wanted.confidence is not None and not wanted.names_a_model:
+        raise Misuse("--confidence needs something to promise: give --budget, --max-loss or both")
+    if save is not None and not wanted.names_a_model:
+        raise Misuse("--save needs --budget or --max-loss, which say which model")
+
+
+def metric_for(task: str, metric: str | None) -> str:
+    """The metric of a search, if it suits the task.
+
+    >>> metric_for("classify", None), metric_for("rank", "ndcg@10")
+    ('accuracy', 'ndcg@10')
+    """
+    from miserly.metrics import get_metric
+
+    if metric is None:
+        return METRICS[task][0].replace("@K", "@5")
+    get_metric(metric)  # is known
+    stem, at, _ = metric.partition("@")
+    if f"{stem}@K" * bool(at) not in METRICS[task] and metric not in METRICS[task]:
+        raise Misuse(f"--metric {metric}: for --task {task} there are {', '.join(METRICS[task])}")
+    return metric
+
+
+# -- searching -----------------------------------------------------------------------------------------------
+
+
+def search(problem: Problem, how: Search, wanted: Wanted) -> Found:
+    """Sweep learners over what they spend, with progress on standard error, and fit the model wanted."""
+    from miserly.selection import frontier
+
+    check_rows(problem, wanted)
+    rows = frame_of(problem) if problem.categories else problem.X
+    found = frontier(
+        pool(problem, how),
+        rows,
+        problem.y,
+        costs=problem.costs,
+        qid=problem.qid,
+        metric=how.metric,
+        max_fits=how.max_fits,
+        time_limit=how.time_limit,
+        n_jobs=how.jobs,
+        cache=how.cache,
+        random_state=how.seed,
+        verbose=1,
+    )
+    if not wanted.names_a_model:
+        return Found(problem, found, wanted)
+    try:
+        return Found(problem, found, wanted, choose(found, problem, wanted))
+    except CostError as error:
+        return Found(problem, found, wanted, refusal=str(error).replace(" (certify)", ""))
+
+
+def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
+    from miserly.report.page.offers import offer_for
+    from miserly.selection._best import Wish
+    from miserly.selection._tables import shown
+
+    wish = Wish.read(wanted.budget, wanted.confidence, wanted.hard, wanted.max_loss)
+    candidate, model = found._chooser.take(wish)
+    value, error = candidate.mean_value, candidate.error
+    offer = None if wanted.budget is None else offer_for(found, wanted.budget)
+    is_offered = offer is not None and offer.candidate is candidate
+    if offer is not None and is_offered:
+        value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
+    plan, promises = noted(model.plan_, problem), tuple(model.promise_)
+    return Choice(shown(candidate), value, error, not is_offered, candidate.mean_cost, plan, promises)
+
+
+def check_rows(problem: Problem, wanted: Wanted) -> None:
+    """Whether there are enough for a promise, before anything is searched."""
+    units = len(problem.y) if problem.qid is None else len(np.unique(problem.qid))
+    if wanted.confidence is not None and units < FEWEST_ROWS:
+        what = "rows" if problem.qid is None else "queries"
+        raise DataError(f"--confidence needs {FEWEST_ROWS} {what} or more, and there are {units}")
+
+
+def frame_of(problem: Problem) -> Any:
+    """The rows as a frame, which tells every learner which columns hold words."""
+    columns: dict[str, Any] = {}
+    for place, name in enumerate(problem.names):
+        known = problem.categories.get(place)
+        codes = problem.X[:, place].tolist()
+        columns[name] = codes if known is None else [None if c != c else known[int(c)] for c in codes]
+    if find_spec("pandas"):
+        import pandas as pd
+
+        return pd.DataFrame(columns)
+    if find_spec("polars"):
+        import polars as pl
+
+        return pl.DataFrame(columns)
+    word = problem.names[min(problem.categories)]
+    raise DataError(
+        f"column {word!r} holds words, which needs pandas or polars: pip install 'miserly[frames]'"
+    )
+
+
+def write_report(found: Found, path: Path, data: str) -> None:
+    """The report of all budgets, opened at the one that was asked for."""
+    wanted, title = found.wanted, f"{found.problem.target} from {data}: what a budget buys"
+    promised = wanted.confidence if wanted.budget is not None and found.refusal is None else None
+    found.frontier.to_html(path, wanted.budget, promised, title)
+
+
+# -- learners ------------------------------------------------------------------------------------------------
+
+
+def pool(problem: Problem, how: Search) -> list[Any]:
+    """The learners that take part: those named, or all that suit the target and the columns."""
+    from miserly.selection._pool import pool_for, task_of
+    from miserly.selection._splits import Rows
+
+    every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), how.metric))
+    if how.learners is not None:
+        return named(how.learners, every)
+    if not problem.categories:
+        return every
+    able = [learner for learner in every if takes_words(learner)]
+    left = listing(sorted({short_name(learner) for learner in every} - set(map(short_name, able))))
+    word = problem.names[min(problem.categories)]
+    note(f"column {word!r} holds words; left out, as they need numbers: {left}")
+    return able
+
+
+def named(names: str, every: Sequence[Any]) -> list[Any]:
+    """The learners of a list with commas, whatever the case, with or without Classifier at the end."""
+    known = {short_name(learner).lower(): short_name(learner) for learner in every}
+    wanted = []
+    for name in filter(None, (part.strip() for part in names.split(","))):
+        key = stem(name).lower()
+        if key not in known:
+            near = did_you_mean(stem(name), known.values())
+            raise Misuse(
+                f"--learners: no {name!r} for this target{near or '.'} There are: {', '.join(known.values())}"
+            )
+        wanted.append(known[key])
+    if not wanted:
+        raise Misuse("--learners: an empty list")
+    return [learner for learner in every if short_name(learner) in wanted]
+
+
+def short_name(learner: Any) -> str:
+    return stem(type(learner).__name__)
+
+
+def stem(name: str) -> str:
+    """The name of a learner without what it predicts.
+
+    >>> stem("ASTCClassifier(terms='boosted')"), stem("GreedyMiserRanker")
+    ("ASTC(terms='boosted')", 'GreedyMiser')
+    """
+    return re.sub(r"(Classifier|Regressor|Ranker)(?=$|\()", "", name)
+
+
+def takes_words(learner: Any) -> bool:
+    """Whether a learner splits by category; linear ones do not."""
+    given = learner.get_params(deep=True)
+    return given.get("terms") == "boosted" or any(path.endswith("categorical_features") for path in given)

@@ -1,0 +1,67 @@
+"""`miserly bench`: the frontier and LightGBM on the same rows, with the same prices."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from .running import complaint, run, table
+
+QUICK = ("--learners", "greedymiser", "--max-fits", 4)
+BENCH = [
+    (("age", "chol", "thal"), "disease", ("--metric", "log_loss")),
+    (("age", "chol"), "risk", ()),
+    (("age", "chol", "patient"), "grade", ("--query", "patient")),
+    (("age", "chol", "thal"), "grade", ()),  # three classes
+]
+
+
+@pytest.mark.parametrize(("columns", "target", "more"), BENCH)
+def test_both_are_judged_at_every_budget_with_one_ledger(tmp_path, columns, target, more):
+    pytest.importorskip("lightgbm")
+    table(600)[[*columns, target]].to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "costs.csv").write_text("feature,cost\nage,1\nchol,4\n" + "thal,9\n" * ("thal" in columns))
+    given = (tmp_path / "a.csv", "--target", target, *more, "--costs", tmp_path / "costs.csv")
+    done = run("bench", *given, *QUICK, "--json")
+    assert done.exit_code == 0, done.output
+    record = json.loads(done.stdout)
+    assert record["rows_test"] == 150 and record["rows_learned"] == 450
+    sign = -1 if record["metric"] in ("mse", "log_loss") else 1
+    for who in ("frontier", "lightgbm"):
+        lines = [line[who] | {"budget": line["budget"]} for line in record["budgets"]]
+        assert all(line["mean_cost"] <= 1.1 * line["budget"] for line in lines)  # test rows did not choose
+        assert sign * lines[-1]["value"] > sign * lines[0]["value"]
+    lead = np.mean([sign * (b["frontier"]["value"] - b["lightgbm"]["value"]) for b in record["budgets"]])
+    assert record["lead"] == pytest.approx(lead)
+
+
+def test_bench_in_words(tmp_path):
+    pytest.importorskip("lightgbm")
+    table(180)[["age", "chol", "disease"]].to_csv(tmp_path / "a.csv", index=False)
+    done = run("bench", tmp_path / "a.csv", "--target", "disease", *QUICK)
+    assert "LightGBM" in done.stdout and "on 45 test rows, learned from 135 others" in " ".join(
+        done.stdout.split()
+    )
+
+
+def test_rows_pay_for_what_they_meet():
+    """Two trees by hand: one asks for a feature of the group, the other for both of its features."""
+    from miserly import Costs
+    from miserly.cli.boosting import bills
+
+    costs = Costs([1, 5, 3], groups={"blood": {"features": [1, 2], "setup": 2}}, evaluation=0.5)
+    met = np.array([[True, False, False], [True, True, False], [False, True, True], [False, False, False]])
+    assert bills(costs, met, evaluations=2).tolist() == [2.0, 9.0, 11.0, 1.0]
+    for row in met:
+        assert bills(costs, row[None], evaluations=2)[0] == costs.of(row, evaluations=2)
+
+
+def test_a_rival_that_is_not_there_is_said_to_be_missing(tmp_path, monkeypatch):
+    from miserly.cli import racing
+
+    monkeypatch.setattr(racing, "find_spec", lambda name: None)
+    table(180)[["age", "chol", "disease"]].to_csv(tmp_path / "a.csv", index=False)
+    done = run("bench", tmp_path / "a.csv", "--target", "disease", *QUICK)
+    assert "pip install lightgbm" in complaint(done)

@@ -1,0 +1,212 @@
+"""`miserly frontier`, as a person and as a program use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from miserly import load
+from miserly.cli import options, searching
+
+from .running import COSTS, complaint, run, table
+
+QUICK = ("--learners", "greedymiser", "--max-fits", 4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with words, one without, a ranking, and prices."""
+    path = tmp_path_factory.mktemp("frontier")
+    frame = table(180)
+    frame[["age", "chol", "thal", "disease"]].to_csv(path / "heart.csv", index=False)
+    frame[["age", "chol", "grade", "patient"]].to_csv(path / "rank.csv", index=False)
+    frame[["age", "chol", "risk"]].to_parquet(path / "risk.parquet")
+    (path / "costs.csv").write_text(COSTS)
+    return path
+
+
+def frontier(folder, *words):
+    given = (folder / "heart.csv", "--target", "disease", "--costs", folder / "costs.csv")
+    return run("frontier", *given, *QUICK, *words)
+
+
+# -- what it does --------------------------------------------------------------------------------------------
+
+
+def test_a_table_a_promise_a_report_and_a_model(folder):
+    files = ("--out", folder / "report.html", "--save", folder / "m.miser")
+    done = frontier(folder, "--budget", 30, "--confidence", 0.9, *files)
+    assert done.exit_code == 0, done.output
+    assert "all 3 features cost 98 CAD a row" in done.stdout and "→ 30" in done.stdout
+    assert "a row costs 30 CAD or less on average, with confidence 0.9" in " ".join(done.stdout.split())
+    assert "4 of 4 fits" in done.stderr
+    assert "disease from heart.csv" in (folder / "report.html").read_text()
+    plan = load(folder / "m.miser")
+    assert plan.run(table(180)).cost.mean() <= 30
+    assert plan.info["target"] == "disease" and plan.info["promises"]
+    judged = json.loads(run("predict", folder / "m.miser", folder / "heart.csv", "--json").stdout)
+    assert judged["accuracy"] > 0.8
+
+
+def test_a_record_for_machines_is_all_there_is_on_standard_output(folder):
+    """In a process of its own, which may not print anything else."""
+    command = [sys.executable, "-m", "miserly", "frontier", "heart.csv", "--target", "disease", "--costs",
+               "costs.csv", "--learners", "GreedyMiser", "--max-fits", "4", "--budget", "8", "--hard",
+               "--json"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["metric"] == "accuracy" and record["unit"] == "CAD" and record["rows"] == 180
+    assert record["chosen"]["max_cost"] <= 8
+    assert record["chosen"]["promises"][0]["text"] == "no row costs more than 8 CAD"
+    assert record["chosen"]["promises"][0]["seen"] is None  # not a number, which JSON does not have
+    budgets = [line["budget"] for line in record["budgets"]]
+    assert budgets == sorted(budgets) and 8 in budgets
+    assert all(line["mean_cost"] <= line["budget"] for line in record["budgets"])
+    assert "4 of 4 fits" in done.stderr
+
+
+def test_the_cheapest_that_loses_little(folder):
+    done = frontier(folder, "--max-loss", 0.9, "--json")
+    record = json.loads(done.stdout)
+    assert record["chosen"]["mean_cost"] == 0.0 and record["saved"] is None and record["report"] is None
+
+
+def test_learners_that_need_numbers_are_left_out_of_a_table_with_words(folder):
+    problem = searching_problem(folder, "heart.csv", "disease")
+    able = {searching.short_name(one) for one in searching.pool(problem, searching.Search("accuracy"))}
+    assert "GreedyMiser" in able and not {"CostLasso", "CSTC", "SoftCascade"} & able
+
+
+def test_numbers_and_rankings(folder):
+    done = run("frontier", folder / "risk.parquet", "--target", "risk", *QUICK, "--json")
+    assert json.loads(done.stdout)["metric"] == "mse"
+    done = run("frontier", folder / "rank.csv", "--target", "grade", "--query", "patient", *QUICK, "--json")
+    record = json.loads(done.stdout)
+    assert record["task"] == "rank" and record["metric"] == "ndcg@5"
+    done = run("frontier", folder / "rank.csv", "--target", "grade", "--ignore", "patient", *QUICK,
+               "--metric", "mae", "--json")  # fmt: skip
+    assert json.loads(done.stdout)["task"] == "regress"  # few whole numbers, but the metric is one of numbers
+
+
+def searching_problem(folder, name, target, **given):
+    from miserly.cli.training import read_problem
+
+    return read_problem(folder / name, target, **given)
+
+
+# -- mistakes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--hard",), "--hard needs --budget"),
+        (("--confidence", 0.95), "--confidence needs something to promise"),
+        (("--confidence", 95, "--budget", 3), "--confidence is between 0 and 1"),
+        (("--save", "m.miser"), "--save needs --budget or --max-loss"),
+        (("--out", "report.pdf"), "must end in .html or .htm"),
+        (("--metric", "mse", "--task", "classify"), "--metric mse: for --task classify there are accuracy"),
+        (("--metric", "ndcg@5"), "for --task classify there are accuracy"),
+        (("--learners", "greedymisr"), "no 'greedymisr' for this target; did you mean 'GreedyMiser'?"),
+    ],
+)
+def test_wishes_that_do_not_go_together_are_wrong_usage(folder, options, message):
+    assert message in complaint(frontier(folder, *options), code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--out", "nowhere/report.html"), "there is no folder nowhere"),
+        (("--metric", "acuracy"), "did you mean 'accuracy'?"),
+        (("--target", "diseas"), "no column 'diseas'; did you mean 'disease'?"),
+    ],
+)
+def test_mistakes_are_said_before_anything_is_searched(folder, options, message):
+    assert message in complaint(frontier(folder, *options))
+
+
+def test_what_cannot_be_promised_is_told_after_the_table(folder):
+    """36 kept rows cannot show much; the table, the report and the record are there all the same."""
+    wanted = ("--max-loss", 0.05, "--budget", 60, "--confidence", 0.99999)
+    done = frontier(folder, *wanted, "--out", folder / "no.html", "--save", folder / "no.miser", "--json")
+    assert done.exit_code == 1 and "error: 36 kept rows cannot show" in done.stderr
+    record = json.loads(done.stdout)
+    assert record["chosen"] is None and "cannot show" in record["refused"] and record["saved"] is None
+    assert (folder / "no.html").exists() and not (folder / "no.miser").exists()
+
+
+def test_a_promise_needs_rows(folder, tmp_path):
+    table(48)[["age", "chol", "disease"]].to_csv(tmp_path / "few.csv", index=False)
+    given = (tmp_path / "few.csv", "--target", "disease", "--budget", 1, "--confidence", 0.9)
+    assert "--confidence needs 50 rows or more, and there are 48" in complaint(run("frontier", *given))
+
+
+# -- interrupts ----------------------------------------------------------------------------------------------
+
+
+def test_an_interrupted_search_exits_with_130_and_goes_on_where_it_ended(folder, tmp_path):
+    words = ["frontier", str(folder / "heart.csv"), "--target", "disease", "--learners", "greedymiser",
+             "--cache", str(tmp_path / "kept"), "--json", "--max-fits"]  # fmt: skip
+    command = [sys.executable, "-m", "miserly", *words, "100000"]
+    search = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 100
+    while len(list((tmp_path / "kept").rglob("*.*"))) < 12 and time.monotonic() < end:
+        time.sleep(0.05)
+    search.send_signal(signal.SIGINT)
+    printed, told = search.communicate(timeout=100)
+    assert search.returncode == 130, told
+    assert printed == b"" and b"error: interrupted; " in told and b"kept in" in told
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*.*")}
+    record = json.loads(run(*words, 6).stdout)
+    assert record["models"] > 6
+    assert (
+        kept.items() <= {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*.*")}.items()
+    )
+
+
+# -- completion ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [("bash", "complete -o default -F"), ("zsh", "#compdef miserly"), ("fish", "complete --command miserly")],
+)
+def test_every_shell_gets_its_completion(shell, line):
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    command = ["-c", "from miserly.cli import app; app(prog_name='miserly')", "--show-completion", shell]
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert done.returncode == 0 and line in done.stdout
+
+
+def test_commands_and_learners_are_completed():
+    def completed(*words):
+        environment = {
+            **os.environ,
+            "_MISERLY_COMPLETE": "complete_bash",
+            "COMP_WORDS": "\n".join(["miserly", *words]),
+            "COMP_CWORD": str(len(words)),
+        }
+        command = [sys.executable, "-c", "from miserly.cli import app; app(prog_name='miserly')"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+        return done.stdout.split()
+
+    assert completed("fro") == ["frontier"]
+    assert completed("frontier", "a.csv", "--learners", "AFR,AS") == ["AFR,ASTC"]
+    assert completed("frontier", "a.csv", "--task", "re") == ["regress"]
+
+
+def test_learners_to_complete_are_those_there_are():
+    from miserly.selection._pool import pool_for
+
+    every = [*pool_for("two classes"), *pool_for("numbers"), *pool_for("documents")]
+    assert {searching.short_name(one) for one in every} == set(options.NAMES)

@@ -1,0 +1,114 @@
+"""Tables in files: the same columns whatever library reads them, and mistakes with their line and column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from miserly.cli import tables
+from miserly.cli.tables import read_table, write_table
+from miserly.errors import DataError
+
+from .running import QUICK, complaint, run, table
+
+MIXED = "number,word,truth,gap, spaced \n1,a,true,,7\n2.5,b,FALSE,NA,8\n-3,,True,null,9\n"
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Hides libraries from the code that looks for them."""
+    real = tables.find_spec
+
+    def hide(*hidden):
+        monkeypatch.setattr(tables, "find_spec", lambda name: None if name in hidden else real(name))
+
+    return hide
+
+
+@pytest.mark.parametrize("hidden", [(), ("pandas",), ("pandas", "polars")])
+def test_every_library_reads_the_same_columns(tmp_path, without, hidden):
+    without(*hidden)
+    (tmp_path / "a.csv").write_text("\ufeff" + MIXED, encoding="utf-8")
+    columns = read_table(tmp_path / "a.csv")
+    assert columns.columns == ["number", "word", "truth", "gap", "spaced"]
+    assert columns["number"].tolist() == [1.0, 2.5, -3.0]
+    assert columns["word"].tolist() == ["a", "b", None]
+    assert columns["truth"].tolist() == [True, False, True]
+    assert np.isnan(columns["gap"]).all() and columns["spaced"].dtype == np.float64
+    assert read_table(tmp_path / "a.csv", text=["number", "spaced"])["number"].tolist() == ["1", "2.5", "-3"]
+
+
+# -- Parquet -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hidden", [(), ("pandas",), ("pyarrow",)])
+def test_parquet_is_read_and_written(tmp_path, without, hidden):
+    frame = table(12)
+    frame.to_parquet(tmp_path / "a.parquet")
+    without(*hidden)
+    columns = read_table(tmp_path / "a.parquet")
+    assert columns["thal"].tolist() == frame["thal"].tolist()
+    np.testing.assert_array_equal(columns["chol"], frame["chol"])
+    write_table(tmp_path / "b.parquet", {"word": ["a", None], "number": [0.5, 2.0]})
+    again = read_table(tmp_path / "b.parquet")
+    assert again["word"].tolist() == ["a", None] and again["number"].tolist() == [0.5, 2.0]
+
+
+def test_parquet_needs_a_library(tmp_path, without):
+    without("pandas", "polars", "pyarrow")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    done = run("fit", tmp_path / "a.parquet", "--target", "y", "--out", tmp_path / "x.miser")
+    assert "reading Parquet needs" in complaint(done) and "miserly[parquet]" in complaint(done)
+    with pytest.raises(DataError, match="writing Parquet needs"):
+        write_table(tmp_path / "b.parquet", {"a": [1]})
+
+
+def test_a_file_that_only_claims_to_be_parquet_is_named(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    done = run("fit", tmp_path / "a.parquet", "--target", "y", "--out", tmp_path / "x.miser")
+    assert "a.parquet: not a sound Parquet file" in complaint(done)
+
+
+# -- mistakes ------------------------------------------------------------------------------------------------
+
+
+def numbers(stray, n=30):
+    """A column of numbers with one stray value, in line 17."""
+    rows = [f"{value},{value % 2}" for value in range(n)]
+    rows[15] = f"{stray},1"
+    return "\n".join(["chol,y", *rows]) + "\n"
+
+
+@pytest.mark.parametrize("stray", ["12O", "?", "4,5"])
+def test_a_stray_word_among_numbers_is_named_with_line_and_column(tmp_path, stray):
+    (tmp_path / "a.csv").write_text(numbers(f'"{stray}"'))
+    done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
+    said = complaint(done)
+    assert f"a.csv, line 17, column 'chol': '{stray}' is not a number, as 29 others are" in said
+    assert "--words chol" in said
+
+
+def test_a_column_that_is_said_to_hold_words_may(tmp_path):
+    (tmp_path / "a.csv").write_text(numbers("12O"))
+    words = ("fit", tmp_path / "a.csv", "--target", "y", *QUICK, "--out", tmp_path / "x.miser")
+    assert run(*words, "--words", "chol").exit_code == 0
+
+
+def test_words_that_are_often_digits_are_still_words(tmp_path):
+    codes = np.array(["7", "9", "9", "other"] * 30)
+    pd.DataFrame({"code": codes, "y": codes == "7"}).to_csv(tmp_path / "a.csv", index=False)
+    assert run("fit", tmp_path / "a.csv", "--target", "y", *QUICK, "--out", tmp_path / "x").exit_code == 0
+
+
+def test_infinity_is_named_with_line_and_column(tmp_path):
+    (tmp_path / "a.csv").write_text(numbers("inf"))
+    done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
+    assert "a.csv, line 17, column 'chol': infinity" in complaint(done)
+
+
+def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
+    """Blank lines and line breaks inside quotes included."""
+    (tmp_path / "a.csv").write_text('name,y\n"two\nlines",1\n\nb,\n')
+    done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
+    assert "a.csv, line 5, column 'y': the target is missing" in complaint(done)
