@@ -63,7 +63,7 @@ def test_a_record_for_machines_is_all_there_is_on_standard_output(folder):
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["metric"] == "accuracy" and record["unit"] == "CAD" and record["rows"] == 180
-    assert record["chosen"]["max_cost"] <= 8
+    assert record["chosen"]["plan_mean_cost"] <= record["chosen"]["plan_max_cost"] <= 8
     assert record["chosen"]["promises"][0]["text"] == "no row costs more than 8 CAD"
     assert record["chosen"]["promises"][0]["seen"] is None  # not a number, which JSON does not have
     budgets = [line["budget"] for line in record["budgets"]]
@@ -147,6 +147,18 @@ def test_a_promise_needs_rows(folder, tmp_path):
     table(48)[["age", "chol", "disease"]].to_csv(tmp_path / "few.csv", index=False)
     given = (tmp_path / "few.csv", "--target", "disease", "--budget", 1, "--confidence", 0.9)
     assert "--confidence needs 50 rows or more, and there are 48" in complaint(run("frontier", *given))
+
+
+@pytest.mark.parametrize("command", ["frontier", "bench"])
+def test_tables_with_too_little_in_them_are_refused(tmp_path, command):
+    def said(text, *more):
+        (tmp_path / "a.csv").write_text("a,y\n" + text)
+        return complaint(run(command, tmp_path / "a.csv", "--target", "y", *more))
+
+    (tmp_path / "free.csv").write_text("feature,cost\na,0\n")
+    assert "needs 10 rows or more, and there are 3" in said("1,0\n2,1\n3,0\n")
+    assert "'y' holds only one class, 0" in said("1,0\n" * 20)
+    assert "every feature is free" in said("1,0\n2,1\n" * 20, "--costs", tmp_path / "free.csv")
 
 
 # -- interrupts ----------------------------------------------------------------------------------------------

@@ -101,6 +101,12 @@ def test_words_that_are_often_digits_are_still_words(tmp_path):
     assert run("fit", tmp_path / "a.csv", "--target", "y", *QUICK, "--out", tmp_path / "x").exit_code == 0
 
 
+def test_other_marks_between_columns_are_named(tmp_path):
+    (tmp_path / "a.csv").write_text("chol;y\n1;0\n")
+    done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
+    assert "a.csv, line 1: columns are separated by commas, not by ';'" in complaint(done)
+
+
 def test_infinity_is_named_with_line_and_column(tmp_path):
     (tmp_path / "a.csv").write_text(numbers("inf"))
     done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")

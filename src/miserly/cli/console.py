@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,7 +42,9 @@ def friendly(command: Command) -> Command:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
-            command(*args, **options)
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *place: warn(" ".join(str(message).split()))
+                command(*args, **options)
         except BrokenPipeError:  # whoever reads our output has seen enough: `miserly predict ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(TROUBLE) from None

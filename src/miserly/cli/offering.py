@@ -102,9 +102,10 @@ def _add_choice(facts: Table, found: Found, choice: Choice) -> None:
     facts.add_row(
         "reaches",
         f"{metric} {value_words(metric, choice.value, choice.error)} for {amount(choice.cost, unit)} on "
-        f"average on held-out rows{', which chose it' if choice.flatters else ''}; a row costs "
-        f"{amount(choice.plan.max_cost, unit)} at most",
+        f"average, by models of its kind on held-out rows{', which chose it' if choice.flatters else ''}",
     )
+    most = amount(choice.plan.max_cost, unit)
+    facts.add_row("pays", f"{amount(choice.pays, unit)} on average over your rows, {most} at most")
     facts.add_row("buys", Text(listing(bought_in_order(choice.plan))))
     promises = [str(one) for one in choice.promises]
     facts.add_row("promised", Text("\n".join(promises) or "nothing; --confidence 0.95 asks for a promise"))
@@ -181,7 +182,8 @@ def _choice_record(choice: Choice) -> dict[str, Any]:
         "error": choice.error,
         "value_is_of_rows_that_chose": choice.flatters,
         "mean_cost": choice.cost,
-        "max_cost": choice.plan.max_cost,
+        "plan_mean_cost": choice.pays,
+        "plan_max_cost": choice.plan.max_cost,
         "buys": bought_in_order(choice.plan),
         "promises": [vars(one) for one in choice.promises],
     }

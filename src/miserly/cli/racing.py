@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from miserly.cli.boosting import PENALTIES, Rows, Stage, fit_lightgbm, stages
 from miserly.cli.console import amount, err, out
-from miserly.cli.searching import Search, frame_of, pool
+from miserly.cli.searching import Search, Wanted, check_rows, frame_of, pool
 from miserly.cli.showing import new_table
 from miserly.cli.training import Problem
 from miserly.errors import DataError
@@ -95,6 +95,7 @@ def race(problem: Problem, how: Search) -> Race:
     """Let both choose for every budget, and judge what they chose on rows that neither has seen."""
     if find_spec("lightgbm") is None:
         raise DataError("--against lightgbm: it is not installed: pip install lightgbm")
+    check_rows(problem, Wanted())
     classes = np.unique(problem.y) if problem.task == "classify" else None
     aside = _aside(problem, np.arange(len(problem.y)), how.seed)
     test = np.flatnonzero(aside)
@@ -117,8 +118,6 @@ def _aside(problem: Problem, rows: Numbers, seed: int) -> NDArray[np.bool_]:
 def _budgets(problem: Problem) -> tuple[float, ...]:
     """Even factors from the cheapest feature to all of them."""
     paid = [price for price in map(problem.costs.marginal, problem.names) if price > 0]
-    if not paid:
-        raise DataError("every feature is free: there is no cost to trade")
     ladder = np.geomspace(min(paid), problem.costs.total, N_BUDGETS)
     return tuple(sorted({float(f"{budget:.3g}") for budget in ladder[:-1]} | {problem.costs.total}))
 

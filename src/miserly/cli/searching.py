@@ -16,20 +16,22 @@ from miserly.cli.console import Misuse, listing, note
 from miserly.cli.training import NUMBER_METRICS, Problem, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
+from miserly.plan.effort import engine_for
 
 if TYPE_CHECKING:
     from miserly.report.page.offers import Offer
     from miserly.selection import Frontier
     from miserly.selection.guarantee import Assurance
 
-__all__ = ["Choice", "Found", "Search", "Wanted", "check_wanted", "metric_for", "search", "stem",
-           "write_report"]  # fmt: skip
+__all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for", "search",
+           "stem", "write_report"]  # fmt: skip
 
 METRICS = {
     "classify": ("accuracy", "balanced_accuracy", "log_loss"),
     "regress": NUMBER_METRICS,
     "rank": ("ndcg@K", "precision@K"),
 }
+FEWEST_TO_JUDGE = 10  # rows or queries: two for each of five folds
 FEWEST_ROWS = 50  # or queries: of fewer, `frontier` keeps none for promises
 
 
@@ -70,6 +72,7 @@ class Choice:
     flatters: bool  # whether the value is the model's own, and not that of a choice on other rows
     cost: float
     plan: Plan
+    pays: float  # what all rows pay for the plan on average
     promises: tuple[Assurance, ...]
 
 
@@ -169,16 +172,24 @@ def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
     is_offered = offer is not None and offer.candidate is candidate
     if offer is not None and is_offered:
         value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
-    plan, promises = noted(model.plan_, problem), tuple(model.promise_)
-    return Choice(shown(candidate), value, error, not is_offered, candidate.mean_cost, plan, promises)
+    plan, rows = noted(model.plan_, problem), found._everything or found._bench.rows
+    pays = float(plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows))).cost.mean())
+    figures = (value, error, not is_offered, candidate.mean_cost)
+    return Choice(shown(candidate), *figures, plan, pays, tuple(model.promise_))
 
 
 def check_rows(problem: Problem, wanted: Wanted) -> None:
-    """Whether there are enough for a promise, before anything is searched."""
+    """Whether there is enough to learn from, to judge by and to promise, before anything is searched."""
     units = len(problem.y) if problem.qid is None else len(np.unique(problem.qid))
+    what = "rows" if problem.qid is None else "queries"
+    if units < FEWEST_TO_JUDGE:
+        raise DataError(f"a frontier needs {FEWEST_TO_JUDGE} {what} or more, and there are {units}")
     if wanted.confidence is not None and units < FEWEST_ROWS:
-        what = "rows" if problem.qid is None else "queries"
         raise DataError(f"--confidence needs {FEWEST_ROWS} {what} or more, and there are {units}")
+    if problem.task == "classify" and len(np.unique(problem.y)) < 2:
+        raise DataError(f"{problem.target!r} holds only one class, {problem.y[0]}; there is nothing to learn")
+    if not problem.costs.total > 0:
+        raise CostError("every feature is free: there is no cost to trade")
 
 
 def frame_of(problem: Problem) -> Any:

@@ -54,13 +54,12 @@ def set_record(name: str, data: Dataset) -> dict[str, Any]:
 
 def print_datasets() -> None:
     """Every data set by name, with its size and prices, and how to get at them."""
-    table = new_table("name", "rows", "features", "target", "prices", right=("rows", "features"))
+    table = new_table("name", "rows", "features", "target", "price of all", right=("rows", "features"))
+    table.columns[0].no_wrap = True
     for one in set_records():
-        kind = (
-            f"{one['classes']} classes" if one["queries"] is None else f"ranking, {one['queries']:,} queries"
-        )
+        kind = f"{one['classes']} classes" if one["queries"] is None else f"{one['queries']:,} queries"
         total = one["cost_of_all_features"]
-        prices = "none" if total is None else f"{amount(total, one['unit'])} for all"
+        prices = "none known" if total is None else amount(total, one["unit"])
         table.add_row(Text(one["name"]), f"{one['rows']:,}", f"{one['features']:,}", kind, prices)
     out.print(table)
     hint = (

@@ -8,6 +8,7 @@ polars, else (CSV only) the standard library; the columns are the same.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -167,6 +168,8 @@ def _check_csv(path: Path) -> list[str]:
     if not header:
         raise DataError(f"{path}: the first line must name the columns")
     names = [name.strip() for name in header]
+    if len(names) == 1 and (mark := re.search(r"[;\t|]", names[0])):
+        raise DataError(f"{path}, line 1: columns are separated by commas, not by {mark[0]!r}")
     for place, name in enumerate(names, 1):
         if not name:
             raise DataError(f"{path}, line 1: column {place} has no name")
