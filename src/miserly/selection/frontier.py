@@ -29,7 +29,7 @@ from miserly.selection.guarantee import read_confidence
 
 __all__ = ["frontier"]
 
-_FEW_ROWS = 2000  # up to so many, rows are held out by turns
+_FEW_UNITS = 2000  # up to so many rows, or queries, they are held out by turns
 _FOLDS = 5
 _HELD_OUT = 0.25  # of many rows
 _KEPT = 0.2  # the share of rows (queries) kept for promises, where there are enough ...
@@ -78,7 +78,7 @@ def frontier(
         The budgets of interest: fits are spent up to the largest, and tables are for these. By default eight,
         geometric from the cheapest to the dearest model.
     cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
-        How rows are held out. By default five folds up to 2,000 rows, a quarter of the rows beyond.
+        How rows are held out. By default five folds up to 2,000 rows (queries), a quarter of them beyond.
     confidence : float, optional
         What `Frontier.best` promises with where it is not told otherwise, 0.95 for example. None: nothing
         is promised.
@@ -176,7 +176,8 @@ def _parts(everything: Rows, aside: NDArray[np.bool_], cv: Any, task: Task, seed
     if isinstance(cv, Iterable) and not hasattr(cv, "split"):
         return without(divide(everything, cv, classes, seed), aside)
     rows = everything.take(np.flatnonzero(~aside))
-    if cv is None and len(rows) <= _FEW_ROWS:
+    n_units = len(rows) if rows.qid is None else len(np.unique(rows.qid))
+    if cv is None and n_units <= _FEW_UNITS:
         cv = _FOLDS
     if cv is None:
         split = (
