@@ -18,13 +18,19 @@ from .running import COSTS, QUICK, complaint, run, table
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a table, its costs, and a plan fitted to them."""
+    """Tables, costs, and three plans: one that may spend, one that may not, and one for numbers."""
     path = tmp_path_factory.mktemp("cli")
     table()[["age", "chol", "thal", "disease"]].to_csv(path / "heart.csv", index=False)
+    table().drop(columns="disease").to_csv(path / "risk.csv", index=False)
     (path / "costs.csv").write_text(COSTS)
-    done = run("fit", path / "heart.csv", "--target", "disease", "--costs", path / "costs.csv", *QUICK,
-               "--out", path / "heart.miser")  # fmt: skip
-    assert done.exit_code == 0, done.output
+    priced = (path / "heart.csv", "--target", "disease", "--costs", path / "costs.csv")
+    for given, name in [
+        (priced, "heart.miser"),
+        ((*priced, "--budget", 8), "cheap.miser"),
+        ((path / "risk.csv", "--target", "risk", "--ignore", "patient", "--ignore", "grade"), "risk.miser"),
+    ]:
+        done = run("fit", *given, *QUICK, "--out", path / name)
+        assert done.exit_code == 0, done.output
     return path
 
 
@@ -33,10 +39,10 @@ def folder(tmp_path_factory):
 
 def test_fit_says_what_it_learned_and_saves_a_plan_that_runs(folder):
     done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", folder / "costs.csv", *QUICK,
-               "--budget", 8, "--out", folder / "cheap.miser")  # fmt: skip
+               "--budget", 8, "--out", folder / "eight.miser")  # fmt: skip
     assert "2 classes: absence, presence" in done.stdout
     assert "at most 8 CAD of 98 CAD for all" in done.stdout
-    plan = load(folder / "cheap.miser")
+    plan = load(folder / "eight.miser")
     assert plan.max_cost <= 8
     assert plan.predict(table()).tolist()[:2] != []
     assert plan.info["target"] == "disease"
@@ -59,12 +65,11 @@ def test_without_costs_every_column_costs_one(folder):
 
 
 def test_numbers_are_regressed_and_columns_can_be_left_out(folder):
-    table().drop(columns="disease").to_csv(folder / "risk.csv", index=False)
     done = run("fit", folder / "risk.csv", "--target", "risk", "--ignore", "patient", "--ignore", "grade",
-               *QUICK, "--validation", 0, "--out", folder / "risk.miser", "--json")  # fmt: skip
+               *QUICK, "--validation", 0, "--out", folder / "all.miser", "--json")  # fmt: skip
     record = json.loads(done.stdout)
     assert record["task"] == "regress" and record["validation_value"] is None
-    judged = run("predict", folder / "risk.miser", folder / "risk.csv", "--json")
+    judged = run("predict", folder / "all.miser", folder / "risk.csv", "--json")
     assert json.loads(judged.stdout)["mse"] < np.var(table()["risk"])
 
 
