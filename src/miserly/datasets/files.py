@@ -78,7 +78,7 @@ def _path(name: str) -> Path:
     folder = _folder()
     if folder is None:
         raise DataError(
-            f"no data set {name!r} is bundled{did_you_mean(name, _BUNDLED)} "
+            f"no data set {name!r} is bundled{did_you_mean(name, _BUNDLED) or '.'} "
             f"For others, set {VARIABLE} to the folder of their .npz files"
         )
     if name not in names():

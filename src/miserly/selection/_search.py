@@ -126,7 +126,10 @@ class Search:
         contender, value = order.contender, order.value
         try:
             done = order.wait()
-            trial = Trial(contender, value, tuple(one.plan for one in done), sum(one.seconds for one in done))
+            seconds = len(done) * float(
+                np.median([one.seconds for one in done] or [0.0])
+            )  # without compiling
+            trial = Trial(contender, value, tuple(one.plan for one in done), seconds)
             found = self.bench.judge(trial)
         except CancelledError:  # time was over before all parts had begun
             return
@@ -182,8 +185,9 @@ class Search:
         return sum(failure.learner == contender.name for failure in self.failures)
 
     def _expected(self, contender: Contender) -> float:
-        """How long a fit may take: as long as the longest one so far."""
-        return max((trial.seconds for trial, _ in self._trials_of(contender)), default=0.0)
+        """How long a fit may take: as the longest so far, but for the first, which may have compiled code."""
+        taken = [trial.seconds for trial, _ in self._trials_of(contender)]
+        return max(taken[1:] or taken, default=0.0)
 
     def _seconds_then(self, contender: Contender) -> float:
         """When a fit of a contender may be done."""
