@@ -30,9 +30,9 @@ from miserly.datasets import Dataset
 from rivals import fit_catboost, fit_lightgbm
 
 DRAWS = {
-    "heart_cleveland": 10,
-    "pima": 10,
-    "ckd": 10,
+    "heart_cleveland": 5,
+    "pima": 5,
+    "ckd": 5,
     "ann_thyroid": 2,
     "nhanes1_subset": 2,
     "magic": 2,
@@ -46,7 +46,7 @@ N_BUDGETS = 24
 N_MEMBERS = 12  # penalties, or price tiers
 ROUNDS = 100
 PENALTIES = {"LightGBM": (1e-7, 1e-1), "CatBoost": (1e-5, 1e1)}  # from hardly any to no feature at all
-TIME_LIMIT = 600.0
+TIME_LIMIT = 300.0
 SLACK = 1 + 1e-9
 Fit = Callable[[Problem, float], Any]  # of one member of a sweep; gives a model round by round
 COLOURS = {"frontier": "C3", "LightGBM": "C0", "CatBoost": "C1", "tiers": "C2"}

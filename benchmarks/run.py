@@ -36,6 +36,7 @@ BENCHMARKS = {
     "astc_speed": Benchmark(("--quick",)),
     "guarantee": Benchmark(("--quick",)),
     "guarantee_best": Benchmark(("--quick",)),
+    "frontier_race": Benchmark(("--quick",), needs_data=True),
     "cvm": Benchmark(("--quick",), needs_data=True),
     "cstc": Benchmark(("--quick",), needs_data=True),
     "cscc": Benchmark(("--quick",), needs_data=True),

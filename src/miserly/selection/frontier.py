@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
@@ -20,7 +21,7 @@ from miserly.metrics import Metric, get_metric
 from miserly.selection._cache import Cache
 from miserly.selection._crew import Crew
 from miserly.selection._judging import Bench
-from miserly.selection._pool import Task, contenders_for, pool_for, task_of
+from miserly.selection._pool import Contender, Task, contenders_for, pool_for, task_of
 from miserly.selection._results import Frontier, read_budgets
 from miserly.selection._search import Search
 from miserly.selection._splits import Parts, Rows, divide, read_rows, without
@@ -32,6 +33,7 @@ __all__ = ["frontier"]
 _FEW_UNITS = 2000  # up to so many rows, or queries, they are held out by turns
 _FOLDS = 5
 _HELD_OUT = 0.25  # of many rows
+_FEW_TO_COMPILE = 64  # rows, or queries
 _KEPT = 0.2  # the share of rows (queries) kept for promises, where there are enough ...
 _FEWEST_UNITS = 50
 _MOST_KEPT = 2000  # ... and no more than these: a bound is near by then
@@ -89,7 +91,8 @@ def frontier(
         How many values of dials are tried in all; each takes one fit for every held-out part.
     time_limit : float, optional
         Seconds after which no fit is begun, nor one that is known to take longer than what is left. With
-        `n_jobs` of 2 or more, a fit that takes longer than half of it is stopped.
+        `n_jobs` of 2 or more, a fit that takes longer than half of it is stopped. What most learners share is
+        compiled before the clock starts, once on a machine.
     n_jobs : int, optional
         Processes in which models are fitted. They change nothing but the time, unless there is a
         `time_limit`.
@@ -131,6 +134,8 @@ def frontier(
     )
     contenders = contenders_for(_pool(learners, task), task, rows, prices, seed)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
+    if np.isfinite(limit):
+        _compile(contenders[0], rows)
     with (
         Crew(rows, bench.parts, n_jobs, _cache(cache, random_state), limit) as crew,
         Watch(bench.metric.name, bench.sign, prices.unit, most, bool(verbose)) as watch,
@@ -154,6 +159,18 @@ def frontier(
         kept=everything.take(np.flatnonzero(aside)) if aside.any() else None,
         confidence=confidence,
     )
+
+
+def _compile(nothing: Contender, rows: Rows) -> None:
+    """Fit a few trees to a few rows, so that what most learners share is compiled before the clock starts."""
+    units = np.arange(len(rows)) if rows.qid is None else rows.qid
+    few = rows.take(np.flatnonzero(np.isin(units, np.unique(units)[:_FEW_TO_COMPILE])))
+    asked = {} if few.qid is None else {"qid": few.qid}
+    miser = clone(nothing.learner).set_params(budget=None, n_rounds=2, costs=nothing.costs)
+    try:
+        miser.fit(few.X, few.y, **asked).plan_.run(few.X, qid=few.qid, compiled=True)
+    except ValueError:  # too few classes, say: then it is compiled when it is needed
+        return
 
 
 # -- reading what was asked for ------------------------------------------------------------------------------
