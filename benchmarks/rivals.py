@@ -17,6 +17,7 @@ import numpy as np
 
 from common import Problem
 from miserly import Costs
+from miserly.cli.boosting import bills, features_met
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker
 
 STEP = 0.1
@@ -86,7 +87,10 @@ def fit_lightgbm(
 
 
 def _lightgbm_paths(booster: Any, X: np.ndarray, columns: np.ndarray, d: int, costs: Costs) -> Stages:
-    trees = [_met(tree, columns, d) for tree in booster.dump_model()["tree_info"]]
+    trees = []
+    for tree in booster.dump_model()["tree_info"]:
+        trees.append(np.zeros((tree["num_leaves"], d), dtype=bool))
+        trees[-1][:, columns] = features_met(tree, len(columns))
     leaves = booster.predict(X, pred_leaf=True).reshape(len(X), -1)
     each = booster.num_model_per_iteration()
     met, scores = np.zeros((len(X), d), dtype=bool), 0.0
@@ -96,30 +100,6 @@ def _lightgbm_paths(booster: Any, X: np.ndarray, columns: np.ndarray, d: int, co
         for k in range(t * each, (t + 1) * each):
             met |= trees[k][leaves[:, k]]
         yield scores, float(bills(costs, met).mean())
-
-
-def _met(tree: dict[str, Any], columns: np.ndarray, d: int) -> np.ndarray:
-    """The features on the way to each leaf: (leaves, d)."""
-    found = np.zeros((tree["num_leaves"], d), dtype=bool)
-
-    def walk(node: dict[str, Any], seen: frozenset[int]) -> None:
-        if "split_feature" in node:
-            seen = seen | {int(columns[node["split_feature"]])}
-            walk(node["left_child"], seen)
-            walk(node["right_child"], seen)
-        else:
-            found[node.get("leaf_index", 0), list(seen)] = True
-
-    walk(tree["tree_structure"], frozenset())
-    return found
-
-
-def bills(costs: Costs, met: np.ndarray) -> np.ndarray:
-    """What each row pays for the features it has met, and for the set-ups of their groups."""
-    paid = met @ costs.feature
-    for group, setup in enumerate(costs.setup):
-        paid = paid + setup * met[:, costs.group == group].any(axis=1)
-    return np.asarray(paid)
 
 
 _LIGHTGBM = {

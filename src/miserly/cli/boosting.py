@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs
 
-__all__ = ["PENALTIES", "ROUNDS", "Rows", "Stage", "bills", "fit_lightgbm", "stages"]
+__all__ = ["PENALTIES", "ROUNDS", "Rows", "Stage", "bills", "features_met", "fit_lightgbm", "stages"]
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def _objective(rows: Rows, n_classes: int) -> dict[str, Any]:
 
 def stages(booster: Any, X: Floats, costs: Costs) -> Iterator[Stage]:
     """The model round by round, at some of them."""
-    trees = [_met(tree, X.shape[1]) for tree in booster.dump_model()["tree_info"]]
+    trees = [features_met(tree, X.shape[1]) for tree in booster.dump_model()["tree_info"]]
     leaves = booster.predict(X, pred_leaf=True).reshape(len(X), -1)
     each, last = booster.num_model_per_iteration(), booster.current_iteration()
     met = np.zeros(X.shape, dtype=np.bool_)
@@ -91,7 +91,7 @@ def stages(booster: Any, X: Floats, costs: Costs) -> Iterator[Stage]:
         yield Stage(rounds, scores, bills(costs, met, rounds * each))
 
 
-def _met(tree: dict[str, Any], n_features: int) -> NDArray[np.bool_]:
+def features_met(tree: dict[str, Any], n_features: int) -> NDArray[np.bool_]:
     """The features on the way to each leaf: (leaves, n_features)."""
     found = np.zeros((tree["num_leaves"], n_features), dtype=np.bool_)
     waiting: list[tuple[dict[str, Any], tuple[int, ...]]] = [(tree["tree_structure"], ())]
