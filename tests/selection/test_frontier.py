@@ -17,6 +17,7 @@ from miserly import (
     CostLassoRegressor,
     Costs,
     EarlyExit,
+    GreedyMiserClassifier,
     GreedyMiserRanker,
     GreedyMiserRegressor,
 )
@@ -484,3 +485,13 @@ def test_learners_of_one_class_are_told_apart():
     X, y, _ = table(90)
     found = sweep([miser(), miser(max_depth=1), miser(max_depth=1)], X, y, max_fits=20)
     assert len(found.learners) == 3 and all("GreedyMiserClassifier(" in name for name in found.learners)
+
+
+def test_compiling_meets_all_classes_where_rows_are_sorted_by_them(monkeypatch):
+    X, y, _ = table()
+    order = np.argsort(y, kind="stable")
+    fits, fit = [], GreedyMiserClassifier.fit
+    monkeypatch.setattr(GreedyMiserClassifier, "fit", lambda *given: fits.append(given) or fit(*given))
+    sweep([CostLassoClassifier()], X[order], y[order], time_limit=30.0, max_fits=2)
+    _, few, labels = fits[0]
+    assert len(few) <= 64 and set(labels) == {0, 1}

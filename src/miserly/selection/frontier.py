@@ -164,7 +164,9 @@ def frontier(
 def _compile(nothing: Contender, rows: Rows) -> None:
     """Fit a few trees to a few rows, so that what most learners share is compiled before the clock starts."""
     units = np.arange(len(rows)) if rows.qid is None else rows.qid
-    few = rows.take(np.flatnonzero(np.isin(units, np.unique(units)[:_FEW_TO_COMPILE])))
+    known = np.unique(units)
+    spread = np.linspace(0, len(known) - 1, _FEW_TO_COMPILE).astype(np.int64)  # rows may be sorted by class
+    few = rows.take(np.flatnonzero(np.isin(units, known[spread])))
     asked = {} if few.qid is None else {"qid": few.qid}
     miser = clone(nothing.learner).set_params(budget=None, n_rounds=2, costs=nothing.costs)
     try:
