@@ -40,6 +40,8 @@ SHARES = (0.005, 0.01, 0.02, 0.05, 0.1)
 FIRST_SEED = 0  # 100 and up were looked at while this was being made
 # Draws of sets with few test rows, or figures close together:
 SMALL = {"page_blocks": 5, "magic": 3}
+# A random start costs as much as CVM: of a machine with 1,500 features and 20 classes only where it is small.
+RANDOM_UP_TO = {"newsgroups20_bow1500": 0.02}
 STARTS = ("lars", "omp", "random")
 START_SETS, START_SHARES, START_DRAWS = ("page_blocks", "magic"), (0.01, 0.02), 3
 REPEATS = 7
@@ -113,6 +115,10 @@ def race(name: str, seed: int, quick: bool) -> dict[str, Any]:
         size = max(2, round(share * found["vectors"]))
         found["sizes"].append([share, size])
         for method, make in makers.items():
+            if method == "random start" and share > RANDOM_UP_TO.get(name, 1.0):
+                found["seconds"][method].append(None)
+                found["accuracy"][method].append(None)
+                continue
             begin = time.perf_counter()
             answers = make(full, rows, size, seed)
             found["seconds"][method].append(time.perf_counter() - begin)

@@ -15,9 +15,9 @@ Results: TypeAlias = dict[str, list[dict[str, Any]]]  # the draws of each set
 PAGE = """# Kernel machines made smaller
 
 `{command}`: accuracy on test rows of SVMs with RBF kernel, and of machines with 0.5 to 10 % of their support
-vectors; means over draws ({draws}). mnist: 10,000 of the 60,000 training rows, newsgroups: 6,000 of 15,998,
-because the full SVM, or the other methods, take too long with all of them on two cores. page_blocks: text or
-not. Where no split is published, a fifth of the rows is for testing.
+vectors; means over draws ({draws}). mnist: 10,000 of the 60,000 training rows,
+because the full SVM takes too long with all of them on two cores; the others: all rows. page_blocks: text or
+not. Where no split is published, a fifth of the rows is for testing. nan: not run, for its time.
 
 LARS-SVM chooses among the SVM's own vectors, Reduced-SVM is `ReducedSVC`, a random start is moved as CVM's
 is. "CVM, points" is CVM's accuracy less that of the full machine.
@@ -65,7 +65,7 @@ was 99 %.
 
 
 def means(draws: list[dict[str, Any]], part: str, method: str) -> np.ndarray:
-    return np.mean([draw[part][method] for draw in draws], axis=0)
+    return np.mean(np.array([draw[part][method] for draw in draws], dtype=float), axis=0)
 
 
 def accuracy_lines(results: Results) -> list[list[Any]]:

@@ -81,13 +81,14 @@ def test_without_a_cache_an_interrupt_says_what_is_lost(fits):
 
 
 @pytest.mark.parametrize("limits", [(None, None), (1000.0, 2000.0)])
-def test_more_fits_or_time_use_all_that_is_there(tmp_path, fits, limits):
+def test_more_fits_or_time_use_all_that_is_there(tmp_path, limits):
     X, y, _ = table(120)
     sweep(miser(), X, y, cache=tmp_path, max_fits=7, time_limit=limits[0])
-    known = set(fits)
-    fits.clear()
+    known = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(known) == 7 * 3
     sweep(miser(), X, y, cache=tmp_path, max_fits=9, time_limit=limits[1])
-    assert len(fits) == 2 * 3 and not known & set(fits)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(kept) == 9 * 3 and all(kept[path] == when for path, when in known.items())
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ def steps():
                 time.sleep(60)
             if value == 4:
                 os._exit(1)
+            if value == 5:
+                time.sleep(2)
             base = float(rows.X.sum()) + 1000.0 * os.environ["OMP_NUM_THREADS"].isdigit()
             self.plan_ = Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[base])
             return self
@@ -127,3 +129,11 @@ def test_the_number_of_processes_changes_nothing():
         sweep([CostLassoClassifier(), miser()], X, y, max_fits=12, n_jobs=n, cv=2).points for n in (None, 2)
     )
     pd.testing.assert_frame_equal(one, two)
+
+
+def test_one_at_a_time_can_be_stopped_too_and_what_is_wanted_is_waited_for(monkeypatch):
+    monkeypatch.setattr(_crew, "_LEAST", 0.5)
+    with Crew(rows(), PARTS[:1], time_limit=2.0) as crew:
+        with pytest.raises(TimeoutError, match="not done after 0.5 seconds"):
+            crew.begin(steps(), 3).wait()
+        assert len(crew.begin(steps(), 5, wanted=True).wait()) == 1

@@ -269,7 +269,7 @@ class Steps:
     def __init__(self):
         self.tried = []
 
-    def begin(self, contender, value):
+    def begin(self, contender, value, wanted=False):
         self.tried.append(value)
         return Order(contender, value, [])
 
@@ -343,7 +343,7 @@ def test_a_time_limit_leaves_the_first_learner_and_ends_the_search():
 
 def test_what_time_did_not_allow_to_end_is_no_failure():
     class Late(Steps):
-        def begin(self, contender, value):
+        def begin(self, contender, value, wanted=False):
             begun, not_begun = Future(), Future()
             begun.set_result(Fitted(None, 1.0))
             if len(self.tried) > 1:

@@ -1,7 +1,8 @@
-"""Those who do the fits of a search: this process itself, or several that each take the next one.
+"""Those who do the fits of a search: this process itself, or others that each take the next one.
 
 Every process has the rows from one file that is mapped into memory, and as many threads as cores are left for
-it. A process that fits for too long, or dies, is replaced, and its fit has failed.
+it. A process that fits for too long, or dies, is replaced, and its fit has failed. Where time is limited even
+one at a time is fitted in a process of its own: nothing else can be stopped.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import joblib
 import numpy as np
@@ -31,10 +33,13 @@ from miserly.selection._splits import Parts, Rows
 
 __all__ = ["Crew", "Order"]
 
+Keep: TypeAlias = Callable[[Fitted], None]
+
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-_LONGEST = 0.5  # of the time limit, for one fit
-_LEAST = 5.0  # seconds that every fit is given
+_LONGEST = 0.15  # of the time limit, for all parts of one order
+_LEAST = 5.0  # seconds that every fit is given ...
+_LEAST_WANTED = 60.0  # ... and those without which there is nothing to show
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +77,7 @@ class _Later:
 class Crew:
     """Takes orders, and fits them here (one at a time, once they are waited for) or in `n_jobs` processes.
 
-    Under a `time_limit` a process may spend half of it on one fit, and none goes on after its end.
+    Under a `time_limit` an order may take a share of it, and none goes on after its end.
     """
 
     def __init__(
@@ -88,17 +93,23 @@ class Crew:
         self.n_jobs = int(joblib.effective_n_jobs(n_jobs))
         self.cache = cache
         self._digests = [digest_of(rows.take(train)) for train, _ in parts] if cache is not None else []
-        self._processes = _Processes(rows, parts, self.n_jobs, time_limit) if self.n_jobs > 1 else None
+        self._processes = None
+        if self.n_jobs > 1 or math.isfinite(time_limit):
+            self._processes = _Processes(rows, parts, self.n_jobs, time_limit)
 
     @property
     def at_once(self) -> int:
         """How many parts of one order are fitted at the same time."""
         return min(self.n_jobs, len(self.parts))
 
-    def begin(self, contender: Contender, value: float) -> Order:
-        return Order(contender, value, [self._begin(contender, value, p) for p in range(len(self.parts))])
+    def begin(self, contender: Contender, value: float, wanted: bool = False) -> Order:
+        """Order a fit to every part; one that is `wanted` by all means is given as long as there is."""
+        parts = range(len(self.parts))
+        return Order(contender, value, [self._begin(contender, value, part, wanted) for part in parts])
 
-    def _begin(self, contender: Contender, value: float, part: int) -> Future[Fitted] | _Later:
+    def _begin(
+        self, contender: Contender, value: float, part: int, wanted: bool
+    ) -> Future[Fitted] | _Later:
         keep = None
         if self.cache is not None:
             key = key_of(contender, value, self._digests[part])
@@ -108,11 +119,13 @@ class Crew:
                     return _Later(lambda: found)
                 keep = partial(self.cache.keep, key)
         if self._processes is not None:
-            return self._processes.submit(contender, value, part, keep)
+            return self._processes.submit(contender, value, part, wanted, keep)
         rows, train = self.rows, self.parts[part][0]
         return _Later(lambda: _kept(_fit(contender, rows.take(train), value), keep))
 
     def __enter__(self) -> Crew:
+        if self._processes is not None:
+            self._processes.begin()
         return self
 
     def __exit__(self, *trouble: object) -> None:
@@ -125,7 +138,8 @@ class _Processes:
 
     def __init__(self, rows: Rows, parts: Parts, n: int, time_limit: float) -> None:
         self._given = rows, [train for train, _ in parts]
-        self._longest = _LONGEST * time_limit
+        self._n, self._limit = n, time_limit
+        self._longest = _LONGEST * time_limit * min(n, len(parts)) / len(parts)
         self._end = time.monotonic() + time_limit
         self._env = dict.fromkeys(_THREADS, str(max(1, (os.cpu_count() or 1) // n)))
         self._threads = ThreadPoolExecutor(n, thread_name_prefix="frontier")
@@ -134,10 +148,23 @@ class _Processes:
         self._lock = threading.Lock()
         self._closed = False
 
-    def submit(
-        self, contender: Contender, value: float, part: int, keep: Callable[[Fitted], None] | None
-    ) -> Future[Fitted]:
-        return self._threads.submit(self._fit, contender, value, part, keep)
+    def begin(self) -> None:
+        """Under a time limit, have all processes there before the clock starts."""
+        if math.isinf(self._limit):
+            return
+        all_there = threading.Barrier(self._n)
+        for there in [self._threads.submit(self._start, all_there) for _ in range(self._n)]:
+            there.result()
+        self._end = time.monotonic() + self._limit
+
+    def _start(self, all_there: threading.Barrier) -> None:
+        """The process of one thread; a thread waits for the others, so that each takes one."""
+        self._process().submit(int).result()
+        all_there.wait()
+
+    def submit(self, *asked: Any) -> Future[Fitted]:
+        """Contender, value, part, whether it is wanted by all means, and what to do with it then."""
+        return self._threads.submit(self._fit, *asked)
 
     def close(self) -> None:
         """End whatever is still going on."""
@@ -151,13 +178,14 @@ class _Processes:
             self._folder.cleanup()
 
     def _fit(
-        self, contender: Contender, value: float, part: int, keep: Callable[[Fitted], None] | None
+        self, contender: Contender, value: float, part: int, wanted: bool, keep: Keep | None
     ) -> Fitted:
         process = self._process()
         limit = math.inf
         try:
             process.submit(int).result()  # it is there: its time runs from now on
             limit = max(_LEAST, min(self._longest, self._end - time.monotonic()))
+            limit = max(_LEAST_WANTED, self._limit) if wanted else limit
             asked = process.submit(_fit_there, contender, part, value)
             fitted = asked.result(limit if limit < math.inf else None)
         except TookTooLong:
@@ -226,7 +254,7 @@ def _fit(contender: Contender, rows: Rows, value: float) -> Fitted:
     return Fitted(plan, time.monotonic() - start)
 
 
-def _kept(fitted: Fitted, keep: Callable[[Fitted], None] | None) -> Fitted:
+def _kept(fitted: Fitted, keep: Keep | None) -> Fitted:
     if keep is not None:
         keep(fitted)
     return fitted

@@ -33,6 +33,7 @@ from miserly.selection._pool import Contender, cheapest_feature
 __all__ = ["Failure", "Search"]
 
 _START_SHARE = 0.6  # of the time limit: no first value is tried after that
+_LEAST_TRIALS = 2  # done whatever time they take: nothing paid and one learner is the least there can be
 _CLOSE = 1.1  # values of a dial nearer than this factor are not told apart
 _PATIENCE = 2  # failures of a contender before it is left out
 _WINDOW = 4  # fits under way at a time
@@ -117,11 +118,12 @@ class Search:
             wanted = None if gap is None else (gap.contender, gap.value)
         if wanted is None:
             return False
-        self._under_way.append((self.crew.begin(*wanted), gap))
+        missing = len(self.trials) + len(self._under_way) < _LEAST_TRIALS
+        self._under_way.append((self.crew.begin(*wanted, wanted=missing), gap))
         return True
 
     def _finish(self, order: Order) -> None:
-        if len(self.trials) > 1 and self.seconds > self.time_limit and order.cancel():
+        if len(self.trials) >= _LEAST_TRIALS and self.seconds > self.time_limit and order.cancel():
             return
         contender, value = order.contender, order.value
         try:
@@ -155,7 +157,7 @@ class Search:
                 if turn >= len(values) or self._hopeless(contender) or self._behind(contender):
                     continue
                 late = self._seconds_then(contender) > _START_SHARE * self.time_limit
-                if late and (turn > 0 or place > 1):  # nothing paid and one learner is the least there can be
+                if late and (turn > 0 or place >= _LEAST_TRIALS):
                     continue
                 yield contender, values[turn]
 

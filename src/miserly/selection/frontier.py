@@ -90,9 +90,9 @@ def frontier(
     max_fits : int, default=60
         How many values of dials are tried in all; each takes one fit for every held-out part.
     time_limit : float, optional
-        Seconds after which no fit is begun, nor one that is known to take longer than what is left. With
-        `n_jobs` of 2 or more, a fit that takes longer than half of it is stopped. What most learners share is
-        compiled before the clock starts, once on a machine.
+        Seconds after which no fit is begun, nor one that is known to take longer than what is left. A fit
+        that takes more than 15 % of it (5 seconds at least) is stopped and counts as a failure, but for the
+        first two. What most learners share is compiled before the clock starts, once on a machine.
     n_jobs : int, optional
         Processes in which models are fitted. They change nothing but the time, unless there is a
         `time_limit`.
