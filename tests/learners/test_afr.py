@@ -100,7 +100,7 @@ def test_more_money_buys_better_answers(model, xor):
 
 
 def test_the_outer_loss_ends_below_its_start(model, heart):
-    real = AFRClassifier(costs=heart.costs, random_state=0).fit(heart.X, heart.y)
+    real = AFRClassifier(costs=heart.costs, n_members=1, random_state=0).fit(heart.X, heart.y)
     for fitted in (model, real):
         assert fitted.outer_losses_[-1] < fitted.outer_losses_[0] - 0.05
 
@@ -117,7 +117,8 @@ def test_the_tradeoff_halves_and_starts_where_something_is_bought(xor, model):
 
 def test_a_budget_ends_the_purchases(heart):
     for budget in (0.0, 4.0, 60.0):
-        fitted = AFRClassifier(costs=heart.costs, budget=budget, random_state=0).fit(heart.X, heart.y)
+        fitted = AFRClassifier(costs=heart.costs, budget=budget, n_members=2, random_state=0)
+        fitted.fit(heart.X, heart.y)
         assert fitted.cost_ <= budget
         assert fitted.run(heart.X, count="tree").cost.max() <= budget
 
@@ -128,6 +129,7 @@ def test_where_trees_cost_something_few_are_grown(heart):
             costs=Costs.from_dict({**heart.costs.to_dict(), "evaluation": evaluation}),
             tradeoff=0.002,
             n_blocks=1,
+            n_members=1,
             random_state=0,
         ).fit(heart.X, heart.y)
         for evaluation in (0.0, 20.0)
@@ -138,14 +140,15 @@ def test_where_trees_cost_something_few_are_grown(heart):
 def test_weights_of_classes_move_the_answers(heart):
     shares = []
     for weight in ({0: 10.0, 1: 1.0}, None, "balanced", {0: 1.0, 1: 10.0}):
-        fitted = AFRClassifier(costs=heart.costs, class_weight=weight, random_state=0).fit(heart.X, heart.y)
+        fitted = AFRClassifier(costs=heart.costs, class_weight=weight, n_members=1, random_state=0)
+        fitted.fit(heart.X, heart.y)
         shares.append(fitted.predict(heart.X).mean())
     assert shares[0] < shares[1] - 0.1 and shares[3] > shares[2] + 0.1
 
 
 def test_weights_of_classes_are_weights_of_rows(heart):
-    by_class = AFRClassifier(costs=heart.costs, class_weight={0: 3.0, 1: 1.0}, random_state=0)
-    by_row = AFRClassifier(costs=heart.costs, random_state=0)
+    small = {"costs": heart.costs, "n_blocks": 4, "random_state": 0}
+    by_class, by_row = AFRClassifier(class_weight={0: 3.0, 1: 1.0}, **small), AFRClassifier(**small)
     by_class.fit(heart.X, heart.y)
     by_row.fit(heart.X, heart.y, sample_weight=np.where(heart.y == 0, 3.0, 1.0))
     np.testing.assert_array_equal(by_class.predict_proba(heart.X), by_row.predict_proba(heart.X))
@@ -153,7 +156,7 @@ def test_weights_of_classes_are_weights_of_rows(heart):
 
 def test_several_classes_share_what_is_paid():
     X, y, costs = table(1200)
-    fitted = AFRClassifier(costs=costs, n_dimensions=4, random_state=0).fit(X[:600], y[:600])
+    fitted = AFRClassifier(costs=costs, n_dimensions=4, n_members=1, random_state=0).fit(X[:600], y[:600])
     assert fitted.snapshot_costs_[0] == 0.0  # the free feature
     assert (np.diff(fitted.snapshot_costs_) > 0).all()
     score = [np.mean(fitted.predict(X[600:], budget=b) == y[600:]) for b in (0.5, 6.0, 20.0)]
@@ -164,7 +167,7 @@ def test_several_classes_share_what_is_paid():
 
 def test_examples_that_are_sure_leave_early_with_early_exit(xor):
     rows = xor.split == 0
-    inner = AFRClassifier(costs=xor.costs, n_dimensions=4, random_state=0)
+    inner = AFRClassifier(costs=xor.costs, n_dimensions=4, n_members=1, random_state=0)
     early = EarlyExit(inner, threshold=0.9, every=1).fit(xor.X[rows], xor.y[rows])
     run, whole = early.run(xor.X[~rows]), early.estimator_.run(xor.X[~rows])
     assert len(np.unique(run.exit)) > 2

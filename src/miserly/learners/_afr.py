@@ -137,6 +137,23 @@ class Builder:
         if self._may_forget:
             self.snapshots = last_of_each_cost(self.snapshots, self.trees, self.ledger.costs)
 
+    def anew(self, paid: NDArray[np.bool_]) -> Builder:
+        """A builder for the same rows that has bought these features, and grown nothing yet."""
+        ledger = Ledger(self.ledger.costs)
+        for f in np.flatnonzero(paid):
+            ledger.buy(int(f))
+        problems = [OneVsRest(problem.sign, problem.weight, self.parts) for problem in self.problems]
+        return Builder(problems, self.grower, ledger, self.recipe, self.tell)
+
+    def learn(self) -> Snapshot:
+        """The best of what is paid already: one block that buys nothing, and one snapshot."""
+        self._begin_anew(0.0)
+        for problem in self.problems:
+            problem.tune()
+        self._stale = True  # even where nothing was grown there is a bias
+        self._keep()
+        return self.snapshots[-1]
+
     def _first_tradeoff(self) -> float:
         """The largest of halves, from where no gain could pay for the cheapest feature, that buys one."""
         prices = np.array([self.ledger.price(f) for f in range(len(self.ledger.costs))])
@@ -183,13 +200,16 @@ class Builder:
         return len(self.trees) > before
 
     def _renew(self, tradeoff: float) -> None:
-        """Boost from the beginning with all that is paid, if much is since this was last done.
+        """Begin anew with all that is paid, if much is since this was last done."""
+        if self._may_forget and self.ledger.spent > GROWTH * self._renewed:
+            self._renewed = self.ledger.spent
+            self._begin_anew(tradeoff)
+
+    def _begin_anew(self, tradeoff: float) -> None:
+        """Boost from the beginning with all that is paid.
 
         If rows aside find that better it becomes the representation; older trees serve older snapshots.
         """
-        if not self._may_forget or self.ledger.spent <= GROWTH * self._renewed:
-            return
-        self._renewed = self.ledger.spent
         scores = [np.full(len(problem.sign), problem.base) for problem in self.problems]
         found: list[Round] = []
         best, n_best = np.inf, 0

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from miserly.learners._afr import Builder
+from miserly.costs import Costs
 from miserly.learners._calibration import steepness_of
 from miserly.learners._samples import Samples
-from miserly.learners._snapshots import Snapshot, owners
+from miserly.learners._snapshots import Owned, Snapshot, owners
 from miserly.learners.losses import Logistic, Multinomial
 from miserly.plan import LEAVE, Node, Plan
 
@@ -25,23 +25,35 @@ RIDGE = 1e-3  # rows' worth of pull towards a steepness of 1: scores may tell no
 FLATTEST = 1e-3  # the order of scores is the SVM's and stays
 
 
-def build_plan(builder: Builder, rows: Samples, aside: Samples, **parts: Any) -> Plan:
-    """Scores are log-odds: Platt's for each class against the rest, one factor where there are two."""
-    n_scores = len(builder.problems)
-    evaluation = builder.ledger.costs.evaluation
+def build_plan(
+    trees: list[Owned],
+    snapshots: list[Snapshot],
+    rows: Samples,
+    aside: Samples,
+    *,
+    n_scores: int,
+    costs: Costs,
+    **parts: Any,
+) -> Plan:
+    """Scores are log-odds: Platt's for each class against the rest, one factor where there are two.
+
+    `aside` are the rows of the snapshots' decisions.
+    """
+    evaluation = costs.evaluation
     loss = Logistic() if n_scores == 1 else Multinomial(n_scores)
-    owner = owners(builder.trees)
-    weights = [snapshot.by_tree(owner) for snapshot in builder.snapshots]
+    owner = owners(trees)
+    weights = [snapshot.by_tree(owner) for snapshot in snapshots]
     needed = np.any([one != 0.0 for one in weights], axis=0) if evaluation == 0 else owner >= 0
     after = [*range(1, len(weights)), LEAVE]
     return Plan(
-        terms=[replace(builder.trees[t][1], evaluation=evaluation) for t in np.flatnonzero(needed)],
+        terms=[replace(trees[t][1], evaluation=evaluation) for t in np.flatnonzero(needed)],
         nodes=[
             _node(snapshot, mine[needed], owner[needed], aside, up)
-            for snapshot, mine, up in zip(builder.snapshots, weights, after, strict=False)
+            for snapshot, mine, up in zip(snapshots, weights, after, strict=False)
         ],
         base=loss.initial(rows.y, rows.weight),
         link=loss.link,
+        costs=costs,
         **parts,
     )
 

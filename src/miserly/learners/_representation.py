@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.grow import Grown
+from miserly.learners._samples import Samples, rows_aside
 from miserly.solvers.margin import Margin, Slopes, outer_loss, outer_slopes
 
-__all__ = ["OneVsRest", "Parts"]
+__all__ = ["Division", "OneVsRest", "Parts"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -46,6 +47,29 @@ class Parts:
     @property
     def aside(self) -> slice:
         return slice(self.n_inner + self.n_outer, self.n_inner + self.n_outer + self.n_aside)
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """One way to divide rows: their numbers in the order of the parts, and the seed that drew it."""
+
+    order: NDArray[np.int64]
+    parts: Parts
+    seed: int
+
+    @classmethod
+    def of(cls, samples: Samples, validation_fraction: float, seed: int) -> Division:
+        """Some rows aside, the others in halves; the rows of a query stay together."""
+        aside = rows_aside(len(samples), validation_fraction, seed, samples.y, samples.qid)
+        rest = np.flatnonzero(~aside)
+        qid = None if samples.qid is None else samples.qid[rest]
+        outer = rows_aside(len(rest), 0.5, seed + 1, samples.y[rest], qid)
+        parts = [rest[~outer], rest[outer], np.flatnonzero(aside)]
+        return cls(np.concatenate(parts), Parts(*(len(part) for part in parts)), seed)
+
+    @property
+    def aside(self) -> NDArray[np.int64]:
+        return self.order[self.parts.aside]
 
 
 class OneVsRest:

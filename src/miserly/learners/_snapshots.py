@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from miserly.costs import Costs
 from miserly.plan import Tree
 
-__all__ = ["Snapshot", "features_of", "last_of_each_cost", "owners"]
+__all__ = ["Owned", "Snapshot", "features_of", "last_of_each_cost", "owners", "paid_at"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -64,11 +64,16 @@ def last_of_each_cost(snapshots: list[Snapshot], trees: list[Owned], costs: Cost
 
 
 def _counted(snapshots: list[Snapshot], trees: list[Owned], costs: Costs) -> list[Snapshot]:
+    paid = paid_at(snapshots, trees, len(costs))
+    return [replace(one, cost=costs.of(features)) for one, features in zip(snapshots, paid, strict=True)]
+
+
+def paid_at(snapshots: list[Snapshot], trees: list[Owned], n_features: int) -> list[NDArray[np.bool_]]:
+    """The features of the trees that each snapshot, and those before it, weigh."""
     owner = owners(trees)
     weighed = np.zeros(len(trees), dtype=np.bool_)
-    counted = []
+    paid = []
     for snapshot in snapshots:
         weighed |= snapshot.by_tree(owner) != 0.0
-        features = features_of((trees[t] for t in np.flatnonzero(weighed)), len(costs))
-        counted.append(replace(snapshot, cost=costs.of(features)))
-    return counted
+        paid.append(features_of((trees[t] for t in np.flatnonzero(weighed)), n_features))
+    return paid

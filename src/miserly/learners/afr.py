@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from miserly._frames import Table
 from miserly.costs import Costs, Ledger
+from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
@@ -33,16 +34,20 @@ from miserly.learners._base import as_columns, bind_costs
 from miserly.learners._boosting import reserve_of
 from miserly.learners._labels import encode_classes
 from miserly.learners._linear_fit import evened
+from miserly.learners._members import averaged
 from miserly.learners._miser import categorical_columns
 from miserly.learners._progress import Steps, outcome
-from miserly.learners._representation import OneVsRest, Parts
-from miserly.learners._samples import Given, Samples, rows_aside
+from miserly.learners._representation import Division, OneVsRest, Parts
+from miserly.learners._samples import Given, Samples
 from miserly.learners._staged import StagedClassifier
 from miserly.plan import LEAVE
 
 __all__ = ["AFRClassifier"]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+
+FEW_ROWS = 2_000  # up to so many a representation depends much on how rows are divided
+MEMBERS = 4  # representations for each snapshot, then
 
 
 class AFRClassifier(StagedClassifier):
@@ -65,6 +70,12 @@ class AFRClassifier(StagedClassifier):
         The most dimensions that each block, and each class against the rest, adds.
     max_dimensions : int, optional
         The most that there are at any time, for each class against the rest: further trees join the last one.
+    n_members : int or "auto", default="auto"
+        How many representations each snapshot is the mean of: its own, and others that learn from what it has
+        paid for, each with rows divided in its own way. It is the cure for few rows, where a representation
+        depends much on how they were divided; purchases and bills are the same for any number. "auto" is 4 up
+        to 2,000 rows, else 1. With `max_dimensions`, or where evaluating trees costs something, it must be 1,
+        and "auto" is.
     n_trees : int, default=10
         How many trees of Greedy Miser each dimension begins with (more, where there would be too many
         dimensions), and the most that it grows after that, along the slopes of the validation loss. 10 rounds
@@ -98,7 +109,8 @@ class AFRClassifier(StagedClassifier):
     snapshot_costs_ : array
         What each snapshot costs, counting whole trees.
     outer_losses_ : array
-        The smooth share of errors of each snapshot on the rows that judge the SVM.
+        The smooth share of errors of each snapshot on the rows that judge the SVM; where there are several
+        representations, that of the first.
     tradeoffs_ : array
         The tradeoff of each block.
     cost_ : float
@@ -121,7 +133,6 @@ class AFRClassifier(StagedClassifier):
     snapshot_costs_: NDArray[np.float64]
     outer_losses_: NDArray[np.float64]
     tradeoffs_: NDArray[np.float64]
-    _seed: int
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "costs": [None, Costs, Mapping, "array-like"],
@@ -130,6 +141,7 @@ class AFRClassifier(StagedClassifier):
         "n_blocks": [_ONE_OR_MORE],
         "n_dimensions": [_ONE_OR_MORE],
         "max_dimensions": [_ONE_OR_MORE, None],
+        "n_members": [_ONE_OR_MORE, StrOptions({"auto"})],
         "n_trees": [_ONE_OR_MORE],
         "step": [Interval(Real, 0, None, closed="neither")],
         "subsample": [Interval(Real, 0, 1, closed="right")],
@@ -154,6 +166,7 @@ class AFRClassifier(StagedClassifier):
         n_blocks: int = 24,
         n_dimensions: int = 20,
         max_dimensions: int | None = None,
+        n_members: Any = "auto",
         n_trees: int = 10,
         step: float = 0.1,
         subsample: float = 0.5,
@@ -174,6 +187,7 @@ class AFRClassifier(StagedClassifier):
         self.n_blocks = n_blocks
         self.n_dimensions = n_dimensions
         self.max_dimensions = max_dimensions
+        self.n_members = n_members
         self.n_trees = n_trees
         self.step = step
         self.subsample = subsample
@@ -203,10 +217,10 @@ class AFRClassifier(StagedClassifier):
             table = self._read(X, reset=True)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
             samples = self._samples(table, Given(y, sample_weight, qid))
-            rows, parts = self._divide(samples)
-            builder = self._builder(rows, parts, table, costs, tell)
-            builder.run()
-            self._keep(builder, rows, parts, costs)
+            divided = self._divisions(samples, self._n_members(samples, costs))
+            builders = [self._builder(samples, one, table, costs, tell) for one in divided]
+            builders[0].run()
+            self._keep(builders, samples, divided)
             tell(outcome(self))
         return self
 
@@ -220,17 +234,27 @@ class AFRClassifier(StagedClassifier):
             samples = replace(samples, weight=weight)
         return evened(replace(samples, y=codes).without_zero_weights())
 
-    def _divide(self, samples: Samples) -> tuple[Samples, Parts]:
-        """Inner rows first, then outer ones, then those aside."""
-        self._seed = seed = int(check_random_state(self.random_state).randint(2**31 - 2))
-        aside = rows_aside(len(samples), self.validation_fraction, seed, samples.y, samples.qid)
-        rest = np.flatnonzero(~aside)
-        qid = None if samples.qid is None else samples.qid[rest]
-        outer = rows_aside(len(rest), 0.5, seed + 1, samples.y[rest], qid)
-        parts = [rest[~outer], rest[outer], np.flatnonzero(aside)]
-        return samples.take(np.concatenate(parts)), Parts(*(len(part) for part in parts))
+    def _n_members(self, samples: Samples, costs: Costs) -> int:
+        """How many representations a snapshot is the mean of; several need trees that cost nothing."""
+        why = "evaluating a tree costs something" if costs.evaluation > 0 else ""
+        if self.max_dimensions is not None:
+            why = "max_dimensions limits how many dimensions there are in all"
+        if self.n_members == "auto":
+            return 1 if why or len(samples) > FEW_ROWS else MEMBERS
+        if why and self.n_members > 1:
+            raise DataError(f"n_members={self.n_members}, but {why}: leave it at 'auto', or say 1")
+        return int(self.n_members)
 
-    def _builder(self, rows: Samples, parts: Parts, table: Table, costs: Costs, tell: Steps) -> Builder:
+    def _divisions(self, samples: Samples, n: int) -> list[Division]:
+        """Rows in three parts, as often as there are representations."""
+        random = check_random_state(self.random_state)
+        seeds = [int(random.randint(2**31 - 2)) for _ in range(n)]
+        return [Division.of(samples, self.validation_fraction, seed) for seed in seeds]
+
+    def _builder(
+        self, samples: Samples, division: Division, table: Table, costs: Costs, tell: Steps
+    ) -> Builder:
+        rows, parts = samples.take(division.order), division.parts
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         problems = [OneVsRest(np.where(rows.y == k, 1.0, -1.0), weight, parts) for k in wanted]
@@ -244,7 +268,7 @@ class AFRClassifier(StagedClassifier):
             self.tradeoff,
             reserve_of(self.budget, None, n_trees, costs),
             self.subsample,
-            self._seed,
+            division.seed,
         )
         grower = self._grower(rows.X, parts, table, costs)
         return Builder(problems, grower, Ledger(costs, self.budget), recipe, tell)
@@ -259,15 +283,21 @@ class AFRClassifier(StagedClassifier):
         bins = Bins.fit(X[parts.learning], max_bins=self.max_bins, categorical=categorical, random_state=0)
         return Grower(bins.transform(X, n_threads=self._threads), costs, options, n_threads=self._threads)
 
-    def _keep(self, builder: Builder, rows: Samples, parts: Parts, costs: Costs) -> None:
-        self.snapshot_costs_ = np.array([snapshot.cost for snapshot in builder.snapshots])
-        self.outer_losses_ = np.array([snapshot.outer_loss for snapshot in builder.snapshots])
-        self.tradeoffs_ = np.array(builder.tradeoffs)
+    def _keep(self, builders: list[Builder], samples: Samples, divided: list[Division]) -> None:
+        first, aside = builders[0], [one.aside for one in divided]
+        trees, snapshots, judging = first.trees, first.snapshots, aside[0]
+        if len(builders) > 1:
+            trees, snapshots, judging = averaged(builders, aside, len(samples))
+        self.snapshot_costs_ = np.array([snapshot.cost for snapshot in snapshots])
+        self.outer_losses_ = np.array([snapshot.outer_loss for snapshot in snapshots])
+        self.tradeoffs_ = np.array(first.tradeoffs)
         self.plan_ = build_plan(
-            builder,
-            rows,
-            rows.take(np.arange(len(rows))[parts.aside]),
-            costs=costs,
+            trees,
+            snapshots,
+            samples.take(divided[0].order),
+            samples.take(judging),
+            n_scores=len(first.problems),
+            costs=first.ledger.costs,
             classes=self._plan_classes(),
             categories=self._categories,
             info={"learner": type(self).__name__},
