@@ -108,6 +108,14 @@ def test_members_change_answers_and_no_bill(problem, seen):
         assert not np.allclose(one.scores, other.scores)
 
 
+def test_one_alone_answers_as_it_did_before_there_were_members():
+    X, y, costs = heart_disease()
+    model = fitted((X, y, costs), 1)
+    np.testing.assert_allclose(model.snapshot_costs_, [1.0, 2.0, 3.0, 4.0, 11.27])
+    known = [1.3405811817711313, -3.259514672193983, 0.03071855322766931, 1.2678754759965958]
+    np.testing.assert_allclose(model.decision_function(X)[:4], known, rtol=1e-7)
+
+
 def test_the_same_seed_gives_the_same_members(problem, seen):
     X, again = problem[0], fitted(problem, 3)
     np.testing.assert_array_equal(again.predict_proba(X), seen[-1].predict_proba(X))

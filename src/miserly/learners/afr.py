@@ -308,9 +308,11 @@ class AFRClassifier(StagedClassifier):
     def _scores(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Without a budget the last snapshot answers alone: it weighs all trees itself."""
+        """Without a budget the last snapshot answers alone, with the trees that it weighs."""
         plan = self._fitted_plan()
         if budget is not None or len(plan.nodes) < 2:
             return super()._scores(X, budget, qid)
-        last = plan.replace(nodes=[replace(plan.nodes[-1], up=LEAVE)])
-        return as_columns(last.run(self._rows(X), n_threads=self._threads).scores)
+        last = plan.nodes[-1]
+        terms = [plan.terms[t] for t in last.terms]
+        alone = plan.replace(terms=terms, nodes=[replace(last, terms=np.arange(len(terms)), up=LEAVE)])
+        return as_columns(alone.run(self._rows(X), n_threads=self._threads).scores)
