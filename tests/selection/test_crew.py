@@ -51,7 +51,7 @@ def rows():
 
 
 def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
-    monkeypatch.setattr(_crew, "_LEAST", 2.0)
+    monkeypatch.setattr(_crew, "LEAST", 2.0)
     with Crew(rows(), PARTS[:1], n_jobs=2, time_limit=0.1) as crew:
         orders = [crew.begin(steps(), value) for value in (1, 2, 3, 4, 1)]
         first, *_, last = orders
@@ -132,8 +132,8 @@ def test_the_number_of_processes_changes_nothing():
 
 
 def test_one_at_a_time_can_be_stopped_too_and_what_is_wanted_is_waited_for(monkeypatch):
-    monkeypatch.setattr(_crew, "_LEAST", 0.5)
+    monkeypatch.setattr(_crew, "LEAST", 0.5)
     with Crew(rows(), PARTS[:1], time_limit=2.0) as crew:
-        with pytest.raises(TimeoutError, match="not done after 0.5 seconds"):
+        with pytest.raises(TimeoutError, match=r"not done after 0\.5 seconds"):
             crew.begin(steps(), 3).wait()
         assert len(crew.begin(steps(), 5, wanted=True).wait()) == 1

@@ -77,6 +77,8 @@ def print_offers(found: Found) -> None:
     for learner in sorted({one.learner for one in front.failures}):
         told = next(one.error for one in front.failures if one.learner == learner)
         warn(f"{learner} failed: {told}")
+    for learner, why in front.left_out.items():
+        warn(f"{learner} left out: {why}")
 
 
 def print_found(found: Found, report: Path | None, saved: Path | None) -> None:
@@ -151,6 +153,7 @@ def found_record(found: Found, report: Path | None, saved: Path | None) -> dict[
         "failures": [
             {"learner": one.learner, "params": one.params, "error": one.error} for one in front.failures
         ],
+        "left_out": front.left_out,
         "budgets": [_offer_record(front, one) for one in found.offers],
         "wanted": vars(found.wanted),
         "chosen": None if found.choice is None else _choice_record(found.choice),

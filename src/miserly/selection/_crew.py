@@ -31,14 +31,14 @@ from miserly.selection._cache import Cache, Fitted, digest_of, key_of
 from miserly.selection._pool import Contender
 from miserly.selection._splits import Parts, Rows
 
-__all__ = ["Crew", "Order"]
+__all__ = ["LEAST", "LONGEST", "Crew", "Order"]
 
 Keep: TypeAlias = Callable[[Fitted], None]
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-_LONGEST = 0.15  # of the time limit, for all parts of one order
-_LEAST = 5.0  # seconds that every fit is given ...
+LONGEST = 0.15  # of the time limit, for all parts of one order
+LEAST = 5.0  # seconds that every fit is given ...
 _LEAST_WANTED = 60.0  # ... and those without which there is nothing to show
 
 
@@ -107,9 +107,7 @@ class Crew:
         parts = range(len(self.parts))
         return Order(contender, value, [self._begin(contender, value, part, wanted) for part in parts])
 
-    def _begin(
-        self, contender: Contender, value: float, part: int, wanted: bool
-    ) -> Future[Fitted] | _Later:
+    def _begin(self, contender: Contender, value: float, part: int, wanted: bool) -> Future[Fitted] | _Later:
         keep = None
         if self.cache is not None:
             key = key_of(contender, value, self._digests[part])
@@ -139,7 +137,7 @@ class _Processes:
     def __init__(self, rows: Rows, parts: Parts, n: int, time_limit: float) -> None:
         self._given = rows, [train for train, _ in parts]
         self._n, self._limit = n, time_limit
-        self._longest = _LONGEST * time_limit * min(n, len(parts)) / len(parts)
+        self._longest = LONGEST * time_limit * min(n, len(parts)) / len(parts)
         self._end = time.monotonic() + time_limit
         self._env = dict.fromkeys(_THREADS, str(max(1, (os.cpu_count() or 1) // n)))
         self._threads = ThreadPoolExecutor(n, thread_name_prefix="frontier")
@@ -177,14 +175,12 @@ class _Processes:
         if "_folder" in self.__dict__:
             self._folder.cleanup()
 
-    def _fit(
-        self, contender: Contender, value: float, part: int, wanted: bool, keep: Keep | None
-    ) -> Fitted:
+    def _fit(self, contender: Contender, value: float, part: int, wanted: bool, keep: Keep | None) -> Fitted:
         process = self._process()
         limit = math.inf
         try:
             process.submit(int).result()  # it is there: its time runs from now on
-            limit = max(_LEAST, min(self._longest, self._end - time.monotonic()))
+            limit = max(LEAST, min(self._longest, self._end - time.monotonic()))
             limit = max(_LEAST_WANTED, self._limit) if wanted else limit
             asked = process.submit(_fit_there, contender, part, value)
             fitted = asked.result(limit if limit < math.inf else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -41,6 +41,9 @@ class Frontier:
         average) and `max_cost` (what a row can cost at most). Cheap ones first.
     failures : list
         Fits that raised an error: `learner`, `params` and `error`.
+    left_out : dict
+        Learners that a look at a part of the rows found too slow or far behind, and why; only where time was
+        limited and rows were many.
     metric : str
     costs : Costs
     seconds : float
@@ -57,6 +60,7 @@ class Frontier:
         failures: Sequence[Failure] = (),
         seconds: float = 0.0,
         *,
+        left_out: Mapping[str, str] | None = None,
         everything: Rows | None = None,
         kept: Rows | None = None,
         confidence: float | None = None,
@@ -64,6 +68,7 @@ class Frontier:
     ) -> None:
         self.costs = costs
         self.failures = list(failures)
+        self.left_out = dict(left_out or {})
         self.seconds = seconds
         self._bench = bench
         self._candidates = sorted(candidates, key=lambda one: one.mean_cost)
@@ -156,7 +161,8 @@ class Frontier:
             for one in self._pareto()
         ]
         failed = [f"failed: {one.learner} {one.params}: {one.error}" for one in self.failures]
-        return "\n".join([head, *lines, *failed])
+        left_out = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
+        return "\n".join([head, *lines, *failed, *left_out])
 
     # -- choosing ------------------------------------------------------------------------------------
 
@@ -259,6 +265,7 @@ class Frontier:
             self._seed,
             self.failures,
             self.seconds,
+            left_out=self.left_out,
             everything=self._everything,
             kept=self._kept,
             confidence=self._confidence,

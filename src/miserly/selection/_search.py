@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -49,6 +49,11 @@ class Failure:
     params: dict[str, Any]
     error: str
 
+    @property
+    def is_late(self) -> bool:
+        """Whether it was stopped because it took too long."""
+        return self.error.startswith(TimeoutError.__name__)
+
 
 @dataclass(frozen=True, eq=False)
 class _Gap:
@@ -71,6 +76,8 @@ class Search:
     max_fits: int
     time_limit: float
     max_cost: float  # no room is seen beyond
+    further: bool = True  # whether values other than first ones are tried
+    expected: Mapping[Contender, float] = field(default_factory=dict)  # seconds of fits not made so far
     show: Callable[[Sequence[Candidate], int, int, Sequence[str]], None] = lambda *stand: None
     candidates: list[Candidate] = field(default_factory=list)
     trials: list[tuple[Trial, list[Candidate]]] = field(default_factory=list)
@@ -114,7 +121,7 @@ class Search:
         try:
             wanted = next(first)
         except StopIteration:
-            gap = self._next() if self.candidates else None
+            gap = self._next() if self.candidates and self.further else None
             wanted = None if gap is None else (gap.contender, gap.value)
         if wanted is None:
             return False
@@ -154,7 +161,7 @@ class Search:
             for place, (contender, values) in enumerate(zip(self.contenders, starts, strict=True)):
                 while self._is_under_way(contender):
                     yield None
-                if turn >= len(values) or self._hopeless(contender) or self._behind(contender):
+                if turn >= len(values) or self._hopeless(contender) or self.is_behind(contender):
                     continue
                 late = self._seconds_then(contender) > _START_SHARE * self.time_limit
                 if late and (turn > 0 or place >= _LEAST_TRIALS):
@@ -167,10 +174,11 @@ class Search:
     def _hopeless(self, contender: Contender) -> bool:
         return self._failed(contender) > 0 and not self._trials_of(contender)
 
-    def _behind(self, contender: Contender) -> bool:
-        """Whether every model of a contender is beyond doubt no better than a cheaper one of another."""
-        own = [one for _, found in self._trials_of(contender) for one in found]
-        others = [one for trial, found in self.trials if trial.contender is not contender for one in found]
+    def is_behind(self, contender: Contender, rivals: Sequence[Contender] | None = None) -> bool:
+        """Whether every model of a contender is beyond doubt no better than a cheaper one of a rival."""
+        own = self.found_by(contender)
+        rivals = [one for one in self.contenders if one is not contender] if rivals is None else rivals
+        others = [one for rival in rivals for one in self.found_by(rival)]
         return bool(own) and all(self._beaten(one, others) for one in own)
 
     def _beaten(self, one: Candidate, others: Sequence[Candidate]) -> bool:
@@ -180,22 +188,29 @@ class Search:
         gain, error = mean_and_error(self.bench.sign * (one.value - rival.value))
         return gain + _DOUBT * float(np.nan_to_num(error)) <= 0.0
 
+    def found_by(self, contender: Contender) -> list[Candidate]:
+        return [one for _, found in self._trials_of(contender) for one in found]
+
     def _trials_of(self, contender: Contender) -> list[tuple[Trial, list[Candidate]]]:
         return [(trial, found) for trial, found in self.trials if trial.contender is contender]
 
     def _failed(self, contender: Contender) -> int:
         return sum(failure.learner == contender.name for failure in self.failures)
 
-    def _expected(self, contender: Contender) -> float:
+    def expected_seconds(self, contender: Contender) -> float:
         """How long a fit may take: as the longest so far, but for the first, which may have compiled code."""
         taken = [trial.seconds for trial, _ in self._trials_of(contender)]
-        return max(taken[1:] or taken, default=0.0)
+        return max(taken[1:] or taken, default=self.expected.get(contender, 0.0))
+
+    def least_seconds(self, contender: Contender) -> float:
+        """How long the quickest fit took: others may have compiled code."""
+        return min((trial.seconds for trial, _ in self._trials_of(contender)), default=0.0)
 
     def _seconds_then(self, contender: Contender) -> float:
         """When a fit of a contender may be done."""
         waiting = [order.contender for order, _ in self._under_way]
-        work = sum(map(self._expected, [*waiting, contender])) / self.crew.n_jobs
-        return float(self.seconds + max(work, self._expected(contender) / self.crew.at_once))
+        work = sum(map(self.expected_seconds, [*waiting, contender])) / self.crew.n_jobs
+        return float(self.seconds + max(work, self.expected_seconds(contender) / self.crew.at_once))
 
     # -- further values ------------------------------------------------------------------------------
 
@@ -206,7 +221,7 @@ class Search:
         for contender in self.contenders:
             if self._failed(contender) >= _PATIENCE or self._seconds_then(contender) > self.time_limit:
                 continue
-            seconds = self._expected(contender)
+            seconds = self.expected_seconds(contender)
             for gap in self._gaps(contender):
                 inside = (grid > gap.low) & (grid < gap.high)
                 room = float(np.maximum(gap.hope - best[inside], 0.0).sum())

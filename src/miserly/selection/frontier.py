@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -21,6 +23,7 @@ from miserly.metrics import Metric, get_metric
 from miserly.selection._cache import Cache
 from miserly.selection._crew import Crew
 from miserly.selection._judging import Bench
+from miserly.selection._pilot import SHARE, Pilot, few_rows, look_at
 from miserly.selection._pool import Contender, Task, contenders_for, pool_for, task_of
 from miserly.selection._results import Frontier, read_budgets
 from miserly.selection._search import Search
@@ -92,7 +95,9 @@ def frontier(
     time_limit : float, optional
         Seconds after which no fit is begun, nor one that is known to take longer than what is left. A fit
         that takes more than 15 % of it (5 seconds at least) is stopped and counts as a failure, but for the
-        first two. What most learners share is compiled before the clock starts, once on a machine.
+        first two. Where 8,000 rows or more are learned from, up to a fifth of it goes to a look at all
+        learners with 2,000 of them, and those that are far behind or too slow are left out. What most
+        learners share is compiled before the clock starts, once on a machine.
     n_jobs : int, optional
         Processes in which models are fitted. They change nothing but the time, unless there is a
         `time_limit`.
@@ -136,13 +141,15 @@ def frontier(
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     if np.isfinite(limit):
         _compile(contenders[0], rows)
-    with (
-        Crew(rows, bench.parts, n_jobs, _cache(cache, random_state), limit) as crew,
-        Watch(bench.metric.name, bench.sign, prices.unit, most, bool(verbose)) as watch,
-    ):
-        search = Search(bench, crew, contenders, most, limit, _largest(budgets), watch.show)
+    crew = partial(Crew, rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
+    with Watch(bench.metric.name, bench.sign, prices.unit, most, bool(verbose)) as watch:
         try:
-            search.run()
+            pilot = _pilot(contenders, bench, crew, limit, task, seed)
+            left = limit - pilot.taken
+            with crew(bench.parts, time_limit=left) as fitting:
+                search = Search(bench, fitting, pilot.contenders, most, left, _largest(budgets))
+                search.expected, search.show = pilot.seconds, watch.show
+                search.run()
         except KeyboardInterrupt as stop:
             stop.add_note(_how_to_go_on(cache))
             raise
@@ -154,7 +161,8 @@ def frontier(
         wanted,
         seed,
         search.failures,
-        search.seconds,
+        pilot.taken + search.seconds,
+        left_out=pilot.left_out,
         everything=everything,
         kept=everything.take(np.flatnonzero(aside)) if aside.any() else None,
         confidence=confidence,
@@ -173,6 +181,26 @@ def _compile(nothing: Contender, rows: Rows) -> None:
         miser.fit(few.X, few.y, **asked).plan_.run(few.X, qid=few.qid, compiled=True)
     except ValueError:  # too few classes, say: then it is compiled when it is needed
         return
+
+
+def _pilot(
+    contenders: Sequence[Contender],
+    bench: Bench,
+    crew: Callable[..., Crew],
+    limit: float,
+    task: Task,
+    seed: int,
+) -> Pilot:
+    """Where time is limited and rows are many, a look at everybody on few of them."""
+    few = few_rows(bench.rows, bench.parts, task in ("two classes", "several classes"), seed)
+    if few is None or np.isinf(limit):
+        return Pilot(contenders)
+    with crew(few, time_limit=SHARE * limit) as fitting:
+        search = Search(
+            Bench(bench.rows, few, bench.metric), fitting, contenders, sys.maxsize, SHARE * limit, np.inf
+        )
+        search.further = False
+        return look_at(search, len(bench.parts[0][0]) / len(few[0][0]), limit)
 
 
 # -- reading what was asked for ------------------------------------------------------------------------------

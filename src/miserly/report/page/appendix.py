@@ -152,15 +152,18 @@ def _comparison_line(line: Mapping[str, Any], words: Words) -> tuple[str, ...]:
 
 
 def _failures(story: Story) -> str:
-    failures = story.found.failures
+    failures, left_out = story.found.failures, story.found.left_out
+    told = [
+        f"Left out: {plain(name, _LONGEST)}: {plain(why, _LONGEST_ERROR)}." for name, why in left_out.items()
+    ]
     if not failures:
-        return paragraph("None.")
+        return paragraph("None. " + " ".join(told))
     columns = [Column("learner"), Column("parameters"), Column("error", "wide")]
     lines = [
         (plain(one.learner, _LONGEST), settings(one.params), plain(one.error, _LONGEST_ERROR))
         for one in failures
     ]
-    return table("Fits that raised an error; all others went on.", columns, lines)
+    return table("Fits that raised an error; all others went on. " + " ".join(told), columns, lines)
 
 
 # -- prices and versions -----------------------------------------------------------------------------------
