@@ -154,3 +154,23 @@ def test_no_vectors_answer_the_mean():
     rows, _, wanted, _ = table()
     small = fit_coefficients(KERNELS[1], rows[:0], Aim.squared(rows, wanted))
     np.testing.assert_allclose(small.intercept, wanted.mean(axis=0))
+
+
+def test_the_search_goes_on_with_other_rows():
+    """What is right on some rows only is unlearned on others."""
+    rng = np.random.default_rng(0)
+    kernel = KernelFunction("rbf", gamma=0.5)
+    centres = rng.normal(size=(30, 2))
+    coef = rng.normal(size=(30, 1))
+    drawn = []
+
+    def more():
+        rows = rng.normal(size=(60, 2))
+        drawn.append(rows)
+        return Aim.squared(rows, kernel(rows, centres) @ coef)
+
+    aim = more()
+    judge = Aim.squared(rows := rng.normal(size=(2000, 2)), kernel(rows, centres) @ coef)
+    same, others = (move_vectors(kernel, centres[:8], aim, more=m, max_iter=100) for m in (None, more))
+    assert len(drawn) == 4, "one for every 25 steps"
+    assert judge.loss(kernel, others) < judge.loss(kernel, same)

@@ -25,13 +25,14 @@ AT_LEAST = 400  # if there are so many
 STRAY = 1.0  # how far rows are made up from support vectors
 FEW = 4000  # rows are enough to choose vectors, to order them, and to fit smaller machines
 BY_HEART = 0.75  # a machine with more support vectors than this share of the rows knows them by heart
-MADE_UP = 8  # rows made up for each, then,
+MADE_UP = 8  # rows made up for each, then, at a time,
 MOST_MADE_UP = 3  # but no more than this many times `max_rows`,
 SWAPPED = (0.3, 0.7)  # with such a share of their values taken from others;
 OWN = 2.0  # its own rows count more,
 SOLVED_OUT = 1 / 2  # and more of the steps move vectors alone, the coefficients solved out,
 USUALLY = 1 / 3  # than otherwise
-MAX_VALUES = 1 << 25  # of a kernel matrix that is kept: 256 MB
+MAX_VALUES = 1 << 25  # of a kernel matrix that is kept: 256 MB,
+MAX_MADE_UP_VALUES = 1 << 26  # or twice that, where rows are made up
 
 
 @dataclass(frozen=True)
@@ -70,35 +71,34 @@ def compress_machine(
     """A machine of `n_vectors` vectors that decides as the given one, as far as it can.
 
     Without `rows` to be right on, support vectors and points between two of them are taken. Where nearly
-    every row is a support vector, what the machine decides there says little about new rows: many rows made
-    up of the values of two are looked at too.
+    every row is a support vector, what the machine decides there says little about new rows: rows made up of
+    the values of two are looked at too, ever others as the search goes on.
     """
     random = np.random.default_rng(recipe.seed)
     used = np.flatnonzero((machine.coef != 0.0).any(axis=0))
+    by_heart = rows is not None and len(used) > BY_HEART * len(rows)
     if rows is None:
         rows = _support_rows(machine.vectors[used], recipe.max_rows, random)
-        by_heart = False
     else:
-        by_heart = len(used) > BY_HEART * len(rows)
         rows, weight = _sample(rows, weight, recipe.max_rows, random)
-    if by_heart:
-        rows, weight = _with_made_up(rows, weight, recipe.max_rows, random)
-    rows, weight = _sample(rows, weight, max(1000, MAX_VALUES // max(1, n_vectors)), random)
-    aim = _aim(machine, rows, weight, recipe)
+    most = max(1000, (MAX_MADE_UP_VALUES if by_heart else MAX_VALUES) // max(1, n_vectors))
+    made_up = _MadeUp(machine, rows, weight, most, recipe, random) if by_heart else None
+    aim = made_up.draw() if made_up else _aim(machine, *_sample(rows, weight, most, random), recipe)
     if n_vectors >= len(used):
         whole = Small(machine.vectors[used], machine.coef[:, used].T, machine.intercept)
         return _staged(machine, whole, aim)
     start = _start(machine, n_vectors, aim, recipe, random)
     if not recipe.move:
         return _staged(machine, fit_coefficients(machine.kernel, start, aim), aim)
-    aside = _aside(len(aim), random)
+    aside = _aside(0 if made_up else len(aim), random)
     small = move_vectors(
         machine.kernel,
         start,
-        aim.take(~aside),
-        aside=aim.take(aside) if aside.any() else None,
+        aim if made_up else aim.take(~aside),
+        aside=made_up.judge if made_up else aim.take(aside) if aside.any() else None,
+        more=made_up.draw if made_up else None,
         max_iter=recipe.max_iter,
-        solved_out=SOLVED_OUT if by_heart else USUALLY,
+        solved_out=SOLVED_OUT if made_up else USUALLY,
         watch=watch,
     )
     return _staged(machine, small, aim)
@@ -125,20 +125,51 @@ def _sample(
     return rows[some], None if weight is None else weight[some]
 
 
-def _with_made_up(
-    rows: Floats, weight: Floats | None, max_rows: int, random: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Rows with those made up of them, and weights."""
-    weight = np.ones(len(rows)) if weight is None else weight
-    times = min(MADE_UP, MOST_MADE_UP * max_rows // len(rows))
-    every = np.vstack([rows, *(_swapped(rows, random) for _ in range(times))])
-    return every, np.concatenate([OWN * weight, np.tile(weight, times)])
+class _MadeUp:
+    """Rows, and ever others made up of them.
+
+    Attributes
+    ----------
+    judge : Aim
+        On rows that are never drawn, and others made up of these; None if there are too few.
+    """
+
+    def __init__(
+        self,
+        machine: KernelMachine,
+        rows: Floats,
+        weight: Floats | None,
+        most: int,
+        recipe: Recipe,
+        random: np.random.Generator,
+    ) -> None:
+        self._machine, self._recipe, self._random = machine, recipe, random
+        self._most = min(most, (1 + MOST_MADE_UP) * recipe.max_rows)
+        weight = np.ones(len(rows)) if weight is None else weight
+        aside = _aside(len(rows), random)
+        self._rows, self._weight = rows[~aside], weight[~aside]
+        self.judge = self._aim(rows[aside], weight[aside], round(ASIDE * self._most)) if aside.any() else None
+
+    def draw(self) -> Aim:
+        return self._aim(self._rows, self._weight, self._most)
+
+    def _aim(self, rows: Floats, weight: Floats, most: int) -> Aim:
+        """Some of the rows, a quarter of `most` at least, and as many made up as there is room for."""
+        random = self._random
+        made_of = random.permutation(np.tile(np.arange(len(rows)), MADE_UP))
+        n_own = min(len(rows), max(most - len(made_of), most // 4))
+        own, made_of = random.permutation(len(rows))[:n_own], made_of[: most - n_own]
+        every = np.vstack([rows[own], _swapped(rows, made_of, random)])
+        weights = np.concatenate([OWN * weight[own], weight[made_of]])
+        return _aim(self._machine, every, weights, self._recipe)
 
 
-def _swapped(rows: Floats, random: np.random.Generator) -> Floats:
-    """Each row with some of its values from another one."""
-    share = random.uniform(*SWAPPED, (len(rows), 1))
-    return np.where(random.random(rows.shape) < share, rows[random.permutation(len(rows))], rows)
+def _swapped(rows: Floats, which: NDArray[np.int64], random: np.random.Generator) -> Floats:
+    """Some of the rows, each with some of its values from another one."""
+    share = random.uniform(*SWAPPED, (len(which), 1))
+    others = random.integers(len(rows), size=len(which))
+    swapped = random.random((len(which), rows.shape[1]), dtype=np.float32) < share
+    return np.where(swapped, rows[others], rows[which])
 
 
 def _aim(machine: KernelMachine, rows: Floats, weight: Floats | None, recipe: Recipe) -> Aim:

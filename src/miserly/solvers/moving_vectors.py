@@ -40,6 +40,7 @@ WHITEN = 1e-6  # the same, for the coordinates of coefficients only
 EVERY = 5  # steps between two looks at the rows set aside
 PATIENCE = 5  # looks without progress
 PROGRESS = 1e-3  # of the error: what counts as progress
+LEG = 25  # steps between two changes of the rows, if they change
 CORRECTIONS = 20  # that L-BFGS remembers
 MANY_FEATURES = 256  # from here on single precision is exact enough for rbf, and twice as fast
 LARGE = 10**9  # multiplications in a product of matrices from which a second thread pays
@@ -136,6 +137,7 @@ def move_vectors(
     aim: Aim,
     *,
     aside: Aim | None = None,
+    more: Callable[[], Aim] | None = None,
     max_iter: int = 200,
     solved_out: float = 1 / 3,
     watch: Watch | None = None,
@@ -152,6 +154,9 @@ def move_vectors(
     aside : Aim, optional
         Other rows to judge by: the machine that does best there is kept, and the search ends when it no
         longer gets better.
+    more : callable, optional
+        Gives the same aim on other rows, each time it is called: the search goes on with these every 25
+        steps, so that vectors do not learn which rows there were.
     max_iter : int
         Steps of L-BFGS at most.
     solved_out : float
@@ -177,14 +182,29 @@ def move_vectors(
     with threadpool_limits(1 if narrow else None, user_api="blas"):
         small = _solve(kernel, vectors - offset, near)
         judge.look(small)
-        if len(small) and max_iter > 0:
-            first = max_iter if aim.side is None else max(1, round(solved_out * max_iter))
-            small = _search(_Projected(kernel, near, small), judge, first)
-            if aim.side is not None:
-                for _ in range(2):  # the coordinates of the coefficients are set up anew
-                    small = _search(_Joint(kernel, near, small), judge, max(1, (max_iter - first) // 2))
+        legs = _legs(max_iter, solved_out, aim.side is not None, more is not None) if len(small) else []
+        for place, (objective, n_steps) in enumerate(legs):
+            if more is not None and place > 0:
+                near = more().shifted(offset)
+            small = _search(objective(kernel, near, small), judge, n_steps)
         best = judge.best if aside is not None else small
     return Small(best.vectors + offset, best.coef, best.intercept, judge.n_iter)
+
+
+def _legs(max_iter: int, solved_out: float, margin: bool, changing: bool) -> list[tuple[Any, int]]:
+    """Objectives, and for how many steps each; the coordinates of coefficients are set up anew half way.
+
+    >>> [(objective.__name__, n_steps) for objective, n_steps in _legs(90, 1 / 3, True, False)]
+    [('_Projected', 30), ('_Joint', 30), ('_Joint', 30)]
+    """
+    first = round(solved_out * max_iter) if margin else max_iter
+    first = min(max(1, first), max_iter)
+    legs: list[tuple[Any, int]] = [(_Projected, first)] + (
+        [(_Joint, (max_iter - first) // 2)] * 2 if margin else []
+    )
+    if changing:
+        legs = [(kind, min(LEG, n - done)) for kind, n in legs for done in range(0, n, LEG)]
+    return [leg for leg in legs if leg[1] > 0]
 
 
 def fit_coefficients(kernel: KernelFunction, vectors: Floats, aim: Aim, max_iter: int = 50) -> Small:
