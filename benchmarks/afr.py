@@ -10,6 +10,7 @@ for MQ2008). Costs count whole trees. At most 4,000 rows are learned from. Model
 - start: what AFR starts from, one Greedy Miser tree for each dimension and the SVM on top: no further trees
   in a dimension, no beginning anew;
 - AFR, no slopes: all of AFR but the trees along the slopes of the outer loss;
+- AFR, one each: one representation for each snapshot, where AFR by default takes the mean of several;
 - Miser: a fit with a hard budget for each budget, rounds chosen on a fifth of the rows;
 - GBRT: the same without prices, cut where a budget ends;
 - Early Exit: exits every 5 rounds of that GBRT; the threshold of the largest *mean* cost that fits a budget;
@@ -59,7 +60,8 @@ Early Exit is given the budget on average, the others for every row.
 
 "to Miser" is AFR's figure less the Miser's, "to start" AFR's less that of what it starts from, "slopes" what
 its trees along the slopes of the outer loss add, all else equal: with the same purchases and the same trees
-of the Miser they change little either way. "outer" is the smooth share of errors on the rows that judge the
+of the Miser they change little either way; "members" what several representations for each snapshot add, on
+sets of few rows. "outer" is the smooth share of errors on the rows that judge the
 SVM, of the first snapshot and of the last.
 
 ![What each budget buys](afr.png)
@@ -180,17 +182,18 @@ def race(name: str, seed: int) -> dict[str, Any]:
     """Every model on one draw of one set."""
     train, test, costs = parts(name, seed)
     budgets = budgets_of(costs)
-    model = afr(train, costs, seed)
+    model, one_each = afr(train, costs, seed), afr(train, costs, seed, n_members=1)
     with without("_grow_along"):
         no_slopes = afr(train, costs, seed)
         with without("_renew"):
-            start = afr(train, costs, seed, n_trees=1)
+            start = afr(train, costs, seed, n_trees=1, n_members=1)
     boosted = miser(train, costs, seed)
     nothing = judge(test, boosted.run(test.X, budget=0.0).scores)
     curves = {
         "AFR": [judge(test, run_of(model, test)(budget)) for budget in budgets],
         "start": [judge(test, run_of(start, test)(budget)) for budget in budgets],
         "AFR, no slopes": [judge(test, run_of(no_slopes, test)(budget)) for budget in budgets],
+        "AFR, one each": [judge(test, run_of(one_each, test)(budget)) for budget in budgets],
         "Miser": [
             judge(test, run_of(miser(train, costs, seed, budget=budget), test)(np.inf)) for budget in budgets
         ],
@@ -251,6 +254,7 @@ def line(name: str, draws: list[dict[str, Any]]) -> list[Any]:
         f"{mean['AFR'] - mean['Miser']:+.4f}",
         f"{mean['AFR'] - mean['start']:+.4f}",
         f"{mean['AFR'] - mean['AFR, no slopes']:+.4f}",
+        f"{mean['AFR'] - mean['AFR, one each']:+.4f}",
         f"{first:.3f} to {last:.3f}",
     ]
 
@@ -260,7 +264,7 @@ def picture(results: dict[str, list[dict[str, Any]]], quick: bool) -> None:
     for ax, (name, draws) in zip(grid, results.items(), strict=True):
         budgets = np.mean([d["budgets"] for d in draws], axis=0)
         for k, curve in enumerate(draws[0]["curves"]):
-            if curve in ("start", "AFR, no slopes"):
+            if curve in ("start", "AFR, no slopes", "AFR, one each"):
                 continue
             y = np.mean([d["curves"][curve] for d in draws], axis=0)
             wide = curve in ("AFR", "Miser")
@@ -289,7 +293,8 @@ def main() -> None:
         print(line(name, results[name]), flush=True)
     timed = timing(10_000, 136) if args.quick else timing(100_000, 136)
     lines = [line(name, found) for name, found in results.items()]
-    head = ["set", *next(iter(results.values()))[0]["curves"], "to Miser", "to start", "slopes", "outer"]
+    differences = ["to Miser", "to start", "slopes", "members"]
+    head = ["set", *next(iter(results.values()))[0]["curves"], *differences, "outer"]
     steps = table(
         ["budget", *(f"{b:g}" for b in XOR_BUDGETS)],
         [["mean", *xor.mean(axis=0).tolist()], ["worst", *xor.min(axis=0).tolist()]],

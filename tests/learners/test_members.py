@@ -127,11 +127,13 @@ def test_a_budget_gets_the_dearest_snapshot_that_fits(problem, seen):
         assert (model.run(X, budget=cost, count="tree").exit == k).all()
 
 
-@pytest.mark.parametrize("change", ["evaluation", "max_dimensions", "rows"])
-def test_by_default_there_is_one_where_more_would_not_do(change):
+@pytest.mark.parametrize("change", ["evaluation", "max_dimensions", "rows", "snapshots"])
+def test_by_default_there_is_one_where_more_would_not_do(change, monkeypatch):
     X, y, costs = three_classes(3000 if change == "rows" else 300)
     if change == "evaluation":
         costs = Costs.from_dict({**costs.to_dict(), "evaluation": 0.1})
+    if change == "snapshots":
+        monkeypatch.setattr(afr, "FEW_SNAPSHOTS", 2)  # there are some more
     dimensions = 2 if change == "max_dimensions" else None
     small = {**SMALL, "n_blocks": 2, "n_dimensions": 1, "n_trees": 2, "max_dimensions": dimensions}
     auto, one = (AFRClassifier(costs=costs, n_members=n, **small).fit(X, y) for n in ("auto", 1))

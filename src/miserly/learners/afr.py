@@ -46,8 +46,9 @@ __all__ = ["AFRClassifier"]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
-FEW_ROWS = 2_000  # up to so many a representation depends much on how rows are divided
-MEMBERS = 4  # representations for each snapshot, then
+MEMBERS = 4  # representations for each snapshot, where there are
+FEW_ROWS = 2_000  # or fewer, for then they depend much on how rows are divided, and
+FEW_SNAPSHOTS = 40  # or fewer, times scores: each has some hundred trees of its own
 
 
 class AFRClassifier(StagedClassifier):
@@ -74,8 +75,8 @@ class AFRClassifier(StagedClassifier):
         How many representations each snapshot is the mean of: its own, and others that learn from what it has
         paid for, each with rows divided in its own way. It is the cure for few rows, where a representation
         depends much on how they were divided; purchases and bills are the same for any number. "auto" is 4 up
-        to 2,000 rows, else 1. With `max_dimensions`, or where evaluating trees costs something, it must be 1,
-        and "auto" is.
+        to 2,000 rows, unless snapshots times classes (two count once) are more than 40, else 1. With
+        `max_dimensions`, or where evaluating trees costs something, it must be 1, and "auto" is.
     n_trees : int, default=10
         How many trees of Greedy Miser each dimension begins with (more, where there would be too many
         dimensions), and the most that it grows after that, along the slopes of the validation loss. 10 rounds
@@ -217,9 +218,14 @@ class AFRClassifier(StagedClassifier):
             table = self._read(X, reset=True)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
             samples = self._samples(table, Given(y, sample_weight, qid))
-            divided = self._divisions(samples, self._n_members(samples, costs))
-            builders = [self._builder(samples, one, table, costs, tell) for one in divided]
+            self._check_members(costs)
+            random = check_random_state(self.random_state)
+            divided = [self._division(samples, random)]
+            builders = [self._builder(samples, divided[0], table, costs, tell)]
             builders[0].run()
+            for _ in range(1, self._n_members(builders[0], len(samples))):
+                divided.append(self._division(samples, random))
+                builders.append(self._builder(samples, divided[-1], table, costs, tell))
             self._keep(builders, samples, divided)
             tell(outcome(self))
         return self
@@ -234,22 +240,26 @@ class AFRClassifier(StagedClassifier):
             samples = replace(samples, weight=weight)
         return evened(replace(samples, y=codes).without_zero_weights())
 
-    def _n_members(self, samples: Samples, costs: Costs) -> int:
-        """How many representations a snapshot is the mean of; several need trees that cost nothing."""
-        why = "evaluating a tree costs something" if costs.evaluation > 0 else ""
-        if self.max_dimensions is not None:
-            why = "max_dimensions limits how many dimensions there are in all"
-        if self.n_members == "auto":
-            return 1 if why or len(samples) > FEW_ROWS else MEMBERS
-        if why and self.n_members > 1:
+    def _check_members(self, costs: Costs) -> None:
+        why = self._alone(costs)
+        if why and self.n_members != "auto" and self.n_members > 1:
             raise DataError(f"n_members={self.n_members}, but {why}: leave it at 'auto', or say 1")
-        return int(self.n_members)
 
-    def _divisions(self, samples: Samples, n: int) -> list[Division]:
-        """Rows in three parts, as often as there are representations."""
-        random = check_random_state(self.random_state)
-        seeds = [int(random.randint(2**31 - 2)) for _ in range(n)]
-        return [Division.of(samples, self.validation_fraction, seed) for seed in seeds]
+    def _alone(self, costs: Costs) -> str:
+        """Why a snapshot can have one representation only, if so."""
+        if self.max_dimensions is not None:
+            return "max_dimensions limits how many dimensions there are in all"
+        return "evaluating a tree costs something" if costs.evaluation > 0 else ""
+
+    def _n_members(self, builder: Builder, n_rows: int) -> int:
+        """How many representations each snapshot of this builder is the mean of."""
+        if self.n_members != "auto":
+            return int(self.n_members)
+        large = len(builder.snapshots) * len(builder.problems) > FEW_SNAPSHOTS
+        return 1 if self._alone(builder.ledger.costs) or n_rows > FEW_ROWS or large else MEMBERS
+
+    def _division(self, samples: Samples, random: np.random.RandomState) -> Division:
+        return Division.of(samples, self.validation_fraction, int(random.randint(2**31 - 2)))
 
     def _builder(
         self, samples: Samples, division: Division, table: Table, costs: Costs, tell: Steps
