@@ -47,7 +47,7 @@ __all__ = ["AFRClassifier"]
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
 MEMBERS = 4  # representations for each snapshot, where there are
-FEW_ROWS = 2_000  # or fewer, for then they depend much on how rows are divided, and
+FEW_ROWS = 4_000  # or fewer, for then they depend much on how rows are divided, and
 FEW_SNAPSHOTS = 40  # or fewer, times scores: each has some hundred trees of its own
 
 
@@ -75,7 +75,7 @@ class AFRClassifier(StagedClassifier):
         How many representations each snapshot is the mean of: its own, and others that learn from what it has
         paid for, each with rows divided in its own way. It is the cure for few rows, where a representation
         depends much on how they were divided; purchases and bills are the same for any number. "auto" is 4 up
-        to 2,000 rows, unless snapshots times classes (two count once) are more than 40, else 1. With
+        to 4,000 rows, unless snapshots times classes (two count once) are more than 40, else 1. With
         `max_dimensions`, or where evaluating trees costs something, it must be 1, and "auto" is.
     n_trees : int, default=10
         How many trees of Greedy Miser each dimension begins with (more, where there would be too many

@@ -2,7 +2,7 @@
 
 This is done where time is limited and rows are many. A contender whose every model is, beyond doubt, no
 better than a cheaper one of another is left out, and so is one that would take too long; of the others the
-most promising come first. What models of few rows reach is used for nothing else.
+most promising come first, after the quickest. What models of few rows reach is used for nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Pilot:
     Attributes
     ----------
     contenders : list of Contender
-        Those that are worth their time, the most promising first.
+        Those that are worth their time: the quickest, then the most promising first.
     seconds : dict of float
         How long one fit of each takes, about, with all rows.
     left_out : dict of str
@@ -85,6 +85,8 @@ def look_at(search: Search, times_more: float, time_limit: float) -> Pilot:
         else:
             left.append(one)
     left = left or others[:1]
+    quickest = min(left, key=lambda one: seconds[one])  # there is no limit for the first
+    left.sort(key=lambda one: one is not quickest)
     names = {one.name for one in left}
     told = {one.name: why for one, why in why_not.items() if one.name not in names}
     return Pilot([nothing, *left], seconds, told, search.seconds)
