@@ -24,6 +24,11 @@ class Sleepy(GreedyMiserClassifier):
 
 
 @pytest.fixture
+def scarce(monkeypatch):
+    monkeypatch.setattr(_pilot, "AMPLE", 0.0)
+
+
+@pytest.fixture
 def crossed():
     """No line tells these classes apart."""
     X = np.random.default_rng(0).normal(size=(1600, 3))
@@ -35,13 +40,19 @@ def look(data, *learners, **parameters):
     return sweep([miser(), *learners], X, y, cv=(np.arange(1000), np.arange(1000, 1600)), **parameters)
 
 
-def test_who_is_far_behind_is_left_out(monkeypatch, crossed):
+def test_who_is_far_behind_is_left_out(monkeypatch, crossed, scarce):
     monkeypatch.setattr(_pilot, "_FEW", 250)
     found = look(crossed, CostLassoClassifier(), time_limit=100.0, max_fits=6)
     assert found.learners == ["GreedyMiserClassifier"]
     assert "behind" in found.left_out["CostLassoClassifier"] and not found.failures
     assert "left out: CostLassoClassifier" in repr(found)
     assert found.reprice([1.0, 2.0, 3.0]).left_out == found.left_out
+
+
+def test_nobody_makes_way_where_there_is_time(monkeypatch, crossed):
+    monkeypatch.setattr(_pilot, "_FEW", 250)
+    found = look(crossed, CostLassoClassifier(), time_limit=1000.0, max_fits=6)
+    assert len(found.learners) == 2 and not found.left_out
 
 
 def test_who_would_take_too_long_is_left_out(monkeypatch, crossed):
@@ -56,7 +67,7 @@ def test_who_would_take_too_long_is_left_out(monkeypatch, crossed):
     assert "Sleepy" in patient.learners and not patient.left_out  # three seconds, now
 
 
-def test_of_two_that_are_alike_one_stays(monkeypatch, crossed):
+def test_of_two_that_are_alike_one_stays(monkeypatch, crossed, scarce):
     monkeypatch.setattr(_pilot, "_FEW", 250)
     found = look(crossed, miser(), time_limit=100.0, max_fits=6)
     assert len(found.learners) == 1 and len(found.left_out) == 1

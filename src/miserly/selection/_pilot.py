@@ -1,8 +1,9 @@
 """Every contender on few rows first: who is worth the time that all rows take, and how long that will be.
 
-This is done where time is limited and rows are many. A contender whose every model is, beyond doubt, no
-better than a cheaper one of another is left out, and so is one that would take too long; of the others the
-most promising come first, after the quickest. What models of few rows reach is used for nothing else.
+This is done where time is limited and rows are many. A contender that would take too long is left out and,
+where time is scarce, so is one whose every model is, beyond doubt, no better than a cheaper one of another;
+of the others the most promising come first, after the quickest. What models of few rows reach is used for
+nothing else.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from miserly.selection._splits import Parts, Rows
 __all__ = ["SHARE", "Pilot", "few_rows", "look_at"]
 
 SHARE = 0.2  # of the time limit is spent at most
+AMPLE = 0.3  # of the time limit: if first values take less, with all rows, nobody has to make way
 _FEW = 2000  # rows to learn from,
 _MANY = 4  # if there are as many times more
 
@@ -74,14 +76,13 @@ def look_at(search: Search, times_more: float, time_limit: float) -> Pilot:
     others.sort(key=lambda one: _promise(search, one), reverse=True)
     seconds = {one: times_more * search.least_seconds(one) for one in others}
     longest = max(LEAST, LONGEST * time_limit)
+    why_not = {one: _too_slow(search, one, seconds[one], times_more, longest) for one in others}
+    in_time = [one for one in others if not why_not[one]]
     left: list[Contender] = []
-    why_not = {}
-    for one in others:
-        why = _too_slow(search, one, seconds[one], times_more, longest)
-        if not why and search.is_behind(one, left):
-            why = "behind cheaper models of other learners, with a part of the rows"
-        if why:
-            why_not[one] = why
+    scarce = sum(len(one.start()) * seconds[one] for one in in_time) > AMPLE * time_limit
+    for one in in_time:
+        if scarce and search.is_behind(one, left):
+            why_not[one] = "behind cheaper models of other learners, with a part of the rows"
         else:
             left.append(one)
     left = left or others[:1]

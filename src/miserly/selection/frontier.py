@@ -96,8 +96,8 @@ def frontier(
         Seconds after which no fit is begun, nor one that is known to take longer than what is left. A fit
         that takes more than 15 % of it (5 seconds at least) is stopped and counts as a failure, but for the
         first two. Where 8,000 rows or more are learned from, up to a fifth of it goes to a look at all
-        learners with 2,000 of them, and those that are far behind or too slow are left out. What most
-        learners share is compiled before the clock starts, once on a machine.
+        learners with 2,000 of them; those that are too slow and, where time is scarce, those far behind
+        are left out. What most learners share is compiled before the clock starts, once on a machine.
     n_jobs : int, optional
         Processes in which models are fitted. They change nothing but the time, unless there is a
         `time_limit`.
