@@ -31,6 +31,7 @@ SWAPPED = (0.3, 0.7)  # with such a share of their values taken from others;
 OWN = 2.0  # its own rows count more,
 SOLVED_OUT = 1 / 2  # and more of the steps move vectors alone, the coefficients solved out,
 USUALLY = 1 / 3  # than otherwise
+CHUNK = 4096  # rows made up at a time
 MAX_VALUES = 1 << 25  # of a kernel matrix that is kept: 256 MB,
 MAX_MADE_UP_VALUES = 1 << 26  # or twice that, where rows are made up
 
@@ -159,17 +160,20 @@ class _MadeUp:
         made_of = random.permutation(np.tile(np.arange(len(rows)), MADE_UP))
         n_own = min(len(rows), max(most - len(made_of), most // 4))
         own, made_of = random.permutation(len(rows))[:n_own], made_of[: most - n_own]
-        every = np.vstack([rows[own], _swapped(rows, made_of, random)])
+        every = rows[np.concatenate([own, made_of])]
+        _swap(every[n_own:], rows, random)
         weights = np.concatenate([OWN * weight[own], weight[made_of]])
         return _aim(self._machine, every, weights, self._recipe)
 
 
-def _swapped(rows: Floats, which: NDArray[np.int64], random: np.random.Generator) -> Floats:
-    """Some of the rows, each with some of its values from another one."""
-    share = random.uniform(*SWAPPED, (len(which), 1))
-    others = random.integers(len(rows), size=len(which))
-    swapped = random.random((len(which), rows.shape[1]), dtype=np.float32) < share
-    return np.where(swapped, rows[others], rows[which])
+def _swap(made: Floats, rows: Floats, random: np.random.Generator) -> None:
+    """Take some of the values of each row that is being made up from another one."""
+    share = random.uniform(*SWAPPED, (len(made), 1))
+    others = random.integers(len(rows), size=len(made))
+    for begin in range(0, len(made), CHUNK):
+        some = slice(begin, begin + CHUNK)
+        swapped = random.random(made[some].shape, dtype=np.float32) < share[some]
+        np.copyto(made[some], rows[others[some]], where=swapped)
 
 
 def _aim(machine: KernelMachine, rows: Floats, weight: Floats | None, recipe: Recipe) -> Aim:
