@@ -129,7 +129,9 @@ def test_a_budget_gets_the_dearest_snapshot_that_fits(problem, seen):
 
 @pytest.mark.parametrize("change", ["evaluation", "max_dimensions", "rows", "snapshots"])
 def test_by_default_there_is_one_where_more_would_not_do(change, monkeypatch):
-    X, y, costs = three_classes(3000 if change == "rows" else 300)
+    X, y, costs = three_classes(300)
+    if change == "rows":
+        monkeypatch.setattr(afr, "FEW_ROWS", 299)
     if change == "evaluation":
         costs = Costs.from_dict({**costs.to_dict(), "evaluation": 0.1})
     if change == "snapshots":

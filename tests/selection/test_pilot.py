@@ -55,16 +55,15 @@ def test_nobody_makes_way_where_there_is_time(monkeypatch, crossed):
     assert len(found.learners) == 2 and not found.left_out
 
 
-def test_who_would_take_too_long_is_left_out(monkeypatch, crossed):
+@pytest.mark.parametrize(("longest", "stays"), [(0.8, False), (60.0, True)])
+def test_who_would_take_too_long_is_left_out(monkeypatch, crossed, longest, stays):
+    """It takes a second with all rows."""
     monkeypatch.setattr(_pilot, "_FEW", 250)
-    monkeypatch.setattr(_pilot, "LONGEST", 0.01)
-    monkeypatch.setattr(_pilot, "LEAST", 0.0)
-    slow = Sleepy(n_rounds=10, max_depth=2, step=0.3)
-    found = look(crossed, slow, time_limit=80.0, max_fits=8)  # a second with all rows, 0.8 is the limit
-    assert found.learners == ["GreedyMiserClassifier"]
-    assert "would take about 1 seconds (0.3 with" in found.left_out["Sleepy"]
-    patient = look(crossed, slow, time_limit=300.0, max_fits=8)
-    assert "Sleepy" in patient.learners and not patient.left_out  # three seconds, now
+    monkeypatch.setattr(_pilot, "LONGEST", 0.0)
+    monkeypatch.setattr(_pilot, "LEAST", longest)
+    found = look(crossed, Sleepy(n_rounds=10, max_depth=2, step=0.3), time_limit=1000.0, max_fits=8)
+    assert ("Sleepy" in found.learners) == stays == (not found.left_out)
+    assert stays or "a fit would take about" in found.left_out["Sleepy"]
 
 
 def test_of_two_that_are_alike_one_stays(monkeypatch, crossed, scarce):

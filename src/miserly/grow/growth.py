@@ -89,6 +89,8 @@ class Workshop(NamedTuple):
 
 
 class Tally(NamedTuple):
+    """What a tree came to."""
+
     n_nodes: int
     n_leaves: int
     n_bought: int
@@ -99,7 +101,9 @@ class Tally(NamedTuple):
 def grow(problem, shop, n_active, n_free):
     """Grow one tree into `shop.nodes`; the ledger behind `problem.purse` pays for what it splits on.
 
-    `shop.rows` holds all rows in order, `shop.active` the features allowed, `shop.free` the free slots.
+    `shop.rows` holds all rows in order, `shop.active` the features allowed, `shop.free` the free slots. Gives
+    what a `Tally` is made of: Numba would make one by calling Python, which may find that it was interrupted
+    (Ctrl-C), and Numba does not expect that.
     """
     purse, limits, leaves = problem.purse, problem.limits, shop.leaves
     n_active = prune(purse, shop.active, n_active, limits.max_new > 0)
@@ -127,7 +131,7 @@ def grow(problem, shop, n_active, n_free):
         right = n_leaves
         split(problem, shop, left, right)
         n_leaves += 1
-    return Tally(2 * n_leaves - 1, n_leaves, n_bought, total)  # type: ignore[arg-type]
+    return 2 * n_leaves - 1, n_leaves, n_bought, total
 
 
 @compiled
