@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -63,6 +65,28 @@ def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
         with pytest.raises(RuntimeError, match="died"):
             orders[3].wait()
         assert [fit.plan.base[0] for fit in last.wait()] == [1435.0]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_what_no_other_process_can_read_is_fitted_here(monkeypatch, n_jobs):
+    monkeypatch.setitem(sys.modules, "nowhere", ModuleType("nowhere"))
+    contender = steps()
+    for name, value in (("__module__", "nowhere"), ("__qualname__", "Steps")):
+        setattr(type(contender), name, value)
+    sys.modules["nowhere"].Steps = type(contender)
+    monkeypatch.setenv("OMP_NUM_THREADS", "x")
+    with Crew(rows(), PARTS, n_jobs=n_jobs, time_limit=60.0) as crew:
+        orders = [crew.begin(contender, 1), crew.begin(steps(), 1)]
+        assert [fit.plan.base[0] for fit in orders[0].wait()] == [435.0, 735.0]
+        assert [fit.plan.base[0] for fit in orders[1].wait()] == [1435.0, 1735.0]
+
+
+def test_what_cannot_be_pickled_is_fitted_here(monkeypatch):
+    contender = steps()
+    contender.name = threading.Lock()
+    monkeypatch.setenv("OMP_NUM_THREADS", "x")
+    with Crew(rows(), PARTS[:1], time_limit=60.0) as crew:
+        assert [fit.plan.base[0] for fit in crew.begin(contender, 1).wait()] == [435.0]
 
 
 def test_leaving_ends_what_goes_on():

@@ -15,12 +15,15 @@ from miserly.selection._splits import Rows
 from .tables import miser, sweep
 
 
-class Sleepy(GreedyMiserClassifier):
-    """A millisecond for every row."""
+def sleepy():
+    """A learner that takes a millisecond for every row; made here, so that processes get it by value."""
 
-    def fit(self, X, y, sample_weight=None, qid=None):
-        time.sleep(len(X) / 1000)
-        return super().fit(X, y, sample_weight=sample_weight)
+    class Sleepy(GreedyMiserClassifier):
+        def fit(self, X, y, sample_weight=None, qid=None):
+            time.sleep(len(X) / 1000)
+            return super().fit(X, y, sample_weight=sample_weight)
+
+    return Sleepy(n_rounds=10, max_depth=2, step=0.3)
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ def test_who_would_take_too_long_is_left_out(monkeypatch, crossed, longest, stay
     monkeypatch.setattr(_pilot, "_FEW", 250)
     monkeypatch.setattr(_pilot, "LONGEST", 0.0)
     monkeypatch.setattr(_pilot, "LEAST", longest)
-    found = look(crossed, Sleepy(n_rounds=10, max_depth=2, step=0.3), time_limit=1000.0, max_fits=8)
+    found = look(crossed, sleepy(), time_limit=1000.0, max_fits=8)
     assert ("Sleepy" in found.learners) == stays == (not found.left_out)
     assert stays or "a fit would take about" in found.left_out["Sleepy"]
 

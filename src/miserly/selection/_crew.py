@@ -2,7 +2,8 @@
 
 Every process has the rows from one file that is mapped into memory, and as many threads as cores are left for
 it. A process that fits for too long, or dies, is replaced, and its fit has failed. Where time is limited even
-one at a time is fitted in a process of its own: nothing else can be stopped.
+one at a time is fitted in a process of its own: nothing else can be stopped. What cannot be handed to another
+process, such as a learner of a module that is found here alone, is fitted here.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any, TypeAlias
 
 import joblib
 import numpy as np
-from joblib.externals.loky.process_executor import ProcessPoolExecutor, ShutdownExecutorError
+from joblib.externals.loky.process_executor import (
+    ProcessPoolExecutor,
+    ShutdownExecutorError,
+    TerminatedWorkerError,
+)
 from numpy.typing import NDArray
 
 from miserly.selection._cache import Cache, Fitted, digest_of, key_of
@@ -187,9 +193,13 @@ class _Processes:
         except TookTooLong:
             self._dismiss(process)
             raise TimeoutError(f"stopped: not done after {limit:.3g} seconds") from None
-        except (BrokenProcessPool, ShutdownExecutorError):
+        except (TerminatedWorkerError, ShutdownExecutorError):
             self._dismiss(process)
             raise RuntimeError("the process that fitted it died, for want of memory perhaps") from None
+        except (BrokenProcessPool, PicklingError):
+            self._dismiss(process)
+            rows, trains = self._given
+            fitted = _fit(contender, rows.take(trains[part]), value)
         return _kept(fitted, keep)
 
     def _process(self) -> ProcessPoolExecutor:
