@@ -70,3 +70,14 @@ def test_machines_that_make_no_sense_are_refused(change, words):
 def test_unknown_kernels_are_refused():
     with pytest.raises(DataError, match="chi2"):
         KernelFunction("chi2")
+
+
+def test_rough_decisions_are_the_same_but_for_single_precision():
+    rng = np.random.default_rng(0)
+    vectors, rows = 3.0 + rng.normal(size=(2, 60, 300)) / np.sqrt(300)
+    kernel = KernelFunction("rbf", gamma=0.5)
+    machine = KernelMachine(kernel, vectors, rng.normal(size=(3, 60)), rng.normal(size=3), classes=range(3))
+    exact, rough = machine.decisions(rows), machine.rough_decisions(rows)
+    assert 0.0 < np.abs(rough - exact).max() < 1e-5
+    few = KernelMachine(kernel, vectors[:, :9], machine.coef, machine.intercept, classes=range(3))
+    np.testing.assert_array_equal(few.rough_decisions(rows[:, :9]), few.decisions(rows[:, :9]))

@@ -178,7 +178,7 @@ def _swap(made: Floats, rows: Floats, random: np.random.Generator) -> None:
 
 def _aim(machine: KernelMachine, rows: Floats, weight: Floats | None, recipe: Recipe) -> Aim:
     """What is wanted on the rows."""
-    decisions = machine.decisions(rows)
+    decisions = machine.rough_decisions(rows)
     if recipe.loss == "squared" or machine.kind != "classifier":
         return Aim.squared(rows, decisions, weight)
     return Aim.margin(rows, decisions, weight, _emphasis(machine, decisions))

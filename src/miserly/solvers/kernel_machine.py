@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 
 KINDS = ("classifier", "regressor", "one-class")
 CHUNK_VALUES = 1 << 22  # of a kernel matrix that is only passed through: 32 MB
+MANY_FEATURES = 256  # from here on single precision is exact enough for rbf, and twice as fast
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,10 @@ class KernelFunction:
         else:
             values **= self.degree
         return values
+
+    def is_well_in_single(self, n_features: int) -> bool:
+        """Whether single precision is exact enough and much faster, for rows about the origin."""
+        return self.name == "rbf" and n_features >= MANY_FEATURES
 
     def with_slope(self, X: NDArray[Any], V: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The kernel, and the slope of each value by what its vector does to it; see `pull_back`.
@@ -176,6 +181,17 @@ class KernelMachine:
         out = np.empty((len(X), self.n_decisions))
         for rows in chunks(len(X), self.n_vectors):
             out[rows] = self.kernel(X[rows], self.vectors) @ self.coef.T
+        return out + self.intercept
+
+    def rough_decisions(self, X: NDArray[Any]) -> Floats:
+        """`decisions`; with many features and rbf in single precision, about the mean of the vectors."""
+        if not self.kernel.is_well_in_single(self.n_features):
+            return self.decisions(X)
+        origin = self.vectors.mean(axis=0)
+        vectors, coef = (self.vectors - origin).astype(np.float32), self.coef.T.astype(np.float32)
+        out = np.empty((len(X), self.n_decisions))
+        for rows in chunks(len(X), self.n_vectors):
+            out[rows] = self.kernel((X[rows] - origin).astype(np.float32), vectors) @ coef
         return out + self.intercept
 
     def labels(self, X: NDArray[Any]) -> NDArray[Any]:

@@ -42,7 +42,6 @@ PATIENCE = 5  # looks without progress
 PROGRESS = 1e-3  # of the error: what counts as progress
 LEG = 25  # steps between two changes of the rows, if they change
 CORRECTIONS = 20  # that L-BFGS remembers
-MANY_FEATURES = 256  # from here on single precision is exact enough for rbf, and twice as fast
 LARGE = 10**9  # multiplications in a product of matrices from which a second thread pays
 
 
@@ -228,7 +227,7 @@ class _Kernels:
 
     def __init__(self, kernel: KernelFunction, rows: Floats) -> None:
         self.kernel, self.rows = kernel, rows
-        self.single = kernel.name == "rbf" and rows.shape[1] >= MANY_FEATURES
+        self.single = kernel.is_well_in_single(rows.shape[1])
         if self.single:
             self.offset = rows.mean(axis=0)
             self.rows = (rows - self.offset).astype(np.float32)
