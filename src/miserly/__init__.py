@@ -23,6 +23,7 @@ _HOME = {
     "GreedyMiserClassifier": "miserly.learners",
     "GreedyMiserRanker": "miserly.learners",
     "EarlyExit": "miserly.learners",
+    "Handover": "miserly.learners",
     "AFRClassifier": "miserly.learners",
     "CSTCRegressor": "miserly.learners",
     "CSTCClassifier": "miserly.learners",

@@ -228,6 +228,19 @@ class Costs:
         parts = [*self.feature[mask], *self.setup[touched[touched >= 0]], evaluations * self.evaluation]
         return math.fsum(parts)
 
+    def of_each(self, bought: Bools) -> Floats:
+        """The cost of what each row of a table (n, n_features) has bought.
+
+        >>> lab = {"lab": {"features": ["b", "c"], "setup": 10.0}}
+        >>> costs = Costs({"a": 1.0, "b": 2.0, "c": 3.0}, groups=lab)
+        >>> costs.of_each(np.array([[True, False, False], [True, True, True]])).tolist()
+        [1.0, 16.0]
+        """
+        total = bought @ self.feature
+        for group, setup in enumerate(self.setup.tolist()):
+            total += setup * bought[:, self.members(group)].any(axis=1)
+        return total
+
     def marginal(self, feature: Feature, bought: ArrayLike | Iterable[Feature] = ()) -> float:
         """What `feature` costs once the features in `bought` are paid: nothing if it is among them."""
         return float(self.marginals(self.mask(bought))[self.index(feature)])

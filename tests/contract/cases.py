@@ -128,7 +128,7 @@ class Case:
 
 
 def make(learner: type[Any], task: str) -> Any:
-    """An instance with defaults; a learner that needs an estimator gets one for the task."""
+    """An instance with defaults; a learner that needs an estimator, or two, gets them for the task."""
     required = [
         name
         for name, parameter in signature(learner).parameters.items()
@@ -136,10 +136,10 @@ def make(learner: type[Any], task: str) -> Any:
     ]
     if not required:
         return learner()
-    assert required == ["estimator"], (
+    assert required in (["estimator"], ["first", "then"]), (
         f"{learner.__name__} needs {required}: give them defaults, or say here how to make one"
     )
-    return learner(INNER[task]())
+    return learner(*(INNER[task]() for _ in required))
 
 
 def give(model: Any, parameters: dict[str, Any]) -> Any:

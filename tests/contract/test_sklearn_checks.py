@@ -76,7 +76,7 @@ def instances():
     for case in every_case():
         changes = [{}]
         if case.variant == "unit costs" and "threshold" in case.has:
-            score = case.make().get_params()["rule"] == "score"
+            score = case.make().get_params().get("rule") == "score"
             changes.append({"threshold": -9.0 if score else 1.0})  # nothing to choose, nothing set aside
         elif case.variant == "unit costs" and "early_stopping" in case.has:
             changes.append({"early_stopping": 3})

@@ -20,6 +20,7 @@ from miserly.learners.cronus import CronusClassifier
 from miserly.learners.cscc import CSCCClassifier
 from miserly.learners.cstc import CSTCClassifier, CSTCRegressor
 from miserly.learners.early_exit import EarlyExit
+from miserly.learners.handover import Handover
 from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 from miserly.learners.reduced_svc import ReducedSVC
 from miserly.learners.soft_cascade import SoftCascadeClassifier
@@ -47,6 +48,7 @@ __all__ = [
     "GreedyMiserClassifier",
     "GreedyMiserRanker",
     "GreedyMiserRegressor",
+    "Handover",
     "ReducedSVC",
     "SoftCascadeClassifier",
     "SpeedBoostClassifier",

@@ -24,14 +24,15 @@ from miserly.plan import Plan
 from miserly.plan.effort import engine_for
 from miserly.selection._choosing import scores_of
 from miserly.selection._cross_choosing import SLACK, steady_gains
-from miserly.selection._judging import Bench, Candidate, Trial, repriced
+from miserly.selection._handovers import Pair
+from miserly.selection._judging import Bench, Candidate, Trial, pareto, repriced
 from miserly.selection._pool import viewed
 from miserly.selection._row_values import RowValues
 from miserly.selection._splits import Rows
 from miserly.selection._tables import shown
 from miserly.selection.guarantee import Assurance, Promise, certify, mean_bound, read_confidence
 
-__all__ = ["Bill", "Chooser", "Wish", "pareto"]
+__all__ = ["Bill", "Chooser", "Wish"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -292,15 +293,24 @@ class Chooser:
 
     def _fit(self, one: Candidate, rows: Rows, wish: Wish) -> Any:
         """The candidate fitted to some rows, at the prices of the frontier, held to a hard budget."""
-        key = one.trial, rows is self._everything
-        if key not in self._fitted:
-            self._fitted[key] = one.trial.contender.fit(rows, one.trial.value)
-        model = copy(viewed(self._fitted[key], one.view))
+        model = copy(viewed(self._learned(one.trial, rows), one.view))
         if self._prices(one) is not None:
             model.plan_ = repriced(model.plan_, self._costs)
         if wish.hard:
             model.plan_ = model.plan_.replace(budget=wish.budget)
         return model
+
+    def _learned(self, trial: Trial, rows: Rows) -> Any:
+        """What a trial gives with some rows; whoever takes part in several pairs is fitted once."""
+        key = trial, rows is self._everything
+        if key not in self._fitted:
+            pair = trial.contender
+            self._fitted[key] = (
+                pair.join(*(self._learned(half.trial, rows) for half in (pair.first, pair.then)))
+                if isinstance(pair, Pair)
+                else pair.fit(rows, trial.value)
+            )
+        return self._fitted[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,15 +331,6 @@ class Bill:
             value = sign * values(plan, scores_of(done, rows)[:, : plan.n_outputs], rows.y, queries)
             value = value if values.by_query else _by_unit(value, queries)
         return cls(cost, value, plan.max_cost)
-
-
-def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
-    """The candidates that no cheaper or equally cheap one matches, the cheapest first."""
-    kept: list[Candidate] = []
-    for one in sorted(candidates, key=lambda one: (one.mean_cost, -sign * one.mean_value)):
-        if not kept or sign * one.mean_value > sign * kept[-1].mean_value:
-            kept.append(one)
-    return kept
 
 
 def _by_unit(values: Floats, queries: Queries) -> Floats:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,44 @@ from numpy.typing import NDArray
 from miserly.costs import Costs, fits
 from miserly.learners._chain import is_additive, stages
 from miserly.metrics import Metric, Queries
-from miserly.plan import Plan, Raw
+from miserly.plan import Plan, Raw, links
 from miserly.plan.batch import matrix_of
 from miserly.plan.purchases import purchases
 from miserly.selection._choosing import scores_of
-from miserly.selection._pool import Contender, View, numbers_of_nodes, viewed_plan
+from miserly.selection._pool import Dial, View, numbers_of_nodes, viewed_plan
 from miserly.selection._row_values import RowValues
 from miserly.selection._splits import Parts, Rows
 
-__all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "repriced"]
+__all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "pareto", "repriced"]
 
 Floats: TypeAlias = NDArray[np.float64]
+
+
+class Contending(Protocol):
+    """What can be tried: a learner with one of its dials, or two that were tried before, in turn."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dial(self) -> Dial | None: ...
+
+    @property
+    def costs(self) -> Costs: ...
+
+    @property
+    def views(self) -> tuple[View, ...]: ...
+
+    def params(self, value: float, view: View) -> dict[str, Any]: ...
+
+    def fit(self, rows: Rows, value: float) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """A contender fitted with one value of its dial: a plan for each held-out part, and the seconds."""
 
-    contender: Contender
+    contender: Contending
     value: float
     plans: tuple[Plan, ...]
     seconds: float
@@ -62,6 +82,8 @@ class Candidate:
         How many features a row bought, on average.
     upper : float
         What a row could cost at most.
+    surprise : float
+        The mean logarithmic loss of the probabilities it gives; infinite where it gives none.
     """
 
     trial: Trial
@@ -71,6 +93,7 @@ class Candidate:
     value: Floats
     features: float
     upper: float
+    surprise: float = np.inf
 
     @property
     def learner(self) -> str:
@@ -101,15 +124,20 @@ class Bench:
         self.parts = parts
         self.metric = metric
         held = np.concatenate([test for _, test in parts])
-        self._values = RowValues(metric, rows.y[held])
+        self.values = RowValues(metric, rows.y[held])
         self._tests = [_Test.of(rows.take(test)) for _, test in parts]
         n_queries = sum(len(test.queries) for test in self._tests)
-        self._rows_per_unit = len(held) / n_queries if self._values.by_query else 1.0
+        self._rows_per_unit = len(held) / n_queries if self.values.by_query else 1.0
 
     @property
     def sign(self) -> float:
         """What turns the metric into a gain: 1 where more is better, else -1."""
         return 1.0 if self.metric.greater_is_better else -1.0
+
+    @property
+    def held_out(self) -> list[Rows]:
+        """The rows to judge by, part by part."""
+        return [test.rows for test in self._tests]
 
     def judge(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
         """All views of a trial, on the held-out rows; at other `prices` than it learned with, if given."""
@@ -140,6 +168,7 @@ class Bench:
             np.concatenate([one.value for one in parts]),
             float(np.mean([one.features for one in parts])),
             max(one.upper for one in parts),
+            float(np.average([one.surprise for one in parts], weights=[len(one.cost) for one in parts])),
         )
 
     def _see(self, chain: Plan, views: Sequence[View], test: _Test, prices: Costs | None) -> Iterator[_Seen]:
@@ -171,9 +200,16 @@ class Bench:
         upper: float,
         test: _Test,
     ) -> _Seen:
-        value = self._values(plan, scores[:, : plan.n_outputs], test.rows.y, test.queries)
-        by_unit = np.bincount(test.queries.code, cost) if self._values.by_query else cost
-        return _Seen(value, cost, by_unit.astype(np.float64), float(acquired.sum(axis=1).mean()), upper)
+        value = self.values(plan, scores[:, : plan.n_outputs], test.rows.y, test.queries)
+        by_unit = np.bincount(test.queries.code, cost) if self.values.by_query else cost
+        return _Seen(
+            value,
+            cost,
+            by_unit.astype(np.float64),
+            float(acquired.sum(axis=1).mean()),
+            upper,
+            _surprise(plan, scores[:, : plan.n_outputs], test.rows.y),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +233,16 @@ class _Seen:
     unit_cost: Floats
     features: float
     upper: float
+    surprise: float
+
+
+def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
+    """The candidates that no cheaper or equally cheap one matches, the cheapest first."""
+    kept: list[Candidate] = []
+    for one in sorted(candidates, key=lambda one: (one.mean_cost, -sign * one.mean_value)):
+        if not kept or sign * one.mean_value > sign * kept[-1].mean_value:
+            kept.append(one)
+    return kept
 
 
 def mean_and_error(values: Floats) -> tuple[float, float]:
@@ -204,6 +250,15 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
     there = values[~np.isnan(values)]
     spread = there.std(ddof=1) / np.sqrt(len(there)) if len(there) > 1 else np.nan
     return float(there.mean()), float(spread)
+
+
+def _surprise(plan: Plan, scores: Floats, y: NDArray[Any]) -> float:
+    """The mean logarithmic loss; infinite where there are no probabilities."""
+    if plan.classes is None or plan.link not in ("logistic", "softmax"):
+        return np.inf
+    table = links.probabilities(plan.link, scores)
+    true = np.where(plan.classes == y[:, None], table, 0.0).sum(axis=1)
+    return float(-np.log(np.maximum(true, np.finfo(np.float64).eps)).mean())
 
 
 def repriced(plan: Plan, costs: Costs) -> Plan:

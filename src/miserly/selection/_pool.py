@@ -19,6 +19,7 @@ from miserly.costs import Costs
 from miserly.errors import CostError, DataError
 from miserly.learners._staged import StagedClassifier
 from miserly.plan import Plan
+from miserly.plan.handover import handing_over_at
 from miserly.plan.nodes import Confidence
 from miserly.plan.purchases import purchases
 from miserly.selection._choosing import parameter_paths
@@ -39,9 +40,8 @@ __all__ = [
 ]
 
 Task = Literal["two classes", "several classes", "numbers", "documents"]
-View = Mapping[
-    str, float
-]  # how a fitted model is looked at: a beginning of its plan, or a threshold of exits
+# How a fitted model is looked at: a beginning of its plan, a threshold of exits, or one of handing over.
+View = Mapping[str, float]
 
 _N_START = 2  # values of a dial that are tried before any is chosen
 _N_ROUNDS_SEEN = 5  # numbers of rounds at which one boosted model is judged
@@ -114,6 +114,8 @@ def viewed(model: Any, view: View) -> Any:
     other.plan_ = viewed_plan(model.plan_, view)
     if "threshold" in view:
         other.threshold = other.threshold_ = view["threshold"]
+    if "handover" in view:
+        other.threshold = view["handover"]
     return other
 
 
@@ -121,6 +123,8 @@ def viewed_plan(plan: Plan, view: View) -> Plan:
     """A plan as a view shows it: as it is, a beginning of it, or with other exits along it."""
     if not view:
         return plan
+    if "handover" in view:
+        return handing_over_at(plan, view["handover"])
     if "threshold" not in view:
         return plan.prefix(n_nodes(plan, view))
     gate = Confidence(view["threshold"])

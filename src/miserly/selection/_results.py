@@ -16,9 +16,9 @@ from miserly.costs import Costs
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.learners._base import bind_costs
 from miserly.metrics import cost_curve_area
-from miserly.selection._best import Chooser, Wish, pareto
+from miserly.selection._best import Chooser, Wish
 from miserly.selection._cross_choosing import choose, cross_choose, holm, paired
-from miserly.selection._judging import Bench, Candidate, mean_and_error
+from miserly.selection._judging import Bench, Candidate, mean_and_error, pareto
 from miserly.selection._search import Failure
 from miserly.selection._splits import Rows
 from miserly.selection._tables import frame, interval, record, shown

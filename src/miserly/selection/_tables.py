@@ -28,9 +28,13 @@ def interval(name: str, mean: float, error: float) -> dict[str, float]:
 
 
 def shown(one: Candidate) -> str:
-    """A model in words: its learner and the numbers that tell it from others of that learner."""
-    numbers = [f"{name}={value:.3g}" for name, value in one.params.items() if not isinstance(value, bool)]
-    return " ".join([one.learner, *numbers])
+    """A model in words: its learner and what tells it from others of that learner."""
+    told = [
+        f"{name}=({value})" if isinstance(value, str) else f"{name}={value:.3g}"
+        for name, value in one.params.items()
+        if not isinstance(value, bool)
+    ]
+    return " ".join([one.learner, *told])
 
 
 def frame(records: list[dict[str, Any]]) -> Any:

@@ -15,8 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from miserly.selection._best import pareto
-from miserly.selection._judging import Candidate
+from miserly.selection._judging import Candidate, pareto
 from miserly.selection._tables import shown
 
 __all__ = ["Watch"]

@@ -22,6 +22,7 @@ from miserly.learners._samples import rows_aside
 from miserly.metrics import Metric, get_metric
 from miserly.selection._cache import Cache
 from miserly.selection._crew import Crew
+from miserly.selection._handovers import handovers as paired
 from miserly.selection._judging import Bench
 from miserly.selection._pilot import SHARE, Pilot, few_rows, look_at
 from miserly.selection._pool import Contender, Task, contenders_for, pool_for, task_of
@@ -57,6 +58,7 @@ def frontier(
     certify: float | None = None,
     max_fits: int = 60,
     time_limit: float | None = None,
+    handovers: bool | None = None,
     n_jobs: int | None = None,
     cache: str | PathLike[str] | None = None,
     random_state: Any = None,
@@ -98,6 +100,10 @@ def frontier(
         first two. Where 8,000 rows or more are learned from, up to a fifth of it goes to a look at all
         learners with 2,000 of them; those that are too slow and, where time is scarce, those far behind
         are left out. What most learners share is compiled before the clock starts, once on a machine.
+    handovers : bool, optional
+        Whether two models may be put in turn, the dearer one for rows that the cheaper one leaves in doubt
+        (`Handover`), where that is better than any one of them. Nothing is fitted for it. By default with
+        "auto" alone. In ranking, and for numbers, there are none.
     n_jobs : int, optional
         Processes in which models are fitted. They change nothing but the time, unless there is a
         `time_limit`.
@@ -154,10 +160,11 @@ def frontier(
             stop.add_note(_how_to_go_on(cache))
             raise
     wanted = None if budgets is None else read_budgets(budgets)
+    in_turn = isinstance(learners, str) if handovers is None else handovers
     return Frontier(
         bench,
         prices,
-        search.candidates,
+        [*search.candidates, *(paired(bench, search.candidates, wanted or ()) if in_turn else ())],
         wanted,
         seed,
         search.failures,
