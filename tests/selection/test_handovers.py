@@ -1,0 +1,121 @@
+"""Two models of a frontier in turn: figures that need no fit are those of the plans, and money is spent."""
+
+import numpy as np
+import pytest
+
+from miserly import (
+    BudgetedTreeClassifier,
+    CostLassoClassifier,
+    Costs,
+    EarlyExit,
+    GreedyMiserClassifier,
+    Handover,
+    frontier,
+)
+from miserly.datasets import load_heart
+from miserly.selection._handovers import handovers
+from miserly.selection._pool import viewed_plan
+
+from .tables import miser, sweep, table
+
+HEART = load_heart()
+
+
+def found_on_heart(**options):
+    learners = [GreedyMiserClassifier(n_rounds=20, max_depth=2), CostLassoClassifier(),
+                EarlyExit(GreedyMiserClassifier(n_rounds=20)), BudgetedTreeClassifier()]  # fmt: skip
+    given = {
+        "costs": HEART.costs,
+        "cv": 3,
+        "max_fits": 14,
+        "certify": 0,
+        "random_state": 0,
+        "handovers": True,
+    }
+    return frontier(learners, HEART.X, HEART.y, **{**given, **options})
+
+
+@pytest.fixture(scope="module")
+def found():
+    return found_on_heart()
+
+
+def pairs_of(found):
+    return [one for one in found._candidates if one.learner == "Handover"]
+
+
+def test_there_are_some_and_they_are_better_than_any_one_for_the_money(found):
+    assert len(pairs_of(found)) >= 5 and "Handover" in found.learners
+    table = found.points
+    for pair in pairs_of(found):
+        alone = table[(table.learner != "Handover") & (table.cost <= pair.mean_cost)]
+        assert pair.mean_value > alone.value.max() - 0.25 * pair.error
+
+
+def test_figures_are_those_of_the_plans(found):
+    """No plan was run for them."""
+    bench = found._bench
+    for pair in pairs_of(found):
+        runs = [
+            (plan, viewed_plan(plan, pair.view).run(rows.X), rows)
+            for plan, rows in zip(pair.trial.plans, bench.held_out, strict=True)
+        ]
+        np.testing.assert_allclose(np.concatenate([run.cost for _, run, _ in runs]), pair.cost, rtol=1e-9)
+        right = [viewed_plan(plan, pair.view).predict(rows.X) == rows.y for plan, _, rows in runs]
+        np.testing.assert_array_equal(np.concatenate(right), pair.value)
+        bought = np.mean([run.acquired.sum(axis=1).mean() for _, run, _ in runs])
+        assert pair.features == pytest.approx(bought) and pair.upper >= pair.cost.max()
+    (judged,) = [one for one in bench.judge(pair.trial) if one.view == pair.view]
+    np.testing.assert_allclose(judged.cost, pair.cost, rtol=1e-9)
+
+
+def test_evaluations_and_groups_are_paid_too():
+    priced = Costs.from_dict({**HEART.costs.to_dict(), "evaluation": 0.5})
+    test_figures_are_those_of_the_plans(found_on_heart(costs=priced))
+
+
+def test_the_best_may_be_a_pair_and_keeps_its_budget(found):
+    chosen = []
+    for budget in found.points.cost[lambda cost: cost > 0].quantile([0.2, 0.4, 0.6, 0.8]):
+        model = found.best(budget)
+        chosen.append(type(model))
+        assert model.run(HEART.X).cost.mean() <= budget * (1 + 1e-9)
+        if isinstance(model, Handover):
+            assert model.plan_.nodes[model.plan_.info["handover"]].gate.level == model.threshold
+            assert model.first_.n_features_in_ == 13 and model.predict_proba(HEART.X).shape == (270, 2)
+    assert Handover in chosen
+
+
+def test_hard_budgets_promises_and_other_prices():
+    found = found_on_heart(certify=0.3)
+    hard = found.best(60, hard=True)
+    assert hard.run(HEART.X).cost.max() <= 60
+    assert found.best(150, confidence=0.9).promise_
+    dearer = found.reprice(HEART.costs.scaled(2.0))
+    for old, new in zip(pairs_of(found), pairs_of(dearer), strict=True):
+        assert new.mean_cost == pytest.approx(2.0 * old.mean_cost)
+    assert {"before", "now"} <= set(dearer.changes(40, 80).columns)
+
+
+def test_they_are_told_and_shown(found, tmp_path):
+    pair = pairs_of(found)[0]
+    params = found.points.params[found.points.learner == "Handover"].iloc[0]
+    assert set(params) == {"handover", "first", "then"} and params["handover"] == pair.view["handover"]
+    found.to_html(tmp_path / "report.html", budget=pair.mean_cost)
+    assert "Handover" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Handover" in repr(found) or "Handover" in str(found.compare())
+
+
+def test_only_where_somebody_can_be_in_doubt():
+    X, y, truth = table()
+    assert "Handover" not in sweep([miser()], X, y).learners  # a list is a list
+    assert "Handover" in sweep([miser()], X, y, handovers=True, max_fits=12).learners
+    numbers = sweep("auto", X, truth, max_fits=6, handovers=True)
+    assert "Handover" not in numbers.learners
+    queries = sweep("auto", X, y, qid=np.arange(len(y)) // 6, max_fits=4, handovers=True)
+    assert "Handover" not in queries.learners
+
+
+def test_whoever_is_alone_stays_alone(found):
+    free = [one for one in found._candidates if one.mean_cost == 0.0]
+    assert handovers(found._bench, free) == []
