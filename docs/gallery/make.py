@@ -26,6 +26,7 @@ from miserly import (
     EarlyExit,
     GreedyMiserClassifier,
     GreedyMiserRanker,
+    Handover,
 )
 from miserly.cli import demo
 from miserly.datasets import load_heart, make_quadrants, make_ranking, make_ring, make_xor_afr
@@ -95,6 +96,37 @@ def early_exit() -> None:
                    textcoords="offset points", color=BLUE, fontsize=9)  # fmt: skip
     _finish(right, "cost of a row", "rows", "Who pays what, leaving at 80 %")
     _save(figure, "early_exit")
+
+
+def handover() -> None:
+    """A cheap model and a dear one, and the first handing over to the second at one level of doubt or another."""
+    X, y, costs = _hard_and_easy()
+    train, test = slice(0, 4_000), slice(4_000, None)
+    learner = GreedyMiserClassifier(costs=costs, max_depth=3, n_rounds=100)
+    cheap, dear = (clone(learner).set_params(budget=b).fit(X[train], y[train]) for b in (3.0, None))
+    levels = [0.5, *np.linspace(0.52, 0.98, 24), 0.99, 0.995, 1.01]
+    pairs = [Handover.of(cheap, dear, level) for level in levels]
+    points = [(pair.run(X[test]).cost.mean(), pair.score(X[test], y[test])) for pair in pairs]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.0, 3.9), layout="constrained")
+    left.plot(
+        *zip(points[0], points[-1], strict=True), ":", color=SOFT, linewidth=1.4, label="by tossing a coin"
+    )
+    left.plot(*zip(*points, strict=True), color=ORANGE, linewidth=1.8, label="by doubt")
+    for (cost, value), name, side in ((points[0], "cheap", "left"), (points[-1], "dear", "right")):
+        left.plot(cost, value, "o", color=BLUE, markersize=6)
+        left.annotate(name, (cost, value), xytext=(0, -16), textcoords="offset points", ha=side, color=BLUE,
+                      fontsize=9)  # fmt: skip
+    left.legend(frameon=False, loc="lower right", fontsize=9, title="who is handed over")
+    left.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    _finish(left, "average cost", "accuracy on test rows", "What a threshold buys")
+    sure = cheap.predict_proba(X[test]).max(axis=1)
+    wrong = cheap.predict(X[test]) != y[test]
+    bins = np.linspace(0.5, 1.0, 21)
+    right.hist([sure[wrong], sure[~wrong]], bins=bins, stacked=True, color=[ORANGE, FAINT], rwidth=0.85,
+               label=["wrong", "right"])  # fmt: skip
+    right.legend(frameon=False, loc="upper left", fontsize=9, title="the cheap model is")
+    _finish(right, "how sure the cheap model is", "rows", "Where the errors are")
+    _save(figure, "handover")
 
 
 def _hard_and_easy() -> tuple[Any, Any, list[float]]:
@@ -336,6 +368,7 @@ if __name__ == "__main__":
         "frontier": frontier,
         "miser": miser,
         "early_exit": early_exit,
+        "handover": handover,
         "trees": trees,
         "extraction": extraction,
         "exits": exits,
