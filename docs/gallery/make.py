@@ -99,7 +99,7 @@ def early_exit() -> None:
 
 
 def handover() -> None:
-    """A cheap model and a dear one, and the first handing over to the second at one level of doubt or another."""
+    """A cheap model and a dear one, and the first handing over to the second at several levels of doubt."""
     X, y, costs = _hard_and_easy()
     train, test = slice(0, 4_000), slice(4_000, None)
     learner = GreedyMiserClassifier(costs=costs, max_depth=3, n_rounds=100)
@@ -108,14 +108,15 @@ def handover() -> None:
     pairs = [Handover.of(cheap, dear, level) for level in levels]
     points = [(pair.run(X[test]).cost.mean(), pair.score(X[test], y[test])) for pair in pairs]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.0, 3.9), layout="constrained")
-    left.plot(
-        *zip(points[0], points[-1], strict=True), ":", color=SOFT, linewidth=1.4, label="by tossing a coin"
-    )
+    ends = points[0], points[-1]
+    left.plot(*zip(*ends, strict=True), ":", color=SOFT, linewidth=1.4, label="by tossing a coin")
     left.plot(*zip(*points, strict=True), color=ORANGE, linewidth=1.8, label="by doubt")
-    for (cost, value), name, side in ((points[0], "cheap", "left"), (points[-1], "dear", "right")):
-        left.plot(cost, value, "o", color=BLUE, markersize=6)
-        left.annotate(name, (cost, value), xytext=(0, -16), textcoords="offset points", ha=side, color=BLUE,
-                      fontsize=9)  # fmt: skip
+    left.plot(*zip(*ends, strict=True), "o", color=BLUE, markersize=6)
+    for end, name, place, side in zip(
+        ends, ("cheap", "dear"), ((9, -4), (0, 8)), ("left", "right"), strict=True
+    ):
+        left.annotate(name, end, xytext=place, textcoords="offset points", ha=side, color=BLUE, fontsize=9)
+    left.margins(y=0.12)
     left.legend(frameon=False, loc="lower right", fontsize=9, title="who is handed over")
     left.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     _finish(left, "average cost", "accuracy on test rows", "What a threshold buys")
