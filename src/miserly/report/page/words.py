@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from miserly.plan.wording import plain
+from miserly.selection._handovers import Pair
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
@@ -114,8 +115,13 @@ def short_name(learner: str) -> str:
 
 def model_name(one: Candidate) -> str:
     """What a model is called in a sentence."""
-    is_free = one.trial.contender.dial is None
-    return "answer that buys nothing" if is_free else plain(one.learner, _LONGEST_NAME)
+    contender = one.trial.contender
+    if contender.dial is None:
+        return "answer that buys nothing"
+    if isinstance(contender, Pair):
+        first, then = (short_name(half.learner) for half in (contender.first, contender.then))
+        return f"{one.learner} from {first} to {then}"
+    return plain(one.learner, _LONGEST_NAME)
 
 
 def settings(params: dict[str, Any]) -> str:
