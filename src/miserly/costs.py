@@ -228,17 +228,21 @@ class Costs:
         parts = [*self.feature[mask], *self.setup[touched[touched >= 0]], evaluations * self.evaluation]
         return math.fsum(parts)
 
-    def of_each(self, bought: Bools) -> Floats:
-        """The cost of what each row of a table (n, n_features) has bought.
+    def of_each(self, bought: Bools, features: Ints | None = None) -> Floats:
+        """The cost of what each row of a table (n, n_features) has bought; or (n, some), of these features.
 
         >>> lab = {"lab": {"features": ["b", "c"], "setup": 10.0}}
         >>> costs = Costs({"a": 1.0, "b": 2.0, "c": 3.0}, groups=lab)
         >>> costs.of_each(np.array([[True, False, False], [True, True, True]])).tolist()
         [1.0, 16.0]
+        >>> costs.of_each(np.array([[True, False], [True, True]]), features=np.array([2, 0])).tolist()
+        [13.0, 14.0]
         """
-        total = bought @ self.feature
-        for group, setup in enumerate(self.setup.tolist()):
-            total += setup * bought[:, self.members(group)].any(axis=1)
+        columns = np.arange(len(self)) if features is None else features
+        total: Floats = bought @ self.feature[columns]
+        group = self.group[columns]
+        for g in np.unique(group[group >= 0]).tolist():
+            total += self.setup[g] * bought[:, group == g].any(axis=1)
         return total
 
     def marginal(self, feature: Feature, bought: ArrayLike | Iterable[Feature] = ()) -> float:

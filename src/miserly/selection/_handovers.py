@@ -28,6 +28,7 @@ from miserly.selection._tables import shown
 __all__ = ["Pair", "handovers"]
 
 Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
 
 _N_LEVELS = 48  # costs for which a pair is looked for
 _N_FIRST = 16  # of the cheaper models,
@@ -70,11 +71,13 @@ def handovers(
     if bench.values.by_query:
         return []
     gains = dict(zip(candidates, steady_gains(candidates, bench.sign), strict=True))
-    chains = [_Half(bench, one, gains[one]) for one in _least_surprised(candidates)]
-    dearer = [_Half(bench, one, gains[one]) for one in _spread(pareto(candidates, bench.sign), _N_THEN)]
+    firsts, thens = _least_surprised(candidates), _spread(pareto(candidates, bench.sign), _N_THEN)
+    features = [plan.features for one in (*firsts, *thens) for plan in _plans(one)]
+    used = np.unique(np.concatenate([np.arange(0), *features]))
+    cheaper, dearer = ([_Half(bench, one, gains[one], used) for one in some] for some in (firsts, thens))
     joints = [
         _Joint(bench, first, then)
-        for first in chains
+        for first in cheaper
         for then in dearer
         if then.cost > _DEARER * first.cost and then.gain > first.gain and first.suits(then)
     ]
@@ -122,8 +125,8 @@ def _plans(one: Candidate) -> list[Any]:
 class _Half:
     """A candidate with what is needed to pair it: its plans and, on held-out rows, doubts and purchases."""
 
-    def __init__(self, bench: Bench, candidate: Candidate, gain: float) -> None:
-        self._bench = bench
+    def __init__(self, bench: Bench, candidate: Candidate, gain: float, used: Ints) -> None:
+        self._bench, self._used = bench, used
         self.candidate, self.gain, self.cost = candidate, gain, candidate.mean_cost
         self.plans = _plans(candidate)
 
@@ -149,13 +152,18 @@ class _Half:
 
     @cached_property
     def acquired(self) -> NDArray[np.bool_]:
-        return np.concatenate([run.acquired for run in self._runs])
+        """What each row bought, of the features that anybody uses."""
+        return np.concatenate([run.acquired[:, self._used] for run in self._runs])
 
     @cached_property
     def evaluation(self) -> Floats:
         """What each row paid besides features."""
-        features: Floats = self.plans[0].costs.of_each(self.acquired)
-        return self.candidate.cost - features
+        return self.candidate.cost - self.price(self.acquired)
+
+    def price(self, bought: NDArray[np.bool_]) -> Floats:
+        """What features cost that each row bought."""
+        prices: Floats = self.plans[0].costs.of_each(bought, self._used)
+        return prices
 
 
 class _Joint:
@@ -182,8 +190,7 @@ class _Joint:
     def both(self) -> Floats:
         """What each row pays if it meets both."""
         first, then = self._first, self._then
-        features: Floats = first.plans[0].costs.of_each(first.acquired | then.acquired)
-        return features + first.evaluation + then.evaluation
+        return first.price(first.acquired | then.acquired) + first.evaluation + then.evaluation
 
     def at(self, cost: float) -> int:
         """The place of the most rows that can be handed over at a mean cost."""
@@ -197,9 +204,10 @@ class _Joint:
             hand_over(*both, level=1.0) for both in zip(self._first.plans, self._then.plans, strict=True)
         ]
         trial = Trial(Pair(one, two, views), np.nan, tuple(plans), one.trial.seconds + two.trial.seconds)
-        return [self._candidate(trial, view) for view in views]
+        upper = max(plan.max_cost for plan in plans)
+        return [self._candidate(trial, view, upper) for view in views]
 
-    def _candidate(self, trial: Trial, view: View) -> Candidate:
+    def _candidate(self, trial: Trial, view: View, upper: float) -> Candidate:
         one, two = self._first.candidate, self._then.candidate
         handed = self._first.confidence < view["handover"]
         bought = self._first.acquired | (self._then.acquired & handed[:, None])
@@ -211,8 +219,7 @@ class _Joint:
             cost,
             np.where(handed, two.value, one.value),
             float(bought.sum(axis=1).mean()),
-            max(plan.max_cost for plan in trial.plans),
-            np.inf,
+            upper,
         )
 
 
