@@ -7,7 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from miserly import CostLassoClassifier, CostLassoRegressor, Costs, EarlyExit, GreedyMiserRanker, load
+from miserly import (
+    CostLassoClassifier,
+    CostLassoRegressor,
+    Costs,
+    EarlyExit,
+    GreedyMiserClassifier,
+    GreedyMiserRanker,
+    load,
+)
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import get_metric
 from miserly.selection._best import Bill, Chooser, Wish
@@ -183,6 +191,7 @@ def by_value(vouched):
 def test_by_held_out_figures_the_cheapest_that_loses_little_is_taken(by_value, monkeypatch, max_loss, place):
     chooser, models = by_value
     monkeypatch.setattr(FittedPlan, "run", lambda *_, **__: SimpleNamespace(cost=np.ones(3)), raising=False)
+    monkeypatch.setattr(Chooser, "_reached", lambda *_: 1.0)
     model = chooser.best(Wish(max_loss=max_loss))
     assert model.candidate is models[place] and model.promise_ == ()
 
@@ -358,3 +367,24 @@ def test_one_model_is_fitted_once_for_several_wishes(leaving, monkeypatch):
     assert len(fits) == 1
     assert first is not second
     assert first.plan_.budget != second.plan_.budget
+
+
+class Changeable(GreedyMiserClassifier):
+    """Buys nothing once there are 240 rows."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(X) >= 240:
+            self.budget = 0.0
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
+def test_a_model_that_is_another_one_with_all_rows_is_not_taken():
+    X, y, _ = table(240)
+    changeable = Changeable(n_rounds=20, max_depth=2)
+    found = sweep([changeable, CostLassoClassifier()], X, y, max_fits=9)
+    assert "Changeable" in set(found.pareto().learner)
+    dear = found.pareto().query("learner == 'Changeable'").cost.max()
+    model = found.best(dear)
+    assert type(model) is CostLassoClassifier and model.score(X, y) > 0.8
+    alone = sweep([changeable], X, y, max_fits=6)
+    assert alone.best(dear).score(X, y) < 0.7  # there is nobody else
