@@ -17,7 +17,7 @@ demo: $(VENV)/installed
 	$(BIN)/miserly demo --out out/demo
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --durations=12
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
