@@ -11,13 +11,18 @@ endif
 export NUMBA_NUM_THREADS ?= 2
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test test-long lint format bench docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/miserly demo --out out/demo
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadfile --durations=12
+
+# Long fuzzing and simulations, then the plan's tests with every index of compiled code checked.
+test-long: $(VENV)/installed-dev
+	$(BIN)/pytest -n 2 -m long --durations=12
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/out/boundscheck $(BIN)/pytest -n 2 tests/plan
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
