@@ -1,0 +1,144 @@
+"""Files that appear whole or not at all.
+
+A file is written under a temporary name in the same folder, flushed to the disk, and renamed. Until then the
+old file is untouched: a full disk, an error or Ctrl-C leaves it as it was, and the temporary file is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from miserly.errors import DataError, MiserlyError
+
+__all__ = ["atomic_path", "atomic_write", "check_target"]
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder; give the name of a file"),
+    (stat.S_ISFIFO, "a named pipe, not a file"),
+    (stat.S_ISCHR, "a device, not a file"),
+    (stat.S_ISBLK, "a device, not a file"),
+    (stat.S_ISSOCK, "a socket, not a file"),
+)
+
+
+def check_target(path: str | os.PathLike[str], error: type[MiserlyError] = DataError) -> None:
+    """Refuse a target that is neither a regular file nor new: a link, a folder, a pipe or a device.
+
+    Links are not followed, because the file behind one is not the file that was named.
+
+    >>> check_target("/dev/null")
+    Traceback (most recent call last):
+    miserly.errors.DataError: /dev/null: this is a device, not a file
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        raise error(
+            f"{os.fspath(path)}: this is a link to {os.readlink(path)}; give the name of the file itself"
+        )
+    for is_kind, what in _KINDS:
+        if is_kind(mode):
+            raise error(f"{os.fspath(path)}: this is {what}")
+    if not os.access(path, os.W_OK):
+        raise error(f"{os.fspath(path)}: this file is write-protected")
+
+
+@contextlib.contextmanager
+def atomic_write(
+    path: str | os.PathLike[str],
+    mode: str = "wb",
+    *,
+    encoding: str | None = None,
+    newline: str | None = None,
+    error: type[MiserlyError] = DataError,
+) -> Iterator[IO[Any]]:
+    """An open file that replaces `path` when the block ends without an exception.
+
+    Parameters
+    ----------
+    path : str or path
+        A regular file, or a new one; anything else raises `error`. The permissions of the old file are kept.
+    mode : {"wb", "w"}, default="wb"
+        Bytes, or text in `encoding` (UTF-8 if None) with the line ends of `newline`.
+    error : type of MiserlyError, default=DataError
+        What is raised for a target that is no regular file.
+
+    Yields
+    ------
+    file
+        The temporary file, open for writing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> with atomic_write(target, "w") as file:
+    ...     _ = file.write("whole")
+    >>> target.read_text(), len(list(target.parent.iterdir()))
+    ('whole', 1)
+    """
+    text = {} if "b" in mode else {"encoding": encoding or "utf-8", "newline": newline}
+    with atomic_path(path, error) as draft, open(draft, mode, **text) as file:  # type: ignore[call-overload]
+        yield file
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike[str], error: type[MiserlyError] = DataError) -> Iterator[Path]:
+    """The name of a temporary file that replaces `path` when the block ends, for code that wants a name.
+
+    It has the ending of `path` and exists already, empty. See `atomic_write`.
+    """
+    target = Path(path)
+    check_target(target, error)
+    draft = target.with_name(f".miserly-{secrets.token_hex(6)}{target.suffix}")
+    try:
+        _create(draft, target)
+        yield draft
+        _finish(draft, target)
+        check_target(target, error)  # what came in the meantime is not replaced either
+        os.replace(draft, target)
+    except OSError as problem:
+        if problem.filename in (None, str(draft)):
+            problem.filename, problem.filename2 = str(target), None
+        raise
+    finally:
+        draft.unlink(missing_ok=True)
+    _flush(target.parent)
+
+
+def _create(draft: Path, target: Path) -> None:
+    """An empty file. One that replaces a private file is never open to others."""
+    mode = 0o600 if target.exists() else 0o666
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+
+
+def _finish(draft: Path, target: Path) -> None:
+    """Flush the file to the disk, with the owner and the permissions of the one that it replaces."""
+    descriptor = os.open(draft, os.O_RDWR)
+    try:
+        if target.exists() and hasattr(os, "fchmod"):
+            old = target.lstat()
+            with contextlib.suppress(PermissionError):  # only root gives files away
+                os.fchown(descriptor, old.st_uid, old.st_gid)
+            os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _flush(folder: Path) -> None:
+    """Make the new name last. Not every system can open a folder; the file itself is safe then, too."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
