@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from miserly.errors import DataError
 
-__all__ = ["MAX_CATEGORIES", "Table", "is_frame", "read_frame", "refuse_infinities"]
+__all__ = ["MAX_CATEGORIES", "Table", "first_text", "is_frame", "read_frame", "refuse_infinities"]
 
 MAX_CATEGORIES = 255  # a code and the mark of a missing value share one byte in the tree grower
 
@@ -69,6 +69,22 @@ def read_frame(X: Any, categories: Mapping[int, Sequence[Any]] | None = None) ->
     for j, (column, label) in enumerate(zip(columns, labels, strict=True)):
         values[:, j] = _codes(column, label, learned[j]) if j in learned else _numbers(column, label)
     return Table(values, names, learned)
+
+
+def first_text(X: Any) -> Any:
+    """The name of the first column of a frame that holds text or categories, but no booleans; else None.
+
+    >>> import pandas as pd
+    >>> first_text(pd.DataFrame({"age": [61.0], "smokes": [True], "thal": ["normal"]}))
+    'thal'
+    """
+    if not is_frame(X):
+        return None
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    kinds = ((label, _kind(frame[:, j], label)) for j, label in enumerate(frame.columns))
+    return next((label for label, kind in kinds if kind == "category"), None)
 
 
 def refuse_infinities(values: NDArray[Any], names: Sequence[str] | None = None) -> None:

@@ -9,10 +9,14 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from miserly import load
 from miserly.cli import options, searching
+from miserly.datasets import load_heart
+from miserly.learners._samples import rows_aside
+from miserly.selection.frontier import frontier as frontier_of_python
 
 from .running import COSTS, complaint, run, table
 
@@ -78,10 +82,84 @@ def test_the_cheapest_that_loses_little(folder):
     assert record["chosen"]["mean_cost"] == 0.0 and record["saved"] is None and record["report"] is None
 
 
-def test_learners_that_need_numbers_are_left_out_of_a_table_with_words(folder):
-    problem = searching_problem(folder, "heart.csv", "disease")
-    able = {searching.short_name(one) for one in searching.pool(problem, searching.Search("accuracy"))}
-    assert "GreedyMiser" in able and not {"CostLasso", "CSTC", "SoftCascade"} & able
+# -- one search for the command line and Python --------------------------------------------------------------
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """Every frontier that a command makes, of two learners that are quick to fit."""
+    from miserly import CostLassoClassifier, GreedyMiserClassifier
+    from miserly.selection import _pool
+
+    module, made = sys.modules["miserly.selection.frontier"], []
+    quick = [CostLassoClassifier(), GreedyMiserClassifier(n_rounds=20, max_depth=2)]
+
+    def watched(*args, **given):
+        made.append(frontier_of_python(*args, **given))
+        return made[-1]
+
+    monkeypatch.setattr(module, "frontier", watched)
+    monkeypatch.setattr(module, "pool_for", lambda task: quick)
+    monkeypatch.setattr(_pool, "pool_for", lambda task: quick)
+    return made
+
+
+@pytest.fixture(scope="module")
+def heart(tmp_path_factory):
+    """The bundled table as files for commands, and as a frame, labels and prices for Python."""
+    path = tmp_path_factory.mktemp("heart")
+    run("datasets", "heart", "--out", path / "heart.csv", "--costs-out", path / "costs.csv")
+    data = load_heart()
+    given = (path / "heart.csv", "--target", "target", "--costs", path / "costs.csv")
+    return given, data.frame(), np.array(data.classes)[data.y], data.costs
+
+
+def figures(found):
+    """All candidates with their figures, what was left out, and what failed."""
+    models = [
+        (one.learner, dict(one.params), one.mean_value, one.error, one.mean_cost) for one in found._candidates
+    ]
+    return models, found.left_out, found.failures, found.budgets
+
+
+def has_handovers(found):
+    return any("handover" in one.params for one in found._candidates)
+
+
+@pytest.mark.parametrize("handovers", [(), ("--no-handovers",)])
+def test_the_same_search_from_the_command_line_and_from_python(heart, searches, handovers):
+    given, X, y, costs = heart
+    done = run("frontier", *given, "--max-fits", 8, *handovers)
+    assert done.exit_code == 0, done.output
+    more = {"handovers": False} if handovers else {}
+    again = frontier_of_python("auto", X, y, costs=costs, max_fits=8, random_state=0, **more)
+    assert figures(searches[0]) == figures(again)
+    assert has_handovers(again) == (not handovers)
+
+
+def test_bench_searches_as_python_does(heart, searches):
+    pytest.importorskip("lightgbm")
+    given, X, y, costs = heart
+    done = run("bench", *given, "--max-fits", 8, "--json")
+    assert done.exit_code == 0, done.output
+    learned = ~rows_aside(len(y), 0.25, 0, y, None)
+    budgets = [line["budget"] for line in json.loads(done.stdout)["budgets"]]
+    again = frontier_of_python("auto", X[learned], y[learned], costs=costs, budgets=budgets, certify=0,
+                               max_fits=8, random_state=0)  # fmt: skip
+    assert figures(searches[0]) == figures(again) and has_handovers(again)
+
+
+def test_learners_that_need_numbers_are_left_out_of_a_table_with_text(folder, searches):
+    done = run("frontier", folder / "heart.csv", "--target", "disease", "--max-fits", 4)
+    assert "left out: CostLasso: needs numbers, and column 'thal' holds text" in done.stderr
+    frame = table(180)
+    again = frontier_of_python("auto", frame[["age", "chol", "thal"]], frame["disease"], max_fits=4,
+                               random_state=0)  # fmt: skip
+    assert figures(searches[0]) == figures(again) and list(again.left_out) == ["CostLassoClassifier"]
+    frame["thal"] = frame["thal"] == "fixed"  # linear learners take booleans
+    frame[["age", "chol", "thal", "disease"]].to_csv(folder / "booleans.csv", index=False)
+    run("frontier", folder / "booleans.csv", "--target", "disease", "--max-fits", 4)
+    assert not searches[1].left_out and "CostLassoClassifier" in searches[1].learners
 
 
 def test_numbers_and_rankings(folder):
@@ -93,12 +171,6 @@ def test_numbers_and_rankings(folder):
     done = run("frontier", folder / "rank.csv", "--target", "grade", "--ignore", "patient", *QUICK,
                "--metric", "mae", "--json")  # fmt: skip
     assert json.loads(done.stdout)["task"] == "regress"  # few whole numbers, but the metric is one of numbers
-
-
-def searching_problem(folder, name, target, **given):
-    from miserly.cli.training import read_problem
-
-    return read_problem(folder / name, target, **given)
 
 
 # -- mistakes ------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from miserly.cli.options import (
     Budget,
     CostFile,
     Debug,
+    Handovers,
     Ignore,
     Jobs,
     Json,
@@ -109,6 +110,7 @@ def frontier(
     learners: Learners = None,
     time_limit: TimeLimit = None,
     max_fits: MaxFits = 60,
+    handovers: Handovers = None,
     jobs: Jobs = 1,
     cache: Annotated[
         Path | None,
@@ -146,7 +148,9 @@ def frontier(
         data, target, query=query, ignore=ignore or (), words=words or (), costs=costs, task=task.value,
         metric=metric,
     )  # fmt: skip
-    how = Search(metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, cache, seed)
+    how = Search(
+        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, cache, seed, handovers
+    )
     from miserly.cli.offering import found_record, print_found, print_offers
     from miserly.cli.searching import search, write_report
 
@@ -350,6 +354,7 @@ def bench(
     learners: Learners = None,
     time_limit: TimeLimit = None,
     max_fits: MaxFits = 60,
+    handovers: Handovers = None,
     jobs: Jobs = 1,
     task: TaskName = Task.auto,
     ignore: Ignore = None,
@@ -366,7 +371,9 @@ def bench(
         data, target, query=query, ignore=ignore or (), words=words or (), costs=costs, task=task.value,
         metric=metric,
     )  # fmt: skip
-    how = Search(metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, None, seed)
+    how = Search(
+        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, None, seed, handovers
+    )
     from miserly.cli.racing import print_race, race, race_record
 
     done = race(problem, how)

@@ -77,8 +77,9 @@ def print_offers(found: Found) -> None:
     for learner in sorted({one.learner for one in front.failures}):
         told = next(one.error for one in front.failures if one.learner == learner)
         warn(f"{learner} failed: {told}")
-    for learner, why in front.left_out.items():
-        warn(f"{learner} left out: {why}")
+    for why in dict.fromkeys(front.left_out.values()):
+        names = [stem(learner) for learner, told in front.left_out.items() if told == why]
+        warn(f"left out: {listing(names)}: {why}")
 
 
 def print_found(found: Found, report: Path | None, saved: Path | None) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Budget", "CostFile", "Debug", "Ignore", "Jobs", "Json", "Learners", "MaxFits", "MetricName",
-           "Model", "Query", "Rival", "Seed", "Table", "Target", "Task", "TaskName", "TimeLimit",
-           "Words"]  # fmt: skip
+__all__ = ["Budget", "CostFile", "Debug", "Handovers", "Ignore", "Jobs", "Json", "Learners", "MaxFits",
+           "MetricName", "Model", "Query", "Rival", "Seed", "Table", "Target", "Task", "TaskName",
+           "TimeLimit", "Words"]  # fmt: skip
 
 # What --learners takes: the learners of "auto", whatever they are called for classes, numbers or rankings.
 NAMES = ("AdaBoostBT", "AFR", "ASTC", "BudgetedTree", "CostLasso", "Cronus", "CSCC", "CSTC", "EarlyExit",
@@ -90,6 +90,15 @@ Learners = Annotated[
 TimeLimit = Annotated[
     float | None,
     typer.Option(min=0.0, help="Seconds after which the search begins no fit.", show_default=False),
+]
+Handovers = Annotated[
+    bool | None,
+    typer.Option(
+        "--handovers/--no-handovers",
+        help="Whether two models may be put in turn, the expensive one for rows that the cheap one leaves in "
+        "doubt. By default with all learners, not with --learners.",
+        show_default=False,
+    ),
 ]
 MaxFits = Annotated[int, typer.Option(min=2, help="How many settings of learners are tried.")]
 Jobs = Annotated[int, typer.Option(help="Processes to fit in; -1 is one for every core.")]

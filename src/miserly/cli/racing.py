@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from miserly.cli.boosting import PENALTIES, Rows, Stage, fit_lightgbm, stages
 from miserly.cli.console import amount, err, out
-from miserly.cli.searching import Search, Wanted, check_rows, frame_of, pool
+from miserly.cli.searching import Search, Wanted, check_rows, frame_of, run_frontier
 from miserly.cli.showing import new_table
 from miserly.cli.training import Problem
 from miserly.errors import DataError
@@ -30,7 +30,6 @@ from miserly.metrics import Queries, get_metric
 from miserly.plan import Plan
 from miserly.plan.effort import engine_for
 from miserly.plan.ranking import ranked
-from miserly.selection import frontier
 from miserly.selection._judging import mean_and_error
 from miserly.selection._row_values import RowValues
 
@@ -127,22 +126,8 @@ def _budgets(problem: Problem) -> tuple[float, ...]:
 
 def _frontier(track: Track, how: Search, budgets: Sequence[float]) -> list[Entry]:
     problem = track.problem
+    found = run_frontier(problem, how, track.learn, budgets=budgets, certify=0)
     rows = frame_of(problem) if problem.categories else problem.X
-    found = frontier(
-        pool(problem, how),
-        _safe_indexing(rows, track.learn),
-        problem.y[track.learn],
-        costs=problem.costs,
-        qid=None if problem.qid is None else problem.qid[track.learn],
-        metric=how.metric,
-        budgets=budgets,
-        certify=0,
-        max_fits=how.max_fits,
-        time_limit=how.time_limit,
-        n_jobs=how.jobs,
-        random_state=how.seed,
-        verbose=1,
-    )
     test = _safe_indexing(rows, track.test)
     with err.status("the frontier's models"):
         return [_run(track, found.best(budget).plan_, test) for budget in budgets]

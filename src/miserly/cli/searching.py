@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miserly.cli.console import Misuse, listing, note
+from miserly.cli.console import Misuse
 from miserly.cli.training import NUMBER_METRICS, Problem, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from miserly.selection import Frontier
     from miserly.selection.guarantee import Assurance
 
-__all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for", "search",
-           "stem", "write_report"]  # fmt: skip
+__all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for", "run_frontier",
+           "search", "stem", "write_report"]  # fmt: skip
 
 METRICS = {
     "classify": ("accuracy", "balanced_accuracy", "log_loss"),
@@ -46,6 +46,7 @@ class Search:
     jobs: int = 1
     cache: Path | None = None
     seed: int = 0
+    handovers: bool | None = None  # as `frontier` takes it: with all learners unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -134,30 +135,42 @@ def metric_for(task: str, metric: str | None) -> str:
 
 def search(problem: Problem, how: Search, wanted: Wanted) -> Found:
     """Sweep learners over what they spend, with progress on standard error, and fit the model wanted."""
-    from miserly.selection import frontier
-
     check_rows(problem, wanted)
-    rows = frame_of(problem) if problem.categories else problem.X
-    found = frontier(
-        pool(problem, how),
-        rows,
-        problem.y,
-        costs=problem.costs,
-        qid=problem.qid,
-        metric=how.metric,
-        max_fits=how.max_fits,
-        time_limit=how.time_limit,
-        n_jobs=how.jobs,
-        cache=how.cache,
-        random_state=how.seed,
-        verbose=1,
-    )
+    found = run_frontier(problem, how)
     if not wanted.names_a_model:
         return Found(problem, found, wanted)
     try:
         return Found(problem, found, wanted, choose(found, problem, wanted))
     except CostError as error:
         return Found(problem, found, wanted, refusal=str(error).replace(" (certify)", ""))
+
+
+def run_frontier(
+    problem: Problem, how: Search, rows: NDArray[np.int64] | None = None, **more: Any
+) -> Frontier:
+    """`miserly.selection.frontier` on all rows or some, as Python calls it with the same arguments."""
+    from sklearn.utils import _safe_indexing
+
+    from miserly.selection.frontier import frontier
+
+    X = frame_of(problem) if problem.categories else problem.X
+    chosen = np.arange(len(problem.y)) if rows is None else rows
+    return frontier(
+        "auto" if how.learners is None else named(how.learners, problem, how.metric),
+        X if rows is None else _safe_indexing(X, chosen),
+        problem.y[chosen],
+        costs=problem.costs,
+        qid=None if problem.qid is None else problem.qid[chosen],
+        metric=how.metric,
+        max_fits=how.max_fits,
+        time_limit=how.time_limit,
+        handovers=how.handovers,
+        n_jobs=how.jobs,
+        cache=how.cache,
+        random_state=how.seed,
+        verbose=1,
+        **more,
+    )
 
 
 def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
@@ -223,25 +236,12 @@ def write_report(found: Found, path: Path, data: str) -> None:
 # -- learners ------------------------------------------------------------------------------------------------
 
 
-def pool(problem: Problem, how: Search) -> list[Any]:
-    """The learners that take part: those named, or all that suit the target and the columns."""
+def named(names: str, problem: Problem, metric: str | None) -> list[Any]:
+    """The learners of a list with commas, whatever the case, with or without Classifier at the end."""
     from miserly.selection._pool import pool_for, task_of
     from miserly.selection._splits import Rows
 
-    every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), how.metric))
-    if how.learners is not None:
-        return named(how.learners, every)
-    if not problem.categories:
-        return every
-    able = [learner for learner in every if takes_words(learner)]
-    left = listing(sorted({short_name(learner) for learner in every} - set(map(short_name, able))))
-    word = problem.names[min(problem.categories)]
-    note(f"column {word!r} holds words; left out, as they need numbers: {left}")
-    return able
-
-
-def named(names: str, every: Sequence[Any]) -> list[Any]:
-    """The learners of a list with commas, whatever the case, with or without Classifier at the end."""
+    every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), metric))
     known = {short_name(learner).lower(): short_name(learner) for learner in every}
     wanted = []
     for name in filter(None, (part.strip() for part in names.split(","))):
@@ -268,9 +268,3 @@ def stem(name: str) -> str:
     ("ASTC(terms='boosted')", 'GreedyMiser')
     """
     return re.sub(r"(Classifier|Regressor|Ranker)(?=$|\()", "", name)
-
-
-def takes_words(learner: Any) -> bool:
-    """Whether a learner splits by category; linear ones do not."""
-    given = learner.get_params(deep=True)
-    return given.get("terms") == "boosted" or any(path.endswith("categorical_features") for path in given)

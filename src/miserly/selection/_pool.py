@@ -34,6 +34,7 @@ __all__ = [
     "n_nodes",
     "numbers_of_nodes",
     "pool_for",
+    "takes_text",
     "task_of",
     "viewed",
     "viewed_plan",
@@ -257,6 +258,12 @@ def pool_for(task: Task) -> list[Any]:
 
 def _takes_several(learner: Any) -> bool:
     return bool(get_tags(getattr(learner, "estimator", learner)).classifier_tags.multi_class)
+
+
+def takes_text(learner: Any) -> bool:
+    """Whether a learner splits by category; linear ones need numbers."""
+    given = learner.get_params(deep=True)
+    return given.get("terms") == "boosted" or any(path.endswith("categorical_features") for path in given)
 
 
 def contenders_for(pool: Sequence[Any], task: Task, rows: Rows, costs: Costs, seed: int) -> list[Contender]:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
-from miserly._frames import is_frame
+from miserly._frames import first_text, is_frame
 from miserly.errors import DataError
 from miserly.learners._base import bind_costs
 from miserly.learners._samples import rows_aside
@@ -25,7 +25,7 @@ from miserly.selection._crew import Crew
 from miserly.selection._handovers import handovers as paired
 from miserly.selection._judging import Bench
 from miserly.selection._pilot import SHARE, Pilot, few_rows, look_at
-from miserly.selection._pool import Contender, Task, contenders_for, pool_for, task_of
+from miserly.selection._pool import Contender, Task, contenders_for, pool_for, takes_text, task_of
 from miserly.selection._results import Frontier, read_budgets
 from miserly.selection._search import Search
 from miserly.selection._splits import Parts, Rows, divide, read_rows, without
@@ -74,7 +74,8 @@ def frontier(
     Parameters
     ----------
     learners : "auto", estimator or list of estimators
-        "auto" takes all learners that suit the labels.
+        "auto" takes all learners that suit the labels; where a column holds text or categories, those that
+        need numbers are left out, which `Frontier.left_out` says.
     X, y, qid :
         Rows, labels, and in ranking the query of each row. Whole numbers are classes, unless the metric is
         one of numbers (mse, mae, r2).
@@ -143,7 +144,8 @@ def frontier(
         _parts(everything, aside, cv, task, seed),
         named or get_metric(_DEFAULT_METRIC.get(task, "accuracy")),
     )
-    contenders = contenders_for(_pool(learners, task), task, rows, prices, seed)
+    pool, unable = _pool(learners, task, X)
+    contenders = contenders_for(pool, task, rows, prices, seed)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     if np.isfinite(limit):
         _compile(contenders[0], rows)
@@ -169,7 +171,7 @@ def frontier(
         seed,
         search.failures,
         pilot.taken + search.seconds,
-        left_out=pilot.left_out,
+        left_out={**unable, **pilot.left_out},
         everything=everything,
         kept=everything.take(np.flatnonzero(aside)) if aside.any() else None,
         confidence=confidence,
@@ -213,15 +215,25 @@ def _pilot(
 # -- reading what was asked for ------------------------------------------------------------------------------
 
 
-def _pool(learners: Any, task: Task) -> list[Any]:
+def _pool(learners: Any, task: Task, X: Any) -> tuple[list[Any], dict[str, str]]:
+    """The learners that take part and, of "auto", why others do not."""
     if isinstance(learners, str):
         if learners != "auto":
             raise DataError(f'learners are "auto" or a list of estimators, not {learners!r}')
-        return pool_for(task)
+        return _able(pool_for(task), first_text(X))
     pool = [learners] if hasattr(learners, "get_params") else list(learners)
     if not pool:
         raise DataError('an empty list of learners; give "auto" or some estimators')
-    return pool
+    return pool, {}
+
+
+def _able(pool: list[Any], text: Any) -> tuple[list[Any], dict[str, str]]:
+    """The learners that take a column of text; `text` is the name of the first such column, if any."""
+    if text is None:
+        return pool, {}
+    able = [learner for learner in pool if takes_text(learner)]
+    names = {type(learner).__name__ for learner in pool} - {type(learner).__name__ for learner in able}
+    return able, dict.fromkeys(sorted(names), f"needs numbers, and column {text!r} holds text")
 
 
 def _parts(everything: Rows, aside: NDArray[np.bool_], cv: Any, task: Task, seed: int) -> Parts:
