@@ -83,7 +83,7 @@ def instances():
         elif case.variant in ("prices", "tradeoff", "budget", "early stopping", "saving"):
             continue
         for change in changes:
-            model = case.make(costs=None, min_samples_leaf=1, n_rounds=5, **change)
+            model = case.make(costs=None, min_samples_leaf=1, n_rounds=5, n_members=1, **change)
             if case.task.name == "documents":
                 model = with_queries(case.learner)(**model.get_params(deep=False))
             found[repr(model)] = model  # classifiers come once for each of their tasks
