@@ -3,15 +3,19 @@
 Every test runs over all learners that `all_learners` finds, on every task they can do.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from miserly import load
 from miserly.costs import Ledger
 from miserly.plan import Tree
 from miserly.plan.ranking import levels
 
 from .cases import Case, every_case
 from .stepping import OnDemand, step, step_on_demand
+from .tasks import Rows
 
 CASES = every_case()
 COUNTS = ("path", "tree")
@@ -183,12 +187,46 @@ PRESSED = [case for case in CASES if case.variant in ("budget", "tradeoff", "pri
 def test_training_keeps_its_budget(case: Case, share):
     budget = share * case.task.costs.total
     model = case.fit(case.make(budget=budget))
-    if getattr(model, "budget_is_expected", False):  # an average over rows set aside, not a limit for each
-        assert model.expected_cost_ <= budget * (1 + 1e-12)
-        return
     assert model.cost_ <= budget * (1 + 1e-12)
-    run = model.run(case.task.fresh.X, count="tree", qid=case.task.fresh.qid)
-    assert (run.cost <= budget * (1 + 1e-12)).all()
+    for rows in (case.task.learn, case.task.fresh, noise_rows(case)):
+        run = model.run(rows.X, count="tree", qid=rows.qid)
+        assert (run.cost <= budget * (1 + 1e-12)).all()
+
+
+def noise_rows(case: Case) -> Rows:
+    """Rows like nothing there was to learn from, with many values missing where a learner takes that."""
+    rows, rng = case.task.fresh, np.random.default_rng(7)
+    noise = rng.normal(scale=1e3, size=rows.X.shape)
+    if np.isnan(case.task.learn.X).any():
+        noise[rng.random(noise.shape) < 0.3] = np.nan
+    return replace(rows, X=noise)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.variant == "budget"], ids=str)
+@counted
+def test_a_budget_goes_where_the_plan_goes(case: Case, count, tmp_path):
+    """Into its file, and wherever it is stepped through."""
+    limit = case.parameters["budget"] * (1 + 1e-12)
+    case.fitted.plan_.save(tmp_path / "m.miser")
+    plan, noise = load(tmp_path / "m.miser"), noise_rows(case)
+    for rows in (case.task.learn, case.task.fresh, noise):
+        assert (plan.run(rows.X, count=count, qid=rows.qid).cost <= limit).all()
+    assert (step(plan, noise, None, count).cost <= limit).all()
+
+
+def test_every_learner_has_a_budget():
+    assert not {case.learner.__name__ for case in CASES if "budget" not in case.has}
+
+
+AVERAGED = [case for case in CASES if case.variant == "budget" and "mean_budget" in case.has]
+
+
+@pytest.mark.parametrize("case", AVERAGED, ids=str)
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
+def test_training_keeps_its_mean_budget(case: Case, share):
+    budget = share * case.task.costs.total
+    model = case.fit(case.make(mean_budget=budget, budget=None))
+    assert model.expected_cost_ <= budget * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("case", [case for case in PRESSED if "tree_budget" in case.has], ids=str)
@@ -276,7 +314,7 @@ def test_prices_in_another_currency_give_the_same_model(case: Case):
     costs = case.parameters.get("costs", case.task.costs)
     here = case.fit(case.make(costs=costs))
     parameters = {k: v for k, v in here.get_params(deep=True).items() if v is not None}
-    factor = {"tradeoff": 0.1, "budget": 10.0, "tree_budget": 10.0}
+    factor = {"tradeoff": 0.1, "budget": 10.0, "mean_budget": 10.0, "tree_budget": 10.0}
     changes = {
         name: parameters[key] * factor[name]
         for key in parameters

@@ -69,7 +69,9 @@ def test_every_node_keeps_to_its_budget_on_top_of_its_ancestors(heart, terms, no
 
 def test_a_budget_is_kept_on_average_over_rows_that_were_set_aside():
     data = make_ranking(3000, 40, random_state=0)
-    cheap, dear = (small(ASTCRegressor, costs=data.costs, budget=b).fit(data.X, data.y) for b in (20, 200))
+    cheap, dear = (
+        small(ASTCRegressor, costs=data.costs, mean_budget=b).fit(data.X, data.y) for b in (20, 200)
+    )
     for model, budget in ((cheap, 20), (dear, 200)):
         assert 0.5 * budget < model.expected_cost_ <= budget
         assert 0.5 * budget < model.run(data.X).cost.mean() < 1.1 * budget
@@ -81,14 +83,14 @@ def test_a_budget_is_kept_on_average_over_rows_that_were_set_aside():
 def test_a_budget_is_divided_as_suits_the_data(quadrants):
     """Of two cheap features and one dear one at the end, no node has to buy more than ten units' worth."""
     train, test = quadrants
-    model = small(ASTCRegressor, costs=train.costs, budget=22).fit(train.X, train.y)
+    model = small(ASTCRegressor, costs=train.costs, mean_budget=22).fit(train.X, train.y)
     assert 10 <= model.node_budget_[0] < 22
     assert model.score(test.X, test.y) > 0.95
 
 
 def test_how_much_is_set_aside_and_which_rows_matter(heart):
     def cost(**given):
-        return small(costs=heart.costs, budget=20, **given).fit(heart.X, heart.y).expected_cost_
+        return small(costs=heart.costs, mean_budget=20, **given).fit(heart.X, heart.y).expected_cost_
 
     assert cost() != cost(validation_fraction=0.4)
     assert cost() != cost(random_state=5)
@@ -99,7 +101,7 @@ def test_queries_are_set_aside_whole(monkeypatch):
     seen = {}
     judge = _astc_base._judge
     monkeypatch.setattr(_astc_base, "_judge", lambda *given: seen.update(rows=given[3]) or judge(*given))
-    small(ASTCRegressor, costs=data.costs, budget=30).fit(data.X, data.y, qid=data.qid)
+    small(ASTCRegressor, costs=data.costs, mean_budget=30).fit(data.X, data.y, qid=data.qid)
     aside = np.isin(data.qid, seen["rows"].qid)
     assert aside.sum() == len(seen["rows"]) and 0 < aside.mean() < 0.5
 
@@ -109,7 +111,7 @@ def test_queries_are_set_aside_whole(monkeypatch):
     [
         ({"node_budget": [1, 2, 3]}, "each of the 7 nodes of 3 levels"),
         ({"node_budget": [1, 2, 3, 4, 5, 6, -7]}, "0 or more, not -7"),
-        ({"node_budget": 3, "budget": 9}, "not both"),
+        ({"node_budget": 3, "mean_budget": 9}, "not both"),
     ],
 )
 def test_bad_budgets_are_refused_in_words(heart, given, words):

@@ -79,7 +79,7 @@ def test_of_several_settings_the_best_on_rows_set_aside_is_taken(rare):
 
 def test_a_budget_is_kept_on_average(rare):
     for budget in (3.0, 12.0):
-        model = CronusClassifier(budget=budget, tradeoff=0.0, optimise=False, **SMALL).fit(*rare[:2])
+        model = CronusClassifier(mean_budget=budget, tradeoff=0.0, optimise=False, **SMALL).fit(*rare[:2])
         assert model.expected_cost_ <= budget
         assert model.run(rare[2]).cost.mean() < 1.25 * budget
         assert model.tradeoff_ > 0.0
@@ -152,7 +152,7 @@ def test_trees_that_begin_cheap_make_cheaper_cascades_that_are_no_worse():
 
 def test_of_the_cascades_inside_a_budget_the_best_is_taken(rare):
     given = {**SMALL, "term_tradeoff": "falling", "tradeoff": 0.0, "optimise": False}
-    models = [CronusClassifier(budget=budget, **given).fit(*rare[:2]) for budget in (5, 15, 30, 44)]
+    models = [CronusClassifier(mean_budget=budget, **given).fit(*rare[:2]) for budget in (5, 15, 30, 44)]
     found = [model.score(*rare[2:]) for model in models]
     assert found[-1] > found[0] + 0.05 and (np.diff(found) > -0.02).all()
-    assert all(0 < model.expected_cost_ <= model.budget and model.tradeoff_ > 0 for model in models)
+    assert all(0 < model.expected_cost_ <= model.mean_budget and model.tradeoff_ > 0 for model in models)

@@ -31,7 +31,7 @@ def corners():
 # -- the synthetic set ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [{"budget": 12.0}, {"tradeoff": 0.055}], ids=str)
+@pytest.mark.parametrize("given", [{"mean_budget": 12.0}, {"tradeoff": 0.055}], ids=str)
 def test_quadrants_cost_twelve_and_are_answered(quadrants, given):
     train, test = quadrants
     model = CSTCRegressor(costs=train.costs, random_state=0, **given).fit(train.X, train.y)
@@ -64,7 +64,7 @@ def test_a_larger_tradeoff_costs_less():
 def test_budgets_hold_on_average_on_rows_set_aside():
     heart = load_heart()
     for budget in (0.0, 20.0):
-        model = CSTCClassifier(costs=heart.costs, budget=budget, max_sweeps=2, random_state=0)
+        model = CSTCClassifier(costs=heart.costs, mean_budget=budget, max_sweeps=2, random_state=0)
         model.fit(heart.X, heart.y)
         assert model.expected_cost_ <= budget and model.tradeoff_ >= 0.001
 

@@ -61,7 +61,7 @@ def test_stages_go_as_the_tradeoff_rises(rare, learner):
 
 @both
 def test_a_budget_is_kept_on_average(rare, learner):
-    model = learner(costs=COSTS, tiers=3, budget=10.0, tradeoff=0.0, random_state=0).fit(*rare[:2])
+    model = learner(costs=COSTS, tiers=3, mean_budget=10.0, tradeoff=0.0, random_state=0).fit(*rare[:2])
     assert model.expected_cost_ <= 10.0 and model.run(rare[2]).cost.mean() < 12.5
 
 

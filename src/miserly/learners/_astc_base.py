@@ -40,13 +40,13 @@ class ASTC(PlanPredictor):
 
     node_budget_: NDArray[np.float64]
     expected_cost_: float
-    budget_is_expected: ClassVar[bool] = True
     _numeric_target: ClassVar[bool]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "costs": [None, Costs, Mapping, "array-like"],
         "node_budget": [Interval(Real, 0, None, closed="both"), "array-like", None],
         "budget": [Interval(Real, 0, None, closed="both"), None],
+        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
         "tradeoff": [Interval(Real, 0, None, closed="left")],
         "max_depth": [Interval(Integral, 1, 12, closed="both")],
         "min_samples_leaf": [_ONE_OR_MORE],
@@ -66,6 +66,7 @@ class ASTC(PlanPredictor):
         costs: Any = None,
         node_budget: Any = None,
         budget: float | None = None,
+        mean_budget: float | None = None,
         tradeoff: float = 0.0,
         max_depth: int = 5,
         min_samples_leaf: int = 20,
@@ -81,6 +82,7 @@ class ASTC(PlanPredictor):
         self.costs = costs
         self.node_budget = node_budget
         self.budget = budget
+        self.mean_budget = mean_budget
         self.tradeoff = tradeoff
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
@@ -118,21 +120,32 @@ class ASTC(PlanPredictor):
 
     def _fit(self, X: Any, given: Given) -> None:
         encode = None if self._numeric_target else self._encode
-        fraction = None if self.budget is None else self.validation_fraction
+        fraction = self.validation_fraction if self._divides_budgets else None
         with Steps(self, bool(self.verbose)) as tell:
             rows = read_rows(self, X, given, encode, fraction)
             unit = self._unit(rows.learning)
             least, most = self._node_budgets()
             tell("making terms")
-            terms = self._fit_terms(rows, float(least.max()), path_budget(most))
+            terms = self._fit_terms(rows, float(least.max()), min(path_budget(most), self._cap))
             grow = self._grower(rows, terms, unit, tell)
             if rows.judging is None:
-                self.node_budget_, tree = least, grow(least, np.inf)
+                self.node_budget_, tree = least, grow(least, self._cap)
             else:
                 judging, aims = rows.judging, self._targets(rows.judging.y, unit)
                 tree = self._search(grow, lambda tree: _judge(tree, terms, rows.costs, judging, aims))
             self._keep(tree, terms, rows, unit)
             tell(outcome(self))
+
+    @property
+    def _cap(self) -> float:
+        """What no way through the tree may cost more than."""
+        return np.inf if self.budget is None else float(self.budget)
+
+    @property
+    def _divides_budgets(self) -> bool:
+        """Whether rows are set aside to find out how much of a budget each node should spend."""
+        held = self.budget is not None or self.mean_budget is not None
+        return held and self.node_budget is None
 
     @property
     def _n_threads(self) -> int:
@@ -144,10 +157,11 @@ class ASTC(PlanPredictor):
         If each of the nodes on a path spends its share of the budget at most, no row can pass it.
         """
         n_nodes = 2**self.max_depth - 1
-        if self.budget is not None:
-            if self.node_budget is not None:
-                raise CostError("give node_budget or budget, not both")
-            return np.full(n_nodes, self.budget / self.max_depth), np.full(n_nodes, float(self.budget))
+        if self.mean_budget is not None and self.node_budget is not None:
+            raise CostError("give node_budget or mean_budget, not both")
+        if self._divides_budgets:
+            whole = self._smaller
+            return np.full(n_nodes, whole / self.max_depth), np.full(n_nodes, whole)
         given = np.asarray(np.inf if self.node_budget is None else self.node_budget, dtype=np.float64)
         if given.ndim and given.shape != (n_nodes,):
             raise CostError(
@@ -200,17 +214,23 @@ class ASTC(PlanPredictor):
 
         return grow
 
+    @property
+    def _smaller(self) -> float:
+        """The smaller of both budgets, which is the one to divide."""
+        return min(self._cap, np.inf if self.mean_budget is None else float(self.mean_budget))
+
     def _search(
         self,
         grow: Callable[[Floats, float], ClassifierTree],
         judge: Callable[[ClassifierTree], tuple[float, float]],
     ) -> ClassifierTree:
-        """The tree of the least error on rows set aside among those whose cost there is within the budget.
+        """The tree of the least error on rows set aside among those whose mean cost is within `mean_budget`.
 
         Nodes may spend some part of the budget each and all of it along a path; or as much as they can, the
-        same for all nodes and whatever that comes to along a path, which is found by halving.
+        same for all nodes and whatever that comes to along a path, which is found by halving. No path ever
+        costs more than `budget`.
         """
-        assert self.budget is not None
+        whole = self._smaller
         n_nodes = 2**self.max_depth - 1
         best, least_error = None, np.inf
 
@@ -219,18 +239,18 @@ class ASTC(PlanPredictor):
             budgets = np.full(n_nodes, node_budget)
             tree = grow(budgets, path)
             cost, error = judge(tree)
-            inside = fits(0.0, cost, self.budget)  # type: ignore[arg-type]
+            inside = self.mean_budget is None or fits(0.0, cost, self.mean_budget)
             if inside and error < least_error:
                 best, least_error = tree, error
                 self.node_budget_, self.expected_cost_ = budgets, cost
             return inside
 
         for parts in sorted({*PARTS, float(self.max_depth)}):
-            attempt(self.budget / parts, self.budget)
+            attempt(whole / parts, whole)
         low, high = 1.0 / self.max_depth, 1.0
-        for _ in range(HALVINGS):
+        for _ in range(0 if self.mean_budget is None else HALVINGS):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if attempt(middle * self.budget, np.inf) else (low, middle)
+            low, high = (middle, high) if attempt(middle * whole, self._cap) else (low, middle)
         assert best is not None
         return best
 

@@ -31,8 +31,6 @@ SMALL = 1 << 21  # values of a table
 class CascadeClassifier(PlanClassifier):
     """A chain of classifiers; whoever scores low leaves, as one of the first class for the most part."""
 
-    budget_is_expected = True
-
     def decision_function(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
     ) -> NDArray[np.float64]:

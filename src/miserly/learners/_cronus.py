@@ -12,11 +12,18 @@ from miserly.costs import fits
 from miserly.learners._base import as_columns
 from miserly.learners._cascades import cascade_plan, mean_cost, merged, ranking_scores
 from miserly.learners._labels import refuse_text
-from miserly.learners._linear_fit import EXACT, LinearRows, boosted_terms, ready_columns, term_tradeoff
+from miserly.learners._linear_fit import (
+    EXACT,
+    LinearRows,
+    affordable_terms,
+    boosted_terms,
+    ready_columns,
+    term_tradeoff,
+)
 from miserly.learners._progress import Steps
 from miserly.learners._samples import Samples
 from miserly.learners._terms import LinearTerms, Terms
-from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
+from miserly.learners._tradeoff import first_guess, larger_tradeoffs, tradeoff_for_budget
 from miserly.learners._training import measure
 from miserly.learners.losses import Squared
 from miserly.metrics import get_metric
@@ -119,11 +126,12 @@ class Workshop:
 
 
 def fit_terms(learner: Any, rows: LinearRows, tell: Steps, tradeoff: float, budget: float = np.inf) -> Terms:
-    """Columns, or trees that are boosted for a tradeoff and together cost no more than a budget."""
+    """Columns, or trees that are boosted for a tradeoff; together they cost no more than a budget."""
     tell("making terms")
     if learner.terms == "linear":
         refuse_text(rows.table)
-        return LinearTerms.fit(merged(rows.learning), rows.costs)
+        samples = merged(rows.learning)
+        return affordable_terms(LinearTerms.fit(samples, rows.costs), samples, rows.costs, budget)
     samples = rows.learning
     return boosted_terms(
         learner,
@@ -153,12 +161,32 @@ class Workshops:
 
     def at(self, tradeoff: float) -> Workshop:
         if self._last is None or (self._falls and self._last[0] != tradeoff):
-            terms = fit_terms(self.learner, self.rows, self.tell, tradeoff)
+            terms = fit_terms(self.learner, self.rows, self.tell, tradeoff, self._cap)
             self._last = tradeoff, Workshop(self.learner, self.merged, terms, self.tell)
         return self._last[1]
 
+    @property
+    def _cap(self) -> float:
+        return np.inf if self.learner.budget is None else float(self.learner.budget)
+
     def make(self, settings: Settings, tradeoff: float) -> Made:
         return self.at(tradeoff).make(settings, tradeoff)
+
+    def chosen(self, settings: Settings) -> Made:
+        """The cascade that the learner's budgets ask for, the best one on the rows set aside."""
+        given, mean_budget = self.learner.tradeoff, self.learner.mean_budget
+        made = [] if mean_budget is None else [self.within(settings, mean_budget)]
+        if self.learner.budget is None and made:
+            return made[0]
+        tradeoffs = [given] if self.learner.budget is None else larger_tradeoffs(given, self._first())
+        for tradeoff in tradeoffs:
+            one = self.make(settings, tradeoff)
+            if mean_budget is None or fits(0.0, self.expected_cost(one), mean_budget):
+                made.append(one)
+        return made[0] if len(made) == 1 else max(made, key=lambda one: (self.merit(one), -one.tradeoff))
+
+    def _first(self) -> float:
+        return first_guess(2.0 * self.merged.learning.y - 1.0, self.rows.costs)
 
     def within(self, settings: Settings, budget: float) -> Made:
         """The best on the rows set aside of the cascades that keep to the budget there.
@@ -177,14 +205,14 @@ class Workshops:
             self.expected_cost,
             budget,
             lowest=self.learner.tradeoff,
-            first=first_guess(2.0 * self.merged.learning.y - 1.0, self.rows.costs),
+            first=self._first(),
             max_fits=MAX_FITS,
         ).model
         if self.learner.terms == "linear" or len(made.plan.features):
             inside = [one for one in tried if fits(0.0, self.expected_cost(one), budget)]
             return max(inside, key=lambda one: (self.merit(one), -one.tradeoff), default=made)
         # The price of all trees was too much, and any higher one bought none: trees that fit.
-        terms = fit_terms(self.learner, self.rows, self.tell, self.learner.tradeoff, budget)
+        terms = fit_terms(self.learner, self.rows, self.tell, self.learner.tradeoff, min(budget, self._cap))
         return Workshop(self.learner, self.merged, terms, self.tell).make(settings, self.learner.tradeoff)
 
     def best(self, settings: list[Settings]) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,19 +13,21 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from miserly._frames import Table
-from miserly.costs import Costs
+from miserly.costs import Costs, fits
 from miserly.learners._base import PlanPredictor, bind_costs
 from miserly.learners._labels import refuse_text
 from miserly.learners._miser import categorical_columns
 from miserly.learners._samples import Given, Samples, set_aside
 from miserly.learners._terms import BoostedTerms, LinearTerms, Terms
 from miserly.learners.losses import Loss
-from miserly.solvers.gram import CodedColumns, Columns, DenseColumns
+from miserly.solvers.gram import CodedColumns, Columns, DenseColumns, gram
+from miserly.solvers.greedy import Market, greedy_least_squares
 from miserly.solvers.mixed_norm import canonical
 
 __all__ = [
     "EXACT",
     "LinearRows",
+    "affordable_terms",
     "boosted_terms",
     "evened",
     "fit_terms",
@@ -79,12 +82,17 @@ def evened(samples: Samples) -> Samples:
     return samples if samples.weight is None else replace(samples, weight=canonical(samples.weight))
 
 
-def fit_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss, tradeoff: float) -> Terms:
-    """Linear or boosted terms, as the learner's parameters say; boosted ones lower `loss`."""
+def fit_terms(
+    learner: PlanPredictor, rows: LinearRows, loss: Loss, tradeoff: float, max_price: float = np.inf
+) -> Terms:
+    """Linear or boosted terms, as the learner's parameters say.
+
+    Boosted ones lower `loss`, and none adds features for more than `max_price`.
+    """
     if learner.terms == "linear":
         refuse_text(rows.table)
         return LinearTerms.fit(rows.learning, rows.costs)
-    return boosted_terms(learner, rows, loss, tradeoff=term_tradeoff(learner, tradeoff))
+    return boosted_terms(learner, rows, loss, tradeoff=term_tradeoff(learner, tradeoff), max_price=max_price)
 
 
 def term_tradeoff(learner: PlanPredictor, tradeoff: float) -> float | tuple[float, float]:
@@ -110,6 +118,27 @@ def boosted_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss, **option
             **options,
         },
     )
+
+
+def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget: float) -> LinearTerms:
+    """The terms that together cost no more than a budget, chosen by greedy least squares; all if all fit.
+
+    Examples
+    --------
+    The second column says most and does not fit beside the first, which is free:
+
+    >>> X = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 3.0, 1.0]])
+    >>> samples, costs = Samples(X, X[:, 1]), Costs([0.0, 9.0, 2.0])
+    >>> chosen = affordable_terms(LinearTerms.fit(samples, costs), samples, costs, budget=5.0)
+    >>> [term.feature for term in chosen.plan_terms]
+    [0, 2]
+    """
+    market = Market.of(terms.uses, terms.evaluation, costs)
+    if fits(0.0, costs.of(terms.uses.any(axis=0)) + math.fsum(terms.evaluation), budget):
+        return terms
+    columns = DenseColumns(terms.values(samples.X))
+    left = gram(columns, samples.y[:, None], samples.weight).centred()
+    return terms.take(np.sort(greedy_least_squares(left, market, budget).terms))
 
 
 def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:

@@ -24,13 +24,15 @@ from miserly.learners._linear_fit import LinearRows, fit_terms, read_rows
 from miserly.learners._progress import Steps, outcome
 from miserly.learners._samples import Given, Samples
 from miserly.learners._terms import Terms
-from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
+from miserly.learners._tradeoff import first_guess, larger_tradeoffs, tradeoff_for_budget
 from miserly.learners._training import Judge
 from miserly.learners.losses import Loss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
+from miserly.solvers.greedy import Market
 from miserly.solvers.linear_losses import LinearLoss
 from miserly.solvers.mixed_norm import Blocks, canonical
+from miserly.solvers.path_cap import PathCap
 from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
 from miserly.solvers.tree_descent import Effort, cut_unreached, descend, fine_tune, initialise
 
@@ -65,7 +67,6 @@ class SoftTreeLearner(PlanPredictor):
     expected_cost_: float
     objective_: NDArray[np.float64]
 
-    budget_is_expected: ClassVar[bool] = True
     _on_exit: ClassVar[bool] = False
     _classes: ClassVar[bool] = False
 
@@ -73,6 +74,7 @@ class SoftTreeLearner(PlanPredictor):
         "costs": [None, Costs, Mapping, "array-like"],
         "tradeoff": [Interval(Real, 0, None, closed="left")],
         "budget": [Interval(Real, 0, None, closed="both"), None],
+        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
         "max_depth": [Interval(Integral, 1, 10, closed="both")],
         "terms": [StrOptions({"linear", "boosted"})],
         "n_terms": [_ONE_OR_MORE],
@@ -115,13 +117,13 @@ class SoftTreeLearner(PlanPredictor):
     # -- fitting -------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, given: Given) -> None:
-        judges = self.prune or self.early_stopping or self.budget is not None
-        fraction = self.validation_fraction if judges else None
+        held = self.budget is not None or self.mean_budget is not None
+        fraction = self.validation_fraction if self.prune or self.early_stopping or held else None
         with Steps(self, bool(self.verbose)) as tell:
             rows = read_rows(self, X, given, self._encode if self._classes else None, fraction)
             workshops = _Workshops(self, rows, tell)
             with threadpool_limits(1, "blas"):  # many small products: more threads would wait for each other
-                made = workshops.make(self.tradeoff) if self.budget is None else workshops.within(self.budget)
+                made = workshops.chosen()
             self.tradeoff_, self.plan_ = made.tradeoff, made.plan
             self.objective_ = np.array(made.objective)
             if rows.judging is not None:
@@ -150,12 +152,36 @@ class _Workshops:
     def at(self, tradeoff: float) -> _Workshop:
         if self._last is None or (self._falls and self._last[0] != tradeoff):
             self.tell("making terms")
-            terms = fit_terms(self.learner, self.rows, self.judge.loss, tradeoff)
+            cap = np.inf if self.learner.budget is None else self.learner.budget
+            terms = fit_terms(self.learner, self.rows, self.judge.loss, tradeoff, cap)
             self._last = tradeoff, _Workshop(self.learner, self.rows, terms, self.judge, self.tell)
         return self._last[1]
 
     def make(self, tradeoff: float) -> _Made:
         return self.at(tradeoff).make(tradeoff)
+
+    def chosen(self) -> _Made:
+        """The tree that the learner's budgets ask for, the best one on the rows set aside."""
+        mean_budget = self.learner.mean_budget
+        capped = self.at(self.learner.tradeoff).cap is not None
+        if mean_budget is None:
+            return self.best([self.make(one) for one in self.tradeoffs(capped)])
+        inside = [self.within(mean_budget)]
+        if capped:
+            more = [self.make(one) for one in self.tradeoffs(capped)]
+            inside += [made for made in more if fits(0.0, self.expected_cost(made), mean_budget)]
+        return self.best(inside)
+
+    def tradeoffs(self, capped: bool) -> list[float]:
+        """The tradeoffs to try: the learner's, and larger ones where a cap makes it choose what to buy."""
+        given = self.learner.tradeoff
+        return larger_tradeoffs(given, self._first()) if capped else [given]
+
+    def best(self, some: list[_Made]) -> _Made:
+        return some[0] if len(some) == 1 else max(some, key=lambda made: (made.rank, -made.tradeoff))
+
+    def _first(self) -> float:
+        return first_guess(self.rows.learning.y, self.rows.costs)
 
     def within(self, budget: float) -> _Made:
         """The tree for a budget on what the rows set aside cost on average.
@@ -169,15 +195,14 @@ class _Workshops:
             self.expected_cost,
             budget,
             lowest=self.learner.tradeoff,
-            first=first_guess(self.rows.learning.y, self.rows.costs),
+            first=self._first(),
             max_fits=MAX_FITS,
         )
         if found.tradeoff == 0.0:
             return found.model
         more = [self.make(factor * found.tradeoff) for factor in LARGER]
-        return max(
-            [found.model, *(made for made in more if fits(0.0, self.expected_cost(made), budget))],
-            key=lambda made: (made.rank, -made.tradeoff),
+        return self.best(
+            [found.model, *(made for made in more if fits(0.0, self.expected_cost(made), budget))]
         )
 
     def expected_cost(self, made: _Made) -> float:
@@ -208,6 +233,13 @@ class _Workshop:
         self.mass = canonical(mass / mass.sum())
         self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
         self.effort = Effort(negligible=1e-4 * self.targets.unit, max_sweeps=learner.max_sweeps)
+        self.cap = None if learner.budget is None else self._cap(float(learner.budget))
+
+    def _cap(self, budget: float) -> PathCap | None:
+        """What limits every way through a tree; None if all terms together cost no more than the budget."""
+        size = np.sqrt(np.maximum(0.0, (self.columns**2) @ self.mass - (self.columns @ self.mass) ** 2))
+        cap = PathCap(Market.of(self.terms.uses, self.terms.evaluation, self.rows.costs), budget, size)
+        return cap if cap.binds else None
 
     def problem(self, tradeoff: float) -> Problem:
         return Problem(
@@ -226,7 +258,7 @@ class _Workshop:
         """The plan of a tradeoff, and the objective after every step."""
         problem, learner = self.problem(tradeoff), self.learner
         self.tell(f"tradeoff {tradeoff:.3g}: initialising")
-        tree = initialise(problem, learner._shape(), self.effort)
+        tree = initialise(problem, learner._shape(), self.effort, self.cap)
         if learner.prune:
             tree = self.prune(problem, tree)
         objective = [Standing(problem, tree).objective()]

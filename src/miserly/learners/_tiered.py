@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
-from miserly.costs import Costs
+from miserly.costs import Costs, fits
 from miserly.errors import CostError
+from miserly.learners._base import as_columns
 from miserly.learners._cascades import CascadeClassifier, cascade_plan, exact_weights, mean_cost, merged
 from miserly.learners._labels import refuse_text
-from miserly.learners._linear_fit import EXACT, LinearRows, read_rows
+from miserly.learners._linear_fit import EXACT, LinearRows, affordable_terms, read_rows
 from miserly.learners._progress import Steps, outcome
 from miserly.learners._samples import Given
 from miserly.learners._terms import LinearTerms
-from miserly.learners._tradeoff import first_guess, tradeoff_for_budget
+from miserly.learners._tradeoff import Found, first_guess, larger_tradeoffs, tradeoff_for_budget
+from miserly.learners.losses import Logistic
 from miserly.plan import Plan
 from miserly.solvers.cascade import threshold_for
 from miserly.solvers.mixed_norm import canonical
@@ -33,12 +35,14 @@ Floats: TypeAlias = NDArray[np.float64]
 MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
 
 
-def stages_by_price(costs: Costs, tiers: Any, worth: Floats | None = None) -> NDArray[np.bool_]:
+def stages_by_price(
+    costs: Costs, tiers: Any, worth: Floats | None = None, among: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
     """The features that each stage may use, (K, d): those of its tier and all cheaper ones.
 
     A feature's price is what it costs by itself, set-up included. `tiers` are upper bounds, or a number of
     tiers with about as many features each, those of more `worth` first where prices are the same. Tiers
-    without features of their own are no stage.
+    without features of their own are no stage. With `among`, only these features are used.
 
     >>> stages_by_price(Costs([1.0, 5.0, 30.0, 2.0]), (5, 20, 50)).astype(int).tolist()
     [[1, 1, 0, 1], [1, 1, 1, 1]]
@@ -48,16 +52,18 @@ def stages_by_price(costs: Costs, tiers: Any, worth: Floats | None = None) -> ND
     [[0, 1, 1], [1, 1, 1]]
     """
     price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))
+    among = np.ones(len(price), dtype=np.bool_) if among is None else among
     if np.ndim(tiers) == 0:
+        price = np.where(among, price, np.inf)  # after all that are used
         place = np.argsort(np.lexsort((np.zeros(len(price)) if worth is None else -worth, price)))
-        bounds = np.ceil(np.arange(1, tiers + 1) * len(price) / tiers)
+        bounds = np.ceil(np.arange(1, tiers + 1) * among.sum() / tiers)
         allowed = np.unique(place < bounds[:, None], axis=0)
     else:
         bounds = np.sort(np.asarray(tiers, dtype=np.float64))
-        allowed = np.unique(price <= bounds[:, None], axis=0)
+        allowed = np.unique((price <= bounds[:, None]) & among, axis=0)
     allowed = allowed[np.argsort(allowed.sum(axis=1))]
     allowed = allowed[allowed.any(axis=1)]
-    if not len(allowed):
+    if not len(allowed) and among.all():
         raise CostError(f"no feature costs {bounds.max():g} or less; the tiers must reach the cheapest one")
     return allowed
 
@@ -74,6 +80,7 @@ class TieredCascade(CascadeClassifier):
         "costs": [None, Costs, Mapping, "array-like"],
         "tradeoff": [Interval(Real, 0, None, closed="left")],
         "budget": [Interval(Real, 0, None, closed="both"), None],
+        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
         "tiers": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "positive_weight": [Interval(Real, 0, None, closed="neither")],
         "miss": [Interval(Real, 0, 1, closed="left")],
@@ -89,6 +96,7 @@ class TieredCascade(CascadeClassifier):
         costs: Any = None,
         tradeoff: float = 1e-4,
         budget: float | None = None,
+        mean_budget: float | None = None,
         tiers: Any = 4,
         positive_weight: float = 1.0,
         miss: float = 0.02,
@@ -100,6 +108,7 @@ class TieredCascade(CascadeClassifier):
         self.costs = costs
         self.tradeoff = tradeoff
         self.budget = budget
+        self.mean_budget = mean_budget
         self.tiers = tiers
         self.positive_weight = positive_weight
         self.miss = miss
@@ -109,7 +118,8 @@ class TieredCascade(CascadeClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, given: Given) -> None:
-        fraction = None if self.budget is None else self.validation_fraction
+        held = self.budget is not None or self.mean_budget is not None
+        fraction = self.validation_fraction if held else None
         with Steps(self, bool(self.verbose)) as tell:
             rows = read_rows(self, X, given, self._encode, fraction)
             refuse_text(rows.table)
@@ -117,14 +127,7 @@ class TieredCascade(CascadeClassifier):
             workshop = _Workshop.of(self, rows, tell)
             limit = 1 if rows.learning.X.size <= EXACT else None
             with threadpool_limits(limit, "blas"):
-                made = tradeoff_for_budget(
-                    workshop.make,
-                    lambda plan: mean_cost(plan, rows.judging, self._threads),
-                    np.inf if self.budget is None else self.budget,
-                    lowest=self.tradeoff,
-                    first=first_guess(rows.learning.y, rows.costs),
-                    max_fits=MAX_FITS,
-                )
+                made = workshop.chosen()
             self.tradeoff_, self.plan_ = made.tradeoff, made.model
             if rows.judging is not None:
                 self.expected_cost_ = made.cost
@@ -140,6 +143,7 @@ class _Workshop:
     terms: LinearTerms  # in the order in which stages may use them
     problem: TieredProblem  # prices in the unit of the costs
     tell: Steps
+    capped: bool  # whether a cap leaves features out
 
     @classmethod
     def of(cls, learner: TieredCascade, rows: LinearRows, tell: Steps) -> _Workshop:
@@ -152,19 +156,48 @@ class _Workshop:
         worth = np.abs(
             columns @ (mass * samples.y).astype(dtype)
         )  # columns have mean 0: as their correlation
-        allowed = stages_by_price(costs, learner.tiers, canonical(worth, 9))
-        order = np.argsort(-allowed.sum(axis=0), kind="stable")[: allowed[-1].sum()]
+        among = None
+        if learner.budget is not None:
+            chosen = affordable_terms(every, samples, costs, float(learner.budget))
+            among = np.asarray(chosen.uses.any(axis=0))
+        allowed = stages_by_price(costs, learner.tiers, canonical(worth, 9), among)
+        order = np.argsort(-allowed.sum(axis=0), kind="stable")[: allowed.any(axis=0).sum()]
         problem = TieredProblem(
             columns=np.ascontiguousarray(columns[order]),
             positive=samples.y > 0,
             share=share / share.sum(),
             mass=mass / mass.sum(),
             widths=allowed.sum(axis=1),
-            price=np.diff([costs.of(stage) for stage in allowed], prepend=0.0),
+            price=np.diff(np.array([costs.of(stage) for stage in allowed]), prepend=0.0),
             loss=type(learner)._row_loss,
             l2=learner.l2_regularization,
         )
-        return cls(learner, rows, every.take(order), problem, tell)
+        return cls(learner, rows, every.take(order), problem, tell, among is not None and not among.all())
+
+    def chosen(self) -> Found[Plan]:
+        """The cascade that the learner's budgets ask for."""
+        learner = self.learner
+        first = first_guess(self.rows.learning.y, self.rows.costs)
+        limit = np.inf if learner.mean_budget is None else learner.mean_budget
+        made = tradeoff_for_budget(
+            self.make, self.mean_cost, limit, lowest=learner.tradeoff, first=first, max_fits=MAX_FITS
+        )
+        if not self.capped:
+            return made
+        more = [(one, self.make(one)) for one in larger_tradeoffs(learner.tradeoff, first)[1:]]
+        tried = [made, *(Found(one, plan, self.mean_cost(plan)) for one, plan in more)]
+        inside = [one for one in tried if one is made or fits(0.0, one.cost, limit)]
+        return min(inside, key=lambda one: (self.loss(one.model), one.tradeoff))
+
+    def mean_cost(self, plan: Plan) -> float:
+        return mean_cost(plan, self.rows.judging, self.learner._threads)
+
+    def loss(self, plan: Plan) -> float:
+        """The log-loss on the rows set aside."""
+        rows = self.rows.judging
+        assert rows is not None
+        scores = plan.run(rows.X, n_threads=self.learner._threads).scores
+        return Logistic().loss(rows.y, as_columns(scores), rows.weight)
 
     def make(self, tradeoff: float) -> Plan:
         self.tell(f"tradeoff {tradeoff:.3g}: fitting stages")

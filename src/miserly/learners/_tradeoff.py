@@ -1,4 +1,4 @@
-"""From a budget to a tradeoff: the smallest one whose model stays inside the budget on average."""
+"""From a budget to a tradeoff: the smallest one that keeps a mean, or several to try under a cap."""
 
 from __future__ import annotations
 
@@ -13,17 +13,30 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs, fits
 
-__all__ = ["Found", "first_guess", "tradeoff_for_budget"]
+__all__ = ["Found", "first_guess", "larger_tradeoffs", "tradeoff_for_budget"]
 
 Model = TypeVar("Model")
 
 DECADE = 10.0
 MAX_DECADES = 9  # up or down from the first guess
+UNDER_A_CAP = (1e-3, 1e-2, 1e-1, 1.0)  # of the first guess: tradeoffs to try
 
 
 def first_guess(y: NDArray[np.float64], costs: Costs) -> float:
     """A tradeoff to begin a search with: the variance of the target per unit of all costs."""
     return float(np.var(y) / costs.total) if costs.total > 0.0 and np.var(y) > 0.0 else 1.0
+
+
+def larger_tradeoffs(lowest: float, first: float) -> list[float]:
+    """Tradeoffs to try where a cap leaves out what a low tradeoff would buy: the lowest, and larger ones.
+
+    With a low one a cap is spent on the first things that seem useful; with a larger one each must be worth
+    its price, and more may come of the same cap.
+
+    >>> larger_tradeoffs(0.02, 1.0)
+    [0.02, 0.1, 1.0]
+    """
+    return [lowest, *(factor * first for factor in UNDER_A_CAP if factor * first > lowest)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ class AndOrCascadeClassifier(TieredCascade):
 
     Parameters
     ----------
-    costs, tradeoff, budget, tiers, positive_weight, miss, l2_regularization, ... :
+    costs, tradeoff, budget, mean_budget, tiers, positive_weight, miss, l2_regularization, ... :
         As for `SoftCascadeClassifier`.
 
     Examples

@@ -64,9 +64,14 @@ class ASTCRegressor(PlanRegressor, ASTC):
         nodes, or ``2**max_depth - 1`` numbers: the root, its upper child, its lower child, the children of
         the upper child, ... No limit by default.
     budget : float, optional
-        What a row may cost on average, as judged by rows that are set aside. Several ways to divide it are
+        A cap: no row ever pays more, as no way through the tree costs more. Without a `node_budget`, several
+        ways to divide it are tried (how much of it a node may spend), and that of the least error on rows
+        that are set aside is taken.
+    mean_budget : float, optional
+        What rows may cost on average, as judged by rows that are set aside. Several ways to divide it are
         tried (how much of it a node may spend; whether it also limits each way through the tree), and that
-        of the least error on those rows is taken.
+        of the least error on those rows is taken. May be given together with `budget`, not with
+        `node_budget`.
     tradeoff : float, default=0
         What one unit of cost must bring: a node buys a term of price `c` only if that lowers the mean loss of
         its rows (half the squared error) by more than ``tradeoff * c``. Boosted terms are grown with it too.
@@ -82,7 +87,7 @@ class ASTCRegressor(PlanRegressor, ASTC):
         The number of boosted trees, and `step` their step.
     step : float, default=0.1
     validation_fraction : float, default=0.1
-        How much is set aside if there is a `budget`; whole queries where there are queries.
+        How much is set aside to divide a `budget` or `mean_budget`; whole queries where there are queries.
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads; all by default. The model does not depend on it.
@@ -98,7 +103,7 @@ class ASTCRegressor(PlanRegressor, ASTC):
     node_budget_ : array
         What each node was allowed to spend; with a `budget`, as long as its ancestors had left so much.
     expected_cost_ : float
-        What the rows that were set aside cost on average, if there was a `budget`.
+        What the rows that were set aside cost on average, if there are any.
 
     Examples
     --------
@@ -145,7 +150,7 @@ class ASTCClassifier(PlanClassifier, ASTC):
 
     Parameters
     ----------
-    costs, node_budget, budget, tradeoff, max_depth, min_samples_leaf, soft, terms, n_terms, ... :
+    costs, node_budget, budget, mean_budget, tradeoff, max_depth, min_samples_leaf, soft, terms, ... :
         As for `ASTCRegressor`.
 
     Examples

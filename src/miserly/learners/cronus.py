@@ -52,9 +52,13 @@ class CronusClassifier(CascadeClassifier):
     tradeoff : float, default=1e-4
         What one unit of cost must bring in mean loss (half the squared error, targets being 1 and -1).
     budget : float, optional
+        A cap: no example ever pays more. Trees are boosted that together cost no more (with linear terms,
+        features are chosen by greedy least squares within it). Several tradeoffs from `tradeoff` up are
+        tried, and the best by `metric` on rows set aside is taken.
+    mean_budget : float, optional
         What an example may cost on average: from `tradeoff` up, the smallest is sought that keeps to it on
-        rows set aside, and of all cascades met on the way that do, the best by `metric` is taken. (No example
-        pays more than the `budget` given to `predict`.)
+        rows set aside, and of all cascades met on the way that do, the best by `metric` is taken. May be
+        given together with `budget`.
     n_stages : int, default=10
         The most stages a cascade may have; with 1 the trees are weighed anew, and nobody leaves early.
     rejection : float, default=0.15
@@ -77,9 +81,9 @@ class CronusClassifier(CascadeClassifier):
         to a hundredth of it for the last, so that cheap trees come first and dear ones build on them; or it
         is one for all. With None or 0 they are plain boosted trees, as in the paper.
     validation_fraction : float, default=0.2
-        How much is set aside for a `budget`, or to choose among several values of `inflation`,
-        `positive_weight` or `l1_regularization`. Each may be a list: then every combination is initialised,
-        which is quick, and the best by `metric` is taken.
+        How much is set aside for a `budget` or `mean_budget`, or to choose among several values of
+        `inflation`, `positive_weight` or `l1_regularization`. Each may be a list: then every combination is
+        initialised, which is quick, and the best by `metric` is taken.
     metric : str or Metric, optional
         Precision@5 where there are queries, else accuracy.
     random_state : int, RandomState or None
@@ -123,6 +127,7 @@ class CronusClassifier(CascadeClassifier):
         "costs": [None, Costs, Mapping, "array-like"],
         "tradeoff": [Interval(Real, 0, None, closed="left")],
         "budget": [Interval(Real, 0, None, closed="both"), None],
+        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
         "n_stages": [_ONE_OR_MORE],
         "rejection": [Interval(Real, 0, 1, closed="neither")],
         "inflation": [Interval(Real, 1, None, closed="left"), "array-like"],
@@ -149,6 +154,7 @@ class CronusClassifier(CascadeClassifier):
         costs: Any = None,
         tradeoff: float = 1e-4,
         budget: float | None = None,
+        mean_budget: float | None = None,
         n_stages: int = 10,
         rejection: float = 0.15,
         inflation: float = 1.3,
@@ -171,6 +177,7 @@ class CronusClassifier(CascadeClassifier):
         self.costs = costs
         self.tradeoff = tradeoff
         self.budget = budget
+        self.mean_budget = mean_budget
         self.n_stages = n_stages
         self.rejection = rejection
         self.inflation = inflation
@@ -196,17 +203,14 @@ class CronusClassifier(CascadeClassifier):
     ) -> CronusClassifier:
         """Fit to two classes; rows that share a `qid` are set aside together, and judged as one query."""
         settings = self._settings()
-        judges = self.budget is not None or len(settings) > 1
+        judges = self.budget is not None or self.mean_budget is not None or len(settings) > 1
         fraction = self.validation_fraction if judges else None
         with Steps(self, bool(self.verbose)) as tell:
             rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
             workshops = Workshops(self, replace(rows, learning=exact_weights(rows.learning)), tell)
             with threadpool_limits(workshops.blas_threads, "blas"):
                 best = workshops.best(settings) if len(settings) > 1 else settings[0]
-                if self.budget is None:
-                    made = workshops.make(best, self.tradeoff)
-                else:
-                    made = workshops.within(best, self.budget)
+                made = workshops.chosen(best)
             self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
             self.objective_ = np.array(made.objective)
             if rows.judging is not None:

@@ -40,7 +40,7 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
     max_depth : int, default=4
         The number of classifiers.
     loss : {"log_loss", "squared"}, default="log_loss"
-    costs, tradeoff, budget, terms, n_terms, ... :
+    costs, tradeoff, budget, mean_budget, terms, n_terms, ... :
         As for `CSTCClassifier`. With queries, a metric such as "precision@5" looks at each of them.
 
     Attributes
@@ -78,6 +78,7 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
         costs: Any = None,
         tradeoff: float = 0.001,
         budget: float | None = None,
+        mean_budget: float | None = None,
         loss: str = "log_loss",
         class_weight: Any = None,
         max_depth: int = 4,
@@ -99,6 +100,7 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
         self.costs = costs
         self.tradeoff = tradeoff
         self.budget = budget
+        self.mean_budget = mean_budget
         self.loss = loss
         self.class_weight = class_weight
         self.max_depth = max_depth

@@ -48,8 +48,12 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         factor 1/2). Costs enter as norms of weights, so it is the price of a weight of 1 on a column of
         deviation 1.
     budget : float, optional
-        What a row may cost on average. The smallest tradeoff from `tradeoff` up is found with which rows
-        that are set aside cost no more; it is then in `tradeoff_`.
+        A cap: no row ever pays more. No way through the tree costs more, counting whole terms: a node weighs
+        only terms that still fit, those first that contribute most to its score per price. Several
+        tradeoffs from `tradeoff` up are tried, and the best on rows that are set aside is taken.
+    mean_budget : float, optional
+        What rows may cost on average. The smallest tradeoff from `tradeoff` up is found with which rows
+        that are set aside cost no more; it is then in `tradeoff_`. May be given together with `budget`.
     max_depth : int, default=3
         Levels of nodes: 3 are a root, two children, four grandchildren.
     terms : {"linear", "boosted"}, default="linear"
@@ -115,6 +119,7 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         costs: Any = None,
         tradeoff: float = 0.001,
         budget: float | None = None,
+        mean_budget: float | None = None,
         max_depth: int = 3,
         terms: str = "linear",
         n_terms: int = 100,
@@ -134,6 +139,7 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         self.costs = costs
         self.tradeoff = tradeoff
         self.budget = budget
+        self.mean_budget = mean_budget
         self.max_depth = max_depth
         self.terms = terms
         self.n_terms = n_terms
@@ -178,7 +184,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
     loss : {"log_loss", "squared"}, default="log_loss"
         The logistic loss (the multinomial one for several classes), or the squared error to 1 and -1, which
         is faster. Either way there are probabilities.
-    costs, tradeoff, budget, max_depth, terms, n_terms, ... :
+    costs, tradeoff, budget, mean_budget, max_depth, terms, n_terms, ... :
         As for `CSTCRegressor`. The metric is accuracy by default.
 
     Examples
@@ -186,7 +192,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
     >>> from miserly.datasets import load_heart
     >>> from miserly.learners import CSTCClassifier
     >>> heart = load_heart()
-    >>> model = CSTCClassifier(costs=heart.costs, budget=30, random_state=0).fit(heart.X, heart.y)
+    >>> model = CSTCClassifier(costs=heart.costs, mean_budget=30, random_state=0).fit(heart.X, heart.y)
     >>> model.expected_cost_ <= 30, model.score(heart.X, heart.y) > 0.75
     (True, True)
     """
@@ -204,6 +210,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         costs: Any = None,
         tradeoff: float = 0.001,
         budget: float | None = None,
+        mean_budget: float | None = None,
         loss: str = "log_loss",
         max_depth: int = 3,
         terms: str = "linear",
@@ -224,6 +231,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         self.costs = costs
         self.tradeoff = tradeoff
         self.budget = budget
+        self.mean_budget = mean_budget
         self.loss = loss
         self.max_depth = max_depth
         self.terms = terms

@@ -37,8 +37,12 @@ class SoftCascadeClassifier(TieredCascade):
     tradeoff : float, default=1e-4
         What one unit of expected cost must bring in mean loss.
     budget : float, optional
+        A cap: no example ever pays more. Features that together cost no more are chosen by greedy least
+        squares before they are assigned to stages. Several tradeoffs from `tradeoff` up are tried, and the
+        one of the least log-loss on rows set aside is taken.
+    mean_budget : float, optional
         What an example may cost on average: the smallest tradeoff from `tradeoff` up is taken that keeps to
-        it on rows set aside.
+        it on rows set aside. May be given together with `budget`.
     tiers : int or list of prices, default=4
         How features are assigned to stages: the upper bounds of the tiers, in the unit of the costs, or a
         number of tiers with about as many features each (where prices are the same, those that go most with
@@ -50,7 +54,7 @@ class SoftCascadeClassifier(TieredCascade):
         above 0, nor above that of this share of the second class.
     l2_regularization : float, default=0.001
     validation_fraction : float, default=0.2
-        How much is set aside for a `budget`.
+        How much is set aside for a `budget` or `mean_budget`.
     random_state : int, RandomState or None
     verbose : int, default=0
         1 shows what the fit is at.

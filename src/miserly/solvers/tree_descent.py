@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.solvers.node_block import Gate, Line, NodeBlock, ridge, weighted_gram, weighted_moment
+from miserly.solvers.path_cap import PathCap
 from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
 
 __all__ = ["Effort", "cut_unreached", "descend", "fine_tune", "gap_near_median", "initialise"]
@@ -160,28 +161,50 @@ def _put(tree: SoftTree, node: int, terms: NDArray[np.int64], line: Line) -> Non
 # -- initialisation ------------------------------------------------------------------------------------------
 
 
-def initialise(problem: Problem, shape: Shape, effort: Effort) -> SoftTree:
+def initialise(problem: Problem, shape: Shape, effort: Effort, cap: PathCap | None = None) -> SoftTree:
     """Each node as if it were a leaf, from the root down; its gate divides its rows in two halves.
 
-    Nodes whose score is the same for all their rows are left without children.
+    Nodes whose score is the same for all their rows are left without children. With a `cap`, no way through
+    the tree costs more: a node weighs only terms that fit, and where it wants too many at once, those that
+    contribute most per price are kept and fitted again. Descent adds no terms, so the cap holds for good.
     """
     tree = SoftTree.zeros(shape, problem.n_terms, problem.n_scores)
     standing = Standing(problem, tree)
-    everything = np.arange(problem.n_terms)
     stuck: list[int] = []
     for node in range(len(shape)):
         if set(shape.path(node)) & {child for k in stuck for child in (shape.up[k], shape.low[k])}:
             continue
         weight = problem.mass * standing.reach(node)
-        leaf = _Leaf(problem, weight, standing.path_squares(node, without=node), everything)
-        _put(tree, node, *leaf.fit(None, effort))
-        tree.weights[node][np.abs(tree.weights[node]) < effort.negligible] = 0.0
+        _initialise_node(standing, node, weight, effort, cap)
         standing.refresh(node)
         if not shape.is_leaf(node):
             if not _divide(tree, node, standing.score[node], weight):
                 stuck.append(node)
             standing.refresh(node)
     return tree.without([c for k in stuck for c in (shape.up[k], shape.low[k]) if c != LEAVE])
+
+
+def _initialise_node(
+    standing: Standing, node: int, weight: Floats, effort: Effort, cap: PathCap | None
+) -> None:
+    """The weights of a node as if it were a leaf with rows of `weight`."""
+    problem, tree = standing.problem, standing.tree
+    others = standing.path_squares(node, without=node)
+
+    def fit(terms: NDArray[np.int64]) -> None:
+        _put(tree, node, *_Leaf(problem, weight, others, terms).fit(None, effort))
+        tree.weights[node][np.abs(tree.weights[node]) < effort.negligible] = 0.0
+
+    if cap is None:
+        fit(np.arange(problem.n_terms))
+        return
+    above = [tree.active(k) for k in tree.shape.path(node)[:-1]]
+    paid = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *above]))
+    fit(cap.payable(paid))
+    wanted = tree.active(node)
+    kept = cap.affordable(paid, tree.weights[node])
+    if len(kept) < len(wanted):
+        fit(kept)
 
 
 def _divide(tree: SoftTree, node: int, score: Floats, weight: Floats) -> bool:
