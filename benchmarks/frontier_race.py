@@ -7,7 +7,7 @@ cost is at most the budget, and the figure is the mean over the budgets of what 
 rows. Everybody is given the same rows to learn from and the same ledger: a row pays for the features that
 it really meets on its way through the trees, once.
 
-- frontier: `frontier("auto", ...)`, then `best(budget)`, with all its defaults and a time limit;
+- frontier: `frontier("auto", ...)`, then `best(mean_budget=...)`, with all its defaults and a time limit;
 - LightGBM, CatBoost: twelve penalties and all rounds of each; the best on a quarter of the rows, then
   learned again from all of them;
 - tiers: LightGBM without penalties on the features up to a price, for up to twelve prices, chosen alike.
@@ -162,14 +162,14 @@ def ours(given: Problem, budgets: np.ndarray, seed: int, time_limit: float) -> d
         costs=given.costs,
         qid=rows.qid,
         metric=given.metric,
-        budgets=budgets.tolist(),
+        mean_budgets=budgets.tolist(),
         certify=0,
         time_limit=time_limit,
         random_state=seed,
     )
     reached: dict[str, Any] = {"test": [], "cost": [], "chosen": [], "failed": len(found.failures)}
     for budget in budgets:
-        model = found.best(budget)
+        model = found.best(mean_budget=budget)
         run = model.plan_.run(given.test.X, qid=given.test.qid)
         if given.ranks:
             value = quality(given.test, given.metric, run.scores.reshape(len(given.test), -1))

@@ -36,9 +36,9 @@ from miserly.selection._judging import Candidate as Judged
 from miserly.selection._splits import Rows
 
 WISHES = {
-    "mean cost": {"budget": 1.0},
+    "mean cost": {"mean_budget": 1.0},
     "loss": {"max_loss": LOSS},
-    "mean cost and loss": {"budget": 1.0, "max_loss": LOSS},
+    "mean cost and loss": {"mean_budget": 1.0, "max_loss": LOSS},
 }
 RULES = {"hope": None, "best": CONFIDENCE}
 
@@ -102,7 +102,7 @@ def _losing(loss: float) -> float:
 
 def used(wish: dict[str, float], one: Candidate, reference: Candidate) -> float:
     """What is truly used of what is allowed, of whichever is used most; above 1 the promise is broken."""
-    parts = [one.true_cost / wish["budget"]] if "budget" in wish else []
+    parts = [one.true_cost / wish["mean_budget"]] if "mean_budget" in wish else []
     if "max_loss" in wish:
         parts.append((reference.true_value - one.true_value) / wish["max_loss"])
     return max(parts)

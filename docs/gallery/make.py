@@ -336,9 +336,11 @@ def report() -> None:
     learners = [CostLassoClassifier(), miser, EarlyExit(miser)]
     labels = np.array(heart.classes)[heart.y]
     found = sweep_all(learners, heart.X, labels, costs=heart.costs, max_fits=20, cv=3, random_state=0)
-    _save(found.plot(budget=30).figure, "found")
+    _save(found.plot(mean_budget=30).figure, "found")
     with TemporaryDirectory() as folder:
-        page = found.to_html(f"{folder}/report.html", budget=30, title="Heart disease: what a budget buys")
+        page = found.to_html(
+            f"{folder}/report.html", mean_budget=30, title="Heart disease: what a budget buys"
+        )
         shot = f"--screenshot={HERE / 'report.png'}"
         looks = ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1120,1420")
         scale = "--force-device-scale-factor=0.75"

@@ -119,7 +119,7 @@ def figures(found):
     models = [
         (one.learner, dict(one.params), one.mean_value, one.error, one.mean_cost) for one in found._candidates
     ]
-    return models, found.left_out, found.failures, found.budgets
+    return models, found.left_out, found.failures, found.mean_budgets
 
 
 def has_handovers(found):
@@ -144,7 +144,7 @@ def test_bench_searches_as_python_does(heart, searches):
     assert done.exit_code == 0, done.output
     learned = ~rows_aside(len(y), 0.25, 0, y, None)
     budgets = [line["budget"] for line in json.loads(done.stdout)["budgets"]]
-    again = frontier_of_python("auto", X[learned], y[learned], costs=costs, budgets=budgets, certify=0,
+    again = frontier_of_python("auto", X[learned], y[learned], costs=costs, mean_budgets=budgets, certify=0,
                                max_fits=8, random_state=0)  # fmt: skip
     assert figures(searches[0]) == figures(again) and has_handovers(again)
 

@@ -46,14 +46,14 @@ def test_intervals_are_those_of_the_best_models(found, axes):
 
 
 def test_the_model_for_a_budget_has_a_ring(found, axes):
-    found.plot(axes, budget=30)
+    found.plot(axes, mean_budget=30)
     ring = next(line for line in axes.lines if line.get_markersize() == 15)
-    line = found.at(30).iloc[0]
+    line = found.at(mean_budgets=[30]).iloc[0]
     same = [
         one for one in found.points.itertuples() if (one.learner, one.params) == (line.learner, line.params)
     ]
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (same[0].cost, same[0].value)
-    assert "for 30" in [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "for 30 on average" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_new_axes_are_made_where_none_are_given(found):
@@ -68,4 +68,4 @@ def test_new_axes_are_made_where_none_are_given(found):
 def test_a_budget_below_the_cheapest_is_told(found, axes):
     dear = type(found)(found._bench, found.costs, [one for one in found._candidates if one.mean_cost > 0])
     with pytest.raises(CostError, match="the cheapest costs"):
-        dear.plot(axes, budget=0.1)
+        dear.plot(axes, mean_budget=0.1)

@@ -56,7 +56,7 @@ def heart():
 @pytest.fixture(scope="module")
 def page(heart, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "heart.html"
-    assert heart.to_html(path, budget=30, title="Heart disease") == path
+    assert heart.to_html(path, mean_budget=30, title="Heart disease") == path
     return path
 
 
@@ -74,7 +74,7 @@ def strange(tmp_path_factory):
     import pandas as pd
 
     found = search(ASTCClassifier(max_depth=2), pd.DataFrame(X, columns=STRANGE), y, costs=costs, certify=0)
-    return found.to_html(tmp_path_factory.mktemp("page") / "strange.html", budget=12, title=STRANGE[0])
+    return found.to_html(tmp_path_factory.mktemp("page") / "strange.html", mean_budget=12, title=STRANGE[0])
 
 
 class Reader(HTMLParser):
@@ -121,14 +121,16 @@ def test_steps_are_few_round_and_reach_from_the_cheapest_to_the_dearest(low, hig
 
 
 def test_budgets_have_zero_the_asked_one_and_those_of_the_frontier(heart):
-    budgets = round_budgets(heart, asked=31.0)
+    wishes = round_budgets(heart, asked=Wish(mean_budget=31.0))
+    budgets = [wish.mean_budget for wish in wishes]
+    assert {wish.kind for wish in wishes} == {"mean_budget"}
     assert budgets[0] == 0.0 and 31.0 in budgets and 30.0 not in budgets
     assert 12 <= len(budgets) <= 24
 
 
 def test_an_offer_is_what_the_frontier_says_of_the_budget(heart):
-    (one,) = offers(heart, [30.0])
-    line = heart.at(30.0).iloc[0]
+    (one,) = offers(heart, [Wish(mean_budget=30.0)])
+    line = heart.at(mean_budgets=[30.0]).iloc[0]
     assert (one.value, one.low, one.high) == (line.value, line.value_low, line.value_high)
     assert one.candidate.params == line.params
     assert one.cost_95 == np.sort(one.candidate.cost)[int(np.ceil(0.95 * (len(one.candidate.cost) - 1)))]
@@ -142,7 +144,10 @@ def test_shares_of_buyers_are_of_held_out_rows(heart):
 
 def test_of_many_features_the_most_bought_are_shown_and_of_equals_the_dearest():
     share = np.r_[np.ones(21), 0.5, 0.0]
-    made = [Offer(1.0, None, 0.0, 0.0, 0.0, np.zeros(23)), Offer(9.0, None, 0.0, 0.0, 0.0, share)]
+    made = [
+        Offer(Wish(budget=1.0), None, 0.0, 0.0, 0.0, np.zeros(23)),
+        Offer(Wish(budget=9.0), None, 0.0, 0.0, 0.0, share),
+    ]
     shown = features_shown(Costs([0.5, *range(1, 23)]), made)
     assert sorted(shown) == list(range(1, 21))
 
@@ -152,8 +157,8 @@ def test_of_many_features_the_most_bought_are_shown_and_of_equals_the_dearest():
 
 def test_the_page_says_what_was_asked_and_found(heart, page):
     said = Reader(page.read_text()).text
-    line = heart.at(30.0).iloc[0]
-    assert "Heart disease" in said and "For a budget of 30 CAD per row, take the" in said
+    line = heart.at(mean_budgets=[30.0]).iloc[0]
+    assert "Heart disease" in said and "For a mean budget of 30 CAD per row, take the" in said
     assert f"expect an accuracy of {100 * line.value:.1f} %" in said
     assert "270 rows, 13 features" in said and "54 of the rows" in said
     assert f"{len(heart.points)} models of 3 learners" in said
@@ -201,17 +206,29 @@ def test_all_models_failures_prices_and_versions_are_in_the_appendix(heart, page
 
 
 def test_a_promise_is_told(heart, tmp_path):
-    said = Reader(heart.to_html(tmp_path / "a.html", budget=200, confidence=0.9).read_text()).text
+    said = Reader(heart.to_html(tmp_path / "a.html", mean_budget=200, confidence=0.9).read_text()).text
     assert "Promised with 90 % confidence" in said and "costs 200 CAD or less on average" in said
 
 
 def test_a_model_in_place_of_another_shows_its_own_figures(heart, tmp_path, monkeypatch):
     take = Chooser.take
-    monkeypatch.setattr(Chooser, "take", lambda self, _: take(self, Wish(budget=0.0)))
-    said = Reader(heart.to_html(tmp_path / "a.html", budget=30).read_text()).text
+    monkeypatch.setattr(Chooser, "take", lambda self, _: take(self, Wish(mean_budget=0.0)))
+    said = Reader(heart.to_html(tmp_path / "a.html", mean_budget=30).read_text()).text
     value = f"{100 * heart.points.value[0]:.1f} %"
     assert f"on held-out rows it reaches an accuracy of {value}" in said
     assert "It was taken because a better one costs more once it has all rows" in said
+
+
+def test_a_page_of_caps_says_so(heart, tmp_path):
+    path = heart.to_html(tmp_path / "a.html", budget=30)
+    assert "For a budget of 30 CAD per row" in Reader(path.read_text()).text
+    most = [step["words"]["upper"] for step in data_of(path)["steps"]]
+    assert all(
+        float(words.split()[0]) <= amount.budget
+        for words, amount in zip(most, round_budgets(heart, Wish(budget=30.0)), strict=True)
+    )
+    with pytest.raises(DataError, match="give one of them"):
+        heart.to_html(tmp_path / "a.html", budget=30, mean_budget=30)
 
 
 def test_without_a_budget_one_is_suggested(heart, tmp_path):
@@ -262,10 +279,10 @@ def test_names_stay_names(strange):
 def test_a_budget_below_the_cheapest_is_told(heart, tmp_path):
     paid = [one for one in heart._candidates if one.mean_cost > 0]
     dear = type(heart)(heart._bench, heart.costs, paid)
-    with pytest.raises(CostError, match=r"no model costs 0\.5 or less; the cheapest costs 1"):
-        dear.to_html(tmp_path / "a.html", budget=0.5)
+    with pytest.raises(CostError, match=r"no model costs 0\.5 or less on average; the cheapest costs 1"):
+        dear.to_html(tmp_path / "a.html", mean_budget=0.5)
     with pytest.raises(CostError, match="-3"):
-        heart.to_html(tmp_path / "a.html", budget=-3)
+        heart.to_html(tmp_path / "a.html", mean_budget=-3)
     assert not (tmp_path / "a.html").exists()
 
 

@@ -60,7 +60,7 @@ def test_row_numbers_of_parts_are_those_of_all_rows():
 def test_without_a_promise_the_kept_rows_are_learned_from_too():
     X, y, _ = table()
     found = sweep(CostLassoClassifier(), X, y, certify=0.25, max_fits=3)
-    hoped, promised = found.best(26.0), found.best(26.0, confidence=0.9)
+    hoped, promised = found.best(mean_budget=26.0), found.best(mean_budget=26.0, confidence=0.9)
     rows = found._bench.rows
     for model, (some, labels) in ((hoped, (X, y)), (promised, (rows.X, rows.y))):
         again = type(model)(**model.get_params()).fit(some, labels)
@@ -70,8 +70,10 @@ def test_without_a_promise_the_kept_rows_are_learned_from_too():
 def test_the_confidence_of_a_frontier_is_that_of_its_best():
     X, y, _ = table()
     found = sweep(CostLassoClassifier(), X, y, certify=None, confidence=0.9, max_fits=3)
-    again = found.best(6.0, confidence=0.9)
-    np.testing.assert_array_equal(found.best(6.0).decision_function(X), again.decision_function(X))
+    again = found.best(mean_budget=6.0, confidence=0.9)
+    np.testing.assert_array_equal(
+        found.best(mean_budget=6.0).decision_function(X), again.decision_function(X)
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_a_promise_needs_rows_kept_for_it():
     X, y, _ = table(60)
     found = sweep(CostLassoClassifier(), X, y, max_fits=2)
     with pytest.raises(DataError, match="no rows are kept for promises"):
-        found.best(6.0, confidence=0.95)
+        found.best(mean_budget=6.0, confidence=0.95)
 
 
 @pytest.fixture
@@ -142,19 +144,19 @@ def by_cost(vouched):
 def test_the_best_model_that_kept_rows_can_vouch_for_is_certified(by_cost):
     """120 rows show a mean of 5 to be under 12, but not one of 11.8, and one of 13 is above."""
     chooser, models = by_cost
-    assert chooser.best(Wish(12.0, 0.95)).candidate is models[0]
-    assert chooser.best(Wish(14.0, 0.95)).candidate is models[1]
-    assert chooser.best(Wish(26.0, 0.95)).candidate is models[2]
+    assert chooser.best(Wish(mean_budget=12.0, confidence=0.95)).candidate is models[0]
+    assert chooser.best(Wish(mean_budget=14.0, confidence=0.95)).candidate is models[1]
+    assert chooser.best(Wish(mean_budget=26.0, confidence=0.95)).candidate is models[2]
 
 
 def test_a_promise_that_cannot_be_shown_is_refused_and_says_how_near_it_came(by_cost):
     """The mean of 5 has a bound of about 5.7."""
     with pytest.raises(CostError, match=r"120 kept rows cannot show.*at most 5\.\d+\)"):
-        by_cost[0].best(Wish(5.1, 0.95))
+        by_cost[0].best(Wish(mean_budget=5.1, confidence=0.95))
 
 
 def test_what_is_promised_is_told(by_cost):
-    (told,) = by_cost[0].best(Wish(12.0, 0.95)).promise_
+    (told,) = by_cost[0].best(Wish(mean_budget=12.0, confidence=0.95)).promise_
     assert (told.kind, told.limit, told.confidence, told.n_units) == ("mean cost", 12.0, 0.95, 120)
     assert told.seen == 5.0 and told.bound == mean_bound(np.resize([1.0, 9.0], 120), 26.0, 0.95) < 12.0
     assert "costs 12 or less on average, with confidence 0.95 (120 kept rows show 5" in str(told)
@@ -163,7 +165,7 @@ def test_what_is_promised_is_told(by_cost):
 def test_what_can_never_cost_more_needs_no_proof(vouched):
     dear = candidate(np.full(4, 2.0), np.full(4, 0.9))
     chooser = vouched([dear], [bill([7.0], upper=7.0)])
-    assert chooser.best(Wish(7.0, 0.999999)).candidate is dear
+    assert chooser.best(Wish(mean_budget=7.0, confidence=0.999999)).candidate is dear
 
 
 def test_models_that_are_unlikely_to_pass_are_not_fitted(vouched, monkeypatch):
@@ -171,7 +173,8 @@ def test_models_that_are_unlikely_to_pass_are_not_fitted(vouched, monkeypatch):
     wobble = np.tile([-1.0, 1.0], 20)
     models = [candidate(cost + wobble, np.full(40, cost)) for cost in 1.0 + 0.1 * np.arange(40)]
     chooser = vouched(models, [bill(one.cost) for one in models])
-    tried = chooser._worth_testing(Wish(3.02, 0.95), chooser._offers(Wish(3.02, 0.95)))
+    wish = Wish(mean_budget=3.02, confidence=0.95)
+    tried = chooser._worth_testing(wish, chooser._offers(wish))
     assert [round(one.mean_cost, 1) for one in tried] == [1.0, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9]
 
 
@@ -212,15 +215,17 @@ def test_little_money_and_little_loss_are_promised_together(by_value, monkeypatc
     """What costs 3 loses 0.025, surely less than 0.1; what costs 2 loses 0.083, perhaps more."""
     monkeypatch.setattr("miserly.selection._best.shown", lambda one: "the best")
     chooser, models = by_value
-    model = chooser.best(Wish(3.5, 0.95, max_loss=0.1))
+    model = chooser.best(Wish(mean_budget=3.5, confidence=0.95, max_loss=0.1))
     assert model.candidate is models[2] and [one.kind for one in model.promise_] == [
         "mean cost",
         "loss of metric",
     ]
     with pytest.raises(CostError, match=r"cannot show.*costs 2\.5 or less on average and loses 0\.1 of acc"):
-        chooser.best(Wish(2.5, 0.95, max_loss=0.1))
-    with pytest.raises(CostError, match=r"no model for 1\.5 or less loses 0\.1 .* nearest loses 0\.2417"):
-        chooser.best(Wish(1.5, 0.95, max_loss=0.1))
+        chooser.best(Wish(mean_budget=2.5, confidence=0.95, max_loss=0.1))
+    with pytest.raises(
+        CostError, match=r"no model for 1\.5 or less on average loses 0\.1 .* nearest loses 0\.2417"
+    ):
+        chooser.best(Wish(mean_budget=1.5, confidence=0.95, max_loss=0.1))
 
 
 def test_a_loss_without_a_limit_cannot_be_promised():
@@ -246,7 +251,7 @@ def test_in_ranking_queries_are_counted():
     qid, grade = np.repeat(np.arange(100), 6), np.digitize(truth, [-0.5, 0.5])
     grade[qid < 20] = 0  # of no NDCG
     found = sweep(GreedyMiserRanker(n_rounds=8), X, grade, qid=qid, certify=0.5, max_fits=4)
-    model = found.best(26.0, confidence=0.9, max_loss=0.9)
+    model = found.best(mean_budget=26.0, confidence=0.9, max_loss=0.9)
     cost, loss = model.promise_
     relevant = np.unique(found._kept.qid[found._kept.y > 0])
     assert cost.n_units == 50 and loss.n_units == len(relevant) < 45
@@ -254,7 +259,7 @@ def test_in_ranking_queries_are_counted():
     assert cost.seen == pytest.approx(paid.mean())
 
 
-# -- a hard budget -------------------------------------------------------------------------------------------
+# -- a cap for every row -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -265,8 +270,8 @@ def leaving():
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.9, 4.0, 12.0, 25.0, 100.0])
-def test_no_row_passes_a_hard_budget(leaving, budget, tmp_path):
-    model = leaving.best(budget, hard=True)
+def test_no_row_passes_a_budget(leaving, budget, tmp_path):
+    model = leaving.best(budget)
     X, _, _ = table(400, seed=3)
     for rows in (X, 1e3 * X, np.full_like(X, np.nan)):
         assert (model.run(rows).cost <= budget).all()
@@ -281,7 +286,7 @@ def test_no_row_passes_a_hard_budget(leaving, budget, tmp_path):
     assert again.info["promises"] == [f"no row costs more than {budget:g}"]
 
 
-def test_candidates_are_judged_as_they_run_under_the_hard_budget(leaving):
+def test_candidates_are_judged_as_they_run_under_the_budget(leaving):
     X, y, _ = table()
     bench, budget = leaving._bench, 12.0
     for one in leaving._candidates:
@@ -294,29 +299,36 @@ def test_candidates_are_judged_as_they_run_under_the_hard_budget(leaving):
         assert held.mean_value == pytest.approx(np.mean(right))
         assert held.mean_cost == pytest.approx(np.mean(paid)) and max(paid) <= held.upper <= budget
     best = max(bench.held_to(one, budget).mean_value for one in leaving._candidates)
-    assert leaving._chooser._offers(Wish(budget, hard=True))[0].mean_value == best
+    assert leaving._chooser._offers(Wish(budget=budget))[0].mean_value == best
 
 
-def test_a_hard_budget_needs_no_kept_rows(leaving):
+def test_a_budget_needs_no_kept_rows(leaving):
     """It is certain, so that the model may learn from all rows, whatever the confidence."""
     X, _, _ = table()
-    one, other = leaving.best(12.0, hard=True), leaving.best(12.0, confidence=0.95, hard=True)
+    one, other = leaving.best(12.0), leaving.best(12.0, confidence=0.95)
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
 
 
-def test_a_hard_budget_holds_at_other_prices(leaving):
+def test_a_budget_holds_at_other_prices(leaving):
     now = leaving.reprice([10.0, 1.0, 2.0])
-    model = now.best(3.0, hard=True)
+    model = now.best(3.0)
     X, y, _ = table(200, seed=4)
     run = model.run(X)
     assert (run.cost <= 3.0).all() and (run.acquired @ [10.0, 1.0, 2.0] <= 3.0).all()
     assert model.score(X, y) > 0.8
 
 
-def test_a_hard_budget_and_a_loss_are_promised_together():
+def test_hard_is_gone(leaving):
+    with pytest.raises(TypeError, match="hard"):
+        leaving.best(12.0, hard=True)
+    with pytest.raises(TypeError, match="positional"):
+        leaving.best(12.0, 0.95)  # was a confidence
+
+
+def test_a_budget_and_a_loss_are_promised_together():
     X, y, _ = table(600)
     found = sweep([EarlyExit(miser(), every=2)], X, y, certify=0.5, max_fits=6)
-    model = found.best(24.0, confidence=0.9, hard=True, max_loss=0.3)
+    model = found.best(24.0, confidence=0.9, max_loss=0.3)
     assert [one.kind for one in model.promise_] == ["each row", "loss of metric"]
     assert (model.run(1e3 * X).cost <= 24.0).all()
 
@@ -338,7 +350,7 @@ def test_a_hard_budget_and_a_loss_are_promised_together():
         ({"budget": 5.0, "max_loss": np.nan}, DataError, "0 or more, not nan"),
         ({"max_loss": "1 %"}, DataError, "0 or more, not '1 %'"),
         ({"confidence": 0.9}, DataError, "nothing to promise"),
-        ({"hard": True}, DataError, "a hard budget is a number"),
+        ({"mean_budget": -1.0}, CostError, "budget cannot be -1"),
     ],
 )
 def test_what_makes_no_sense_is_said(leaving, wish, error, told):
@@ -348,8 +360,8 @@ def test_what_makes_no_sense_is_said(leaving, wish, error, told):
 
 def test_a_budget_below_the_cheapest_says_what_that_costs(vouched):
     one = candidate(np.full(4, 3.0), np.ones(4))
-    with pytest.raises(CostError, match="no model costs 2 or less; the cheapest costs 3"):
-        vouched([one], [bill([3.0])]).best(Wish(2.0))
+    with pytest.raises(CostError, match="no model costs 2 or less on average; the cheapest costs 3"):
+        vouched([one], [bill([3.0])]).best(Wish(mean_budget=2.0))
 
 
 def test_without_a_wish_the_most_accurate_is_taken(leaving):
@@ -363,7 +375,7 @@ def test_one_model_is_fitted_once_for_several_wishes(leaving, monkeypatch):
         Contender, "fit", lambda self, rows, value: fits.append(self) or fit(self, rows, value)
     )
     leaving.__dict__.pop("_chooser", None)
-    first, second = leaving.best(26.0), leaving.best(25.9, hard=True)
+    first, second = leaving.best(mean_budget=26.0), leaving.best(25.9)
     assert len(fits) == 1
     assert first is not second
     assert first.plan_.budget != second.plan_.budget
@@ -384,7 +396,7 @@ def test_a_model_that_is_another_one_with_all_rows_is_not_taken():
     found = sweep([changeable, CostLassoClassifier()], X, y, max_fits=9)
     assert "Changeable" in set(found.pareto().learner)
     dear = found.pareto().query("learner == 'Changeable'").cost.max()
-    model = found.best(dear)
+    model = found.best(mean_budget=dear)
     assert type(model) is CostLassoClassifier and model.score(X, y) > 0.8
     alone = sweep([changeable], X, y, max_fits=6)
-    assert alone.best(dear).score(X, y) < 0.7  # there is nobody else
+    assert alone.best(mean_budget=dear).score(X, y) < 0.7  # there is nobody else

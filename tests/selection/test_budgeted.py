@@ -57,7 +57,7 @@ def test_scikit_learn_is_content(estimator, check):
 @pytest.mark.parametrize("budget", [0.0, 1.0, 6.0, 26.0])
 def test_the_mean_cost_is_inside_the_budget(budget):
     X, y, _ = table()
-    model = classifier(budget=budget).fit(X, y)
+    model = classifier(mean_budget=budget).fit(X, y)
     assert model.run(X).cost.mean() <= budget * (1 + 1e-9)
     assert model.promise_ == ()
 
@@ -69,9 +69,9 @@ def test_more_money_gives_better_answers():
     assert 0.6 < scores[0] < 0.9 < scores[1]
 
 
-def test_a_hard_budget_is_kept_by_every_row_wherever_the_model_goes(tmp_path):
+def test_a_budget_is_kept_by_every_row_wherever_the_model_goes(tmp_path):
     X, y, _ = table()
-    model = classifier(budget=12.0, hard=True, learners=EarlyExit(miser(), every=2)).fit(X, y)
+    model = classifier(budget=12.0, learners=EarlyExit(miser(), every=2)).fit(X, y)
     wild = 1e3 * table(300, seed=7)[0]
     assert (model.run(wild).cost <= 12.0).all() and model.cost_ <= 12.0
     model.plan_.save(tmp_path / "m.miser")
@@ -83,11 +83,11 @@ def test_a_hard_budget_is_kept_by_every_row_wherever_the_model_goes(tmp_path):
 
 def test_a_confidence_keeps_rows_and_is_told():
     X, y, _ = table(400)
-    model = classifier(budget=12.0, confidence=0.9).fit(X, y)
+    model = classifier(mean_budget=12.0, confidence=0.9).fit(X, y)
     assert len(model.frontier_._kept) == 80
     (told,) = model.promise_
     assert (told.limit, told.confidence, told.n_units) == (12.0, 0.9, 80)
-    assert classifier(budget=12.0).fit(X, y).frontier_._kept is None
+    assert classifier(mean_budget=12.0).fit(X, y).frontier_._kept is None
 
 
 def test_the_cheapest_that_loses_little():
@@ -180,7 +180,7 @@ def test_queries_are_ranked():
         ({"budget": np.nan}, CostError, "budget cannot be nan"),
         ({"budget": 5.0, "confidence": 1.0}, DataError, "between 0 and 1"),
         ({"budget": 5.0, "max_loss": -1.0}, DataError, "max_loss"),
-        ({"hard": True}, DataError, "a hard budget is a number"),
+        ({"mean_budget": -1.0}, CostError, "budget cannot be -1"),
         ({"task": "classify"}, DataError, "not 'classify'"),
         ({"task": "ranking"}, DataError, "needs qid"),
         ({"budget": 5.0, "max_fits": 0}, DataError, "2 or more"),

@@ -55,7 +55,7 @@ def test_the_same_search_again_fits_nothing_and_finds_the_same(tmp_path, fits):
     pd.testing.assert_frame_equal(again.points, plain.points)
     prices = Costs([2.0, 1.0, 3.0], evaluation=0.5)
     pd.testing.assert_frame_equal(again.reprice(prices).points, plain.reprice(prices).points)
-    np.testing.assert_array_equal(again.best(6).predict(X), plain.best(6).predict(X))
+    np.testing.assert_array_equal(again.best(mean_budget=6).predict(X), plain.best(mean_budget=6).predict(X))
 
 
 def test_an_interrupted_search_goes_on_where_it_ended(tmp_path, fits):

@@ -79,7 +79,7 @@ def test_evaluations_and_groups_are_paid_too():
 def test_the_best_may_be_a_pair_and_keeps_its_budget(found):
     chosen = []
     for budget in found.points.cost[lambda cost: cost > 0].quantile([0.2, 0.4, 0.6, 0.8]):
-        model = found.best(budget)
+        model = found.best(mean_budget=budget)
         chosen.append(type(model))
         assert model.run(HEART.X).cost.mean() <= budget * (1 + 1e-9)
         if isinstance(model, Handover):
@@ -88,24 +88,42 @@ def test_the_best_may_be_a_pair_and_keeps_its_budget(found):
     assert Handover in chosen
 
 
-def test_hard_budgets_promises_and_other_prices():
+def test_a_budget_caps_every_row_and_a_mean_budget_does_not(found):
+    for budget in (30.0, 60.0, 120.0):
+        capped, mean = found.best(budget).run(HEART.X).cost, found.best(mean_budget=budget).run(HEART.X).cost
+        assert capped.max() <= budget and mean.mean() <= budget
+    assert mean.max() > 120.0
+    both = found.best(120.0, mean_budget=30.0).run(HEART.X).cost
+    assert both.max() <= 120.0 and both.mean() <= 30.0
+
+
+def test_tables_say_whether_a_budget_is_a_cap_or_a_mean(found):
+    capped, mean = found.at(120.0), found.at(mean_budgets=[120.0])
+    assert "mean_budget" not in capped and "budget" not in mean
+    assert capped.max_cost[0] <= 120.0 < mean.max_cost[0]
+    assert set(found.compare(120.0).budget) == {120.0} == set(found.compare(mean_budgets=[120.0]).mean_budget)
+    both = found.at(60.0, mean_budgets=[40.0, 20.0])
+    assert both.budget.dropna().tolist() == [60.0] and both.mean_budget.dropna().tolist() == [20.0, 40.0]
+
+
+def test_caps_promises_and_other_prices():
     found = found_on_heart(certify=0.3)
-    hard = found.best(60, hard=True)
-    assert hard.run(HEART.X).cost.max() <= 60
-    assert found.best(150, confidence=0.9).promise_
+    capped = found.best(60)
+    assert capped.run(HEART.X).cost.max() <= 60
+    assert found.best(mean_budget=150, confidence=0.9).promise_
     dearer = found.reprice(HEART.costs.scaled(2.0))
     for old, new in zip(pairs_of(found), pairs_of(dearer), strict=True):
         assert new.mean_cost == pytest.approx(2.0 * old.mean_cost)
-    assert {"before", "now"} <= set(dearer.changes(40, 80).columns)
+    assert {"before", "now"} <= set(dearer.changes(mean_budgets=[40, 80]).columns)
 
 
 def test_they_are_told_and_shown(found, tmp_path):
     pair = max(pairs_of(found), key=lambda one: one.mean_value)
     params = found.points.params[found.points.learner == "Handover"].iloc[0]
     assert set(params) == {"handover", "first", "then"} and 0.5 <= params["handover"] <= 1.0
-    found.to_html(tmp_path / "report.html", budget=pair.mean_cost)
+    found.to_html(tmp_path / "report.html", mean_budget=pair.mean_cost)
     assert "take the Handover from " in (tmp_path / "report.html").read_text(encoding="utf-8")
-    compared = found.compare(60)
+    compared = found.compare(mean_budgets=[60])
     assert "Handover handover=" in repr(found) and "Handover" in {*compared.learner, *compared.against}
 
 

@@ -19,6 +19,7 @@ from miserly.plan import Plan, load
 from miserly.plan.trail import Trail
 from miserly.report.page.offers import Offer, offers, suggested
 from miserly.selection import Frontier, frontier
+from miserly.selection._best import Wish
 
 __all__ = ["run_demo"]
 
@@ -50,7 +51,7 @@ def run_demo(folder: Path) -> None:
     heart = load_heart()
     _introduce(heart)
     found = _learn(heart)
-    made = offers(found, BUDGETS)
+    made = offers(found, [Wish(budget=budget) for budget in BUDGETS])
     chosen = made[suggested(made, greater_is_better=True)]
     _print_frontier(found, made, chosen)
     plan = _save(folder, found, chosen)
@@ -64,7 +65,7 @@ def _introduce(heart: Dataset) -> None:
     text = (
         f": {len(heart)} patients, {heart.X.shape[1]} tests with real prices in Canadian dollars. The first "
         "test of a group (blood, exercise, thallium) pays for its set-up; all together cost "
-        f"{amount(heart.costs.total)} per patient. What does each budget buy?\n"
+        f"{amount(heart.costs.total)} per patient. What does a budget buy that no patient ever exceeds?\n"
     )
     out.print(Text.assemble(("Heart disease", "bold"), text))
 

@@ -39,9 +39,10 @@ def offers_table(
     found: Frontier, offers: Sequence[Offer], marked: Offer | None = None, *, with_learner: bool, word: str
 ) -> Table:
     """What budgets buy; `word` heads the column of features."""
-    right = ("budget", "mean cost")
+    word_of_budget = offers[0].wish.kind.replace("_", " ")
+    right = (word_of_budget, "mean cost")
     learner = ("learner",) if with_learner else ()
-    table = new_table("budget", found.metric, "mean cost", *learner, word, right=right)
+    table = new_table(word_of_budget, found.metric, "mean cost", *learner, word, right=right)
     bills = amounts(one.cost for one in offers)
     for one, bill in zip(offers, bills, strict=True):
         table.add_row(
@@ -166,7 +167,7 @@ def found_record(found: Found, report: Path | None, saved: Path | None) -> dict[
 
 def _offer_record(found: Frontier, one: Offer) -> dict[str, Any]:
     return {
-        "budget": one.budget,
+        one.wish.kind: one.budget,
         "learner": one.candidate.learner,
         "params": dict(one.candidate.params),
         "value": one.value,

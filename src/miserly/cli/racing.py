@@ -126,11 +126,11 @@ def _budgets(problem: Problem) -> tuple[float, ...]:
 
 def _frontier(track: Track, how: Search, budgets: Sequence[float]) -> list[Entry]:
     problem = track.problem
-    found = run_frontier(problem, how, track.learn, budgets=budgets, certify=0)
+    found = run_frontier(problem, how, track.learn, mean_budgets=budgets, certify=0)
     rows = frame_of(problem) if problem.categories else problem.X
     test = _safe_indexing(rows, track.test)
     with err.status("the frontier's models"):
-        return [_run(track, found.best(budget).plan_, test) for budget in budgets]
+        return [_run(track, found.best(mean_budget=budget).plan_, test) for budget in budgets]
 
 
 def _run(track: Track, plan: Plan, X: Any) -> Entry:

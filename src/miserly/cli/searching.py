@@ -21,6 +21,7 @@ from miserly.plan.effort import engine_for
 if TYPE_CHECKING:
     from miserly.report.page.offers import Offer
     from miserly.selection import Frontier
+    from miserly.selection._best import Wish
     from miserly.selection.guarantee import Assurance
 
 __all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for", "run_frontier",
@@ -62,6 +63,13 @@ class Wanted:
     def names_a_model(self) -> bool:
         return self.budget is not None or self.max_loss is not None
 
+    @property
+    def wish(self) -> Wish:
+        from miserly.selection._best import Wish
+
+        cap, mean = (self.budget, None) if self.hard else (None, self.budget)
+        return Wish.read(cap, mean, self.confidence, self.max_loss)
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -92,10 +100,10 @@ class Found:
         """What budgets buy: the smallest round budget for each model, and the one that was asked for."""
         from miserly.report.page.offers import offers, round_budgets
 
-        asked = self.wanted.budget
+        asked = self.wanted.wish if self.wanted.budget is not None else None
         every = offers(self.frontier, round_budgets(self.frontier, asked))
         first = {one.candidate: one.budget for one in reversed(every)}
-        return [one for one in every if one.budget in (asked, first[one.candidate])]
+        return [one for one in every if one.budget in (self.wanted.budget, first[one.candidate])]
 
 
 # -- what is asked for ---------------------------------------------------------------------------------------
@@ -175,13 +183,12 @@ def run_frontier(
 
 def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
     from miserly.report.page.offers import offer_for
-    from miserly.selection._best import Wish
     from miserly.selection._tables import shown
 
-    wish = Wish.read(wanted.budget, wanted.confidence, wanted.hard, wanted.max_loss)
+    wish = wanted.wish
     candidate, model = found._chooser.take(wish)
     value, error = candidate.mean_value, candidate.error
-    offer = None if wanted.budget is None else offer_for(found, wanted.budget)
+    offer = None if wanted.budget is None else offer_for(found, wish)
     is_offered = offer is not None and offer.candidate is candidate
     if offer is not None and is_offered:
         value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
@@ -230,7 +237,8 @@ def write_report(found: Found, path: Path, data: str) -> None:
     """The report of all budgets, opened at the one that was asked for."""
     wanted, title = found.wanted, f"{found.problem.target} from {data}: what a budget buys"
     promised = wanted.confidence if wanted.budget is not None and found.refusal is None else None
-    found.frontier.to_html(path, wanted.budget, promised, title)
+    cap, mean = (wanted.budget, None) if wanted.hard else (None, wanted.budget)
+    found.frontier.to_html(path, cap, mean_budget=mean, confidence=promised, title=title)
 
 
 # -- learners ------------------------------------------------------------------------------------------------

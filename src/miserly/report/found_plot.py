@@ -7,25 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miserly._checks import read_budget
-from miserly.errors import CostError
 from miserly.report.page.axis import WIDE
 from miserly.report.page.words import Words, price_text, short_name
 from miserly.report.style import COLOURS, INK, SOFT, STYLE, dress, matplotlib, money
-from miserly.selection._cross_choosing import choose
 from miserly.selection._judging import Candidate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from miserly.selection import Frontier
+    from miserly.selection._best import Wish
 
 __all__ = ["plot_found"]
 
 _MARKS = "osD^vPX*"
 
 
-def plot_found(found: Frontier, axes: Axes | None = None, budget: float | None = None) -> Axes:
+def plot_found(found: Frontier, axes: Axes | None = None, wish: Wish | None = None) -> Axes:
     """Draw the metric of all models against their mean price.
 
     Strong marks are the models that no cheaper one matches, with intervals of 95 %.
@@ -35,21 +33,21 @@ def plot_found(found: Frontier, axes: Axes | None = None, budget: float | None =
     found : Frontier
     axes : matplotlib Axes, optional
         New ones by default.
-    budget : float, optional
-        The budget to draw a line for, and whose model to ring.
+    wish : Wish, optional
+        The budget whose model to ring; if it is one on average, a line is drawn for it.
 
     Returns
     -------
     matplotlib Axes
     """
-    chosen = None if budget is None else _model_for(found, read_budget(budget))
+    chosen = None if wish is None else found._chosen(wish)
     pyplot, rc_context = matplotlib()
     with rc_context(STYLE):
         if axes is None:
             _, axes = pyplot.subplots(figsize=(8.0, 4.8), layout="constrained")
         _draw_models(axes, found)
-        if chosen is not None and budget is not None:
-            _ring(axes, chosen, budget, found)
+        if chosen is not None and wish is not None:
+            _ring(axes, chosen, wish, found)
         _scale(axes, [one.mean_cost for one in found._candidates])
         words = Words(found)
         dress(
@@ -62,13 +60,6 @@ def plot_found(found: Frontier, axes: Axes | None = None, budget: float | None =
         axes.legend(frameon=False, loc="best", fontsize=9)
     assert axes is not None
     return axes
-
-
-def _model_for(found: Frontier, budget: float) -> Candidate:
-    chosen = choose(found._candidates, budget, found._sign)
-    if chosen is None:
-        raise CostError(f"no model costs {budget:g} or less; the cheapest costs {found._cheapest():g}")
-    return chosen
 
 
 def _draw_models(axes: Axes, found: Frontier) -> None:
@@ -118,10 +109,12 @@ def _bars(axes: Axes, some: Sequence[Candidate], mark: str, colour: str, label: 
     )
 
 
-def _ring(axes: Axes, chosen: Candidate, budget: float, found: Frontier) -> None:
-    axes.axvline(budget, color=SOFT, linewidth=1.0, linestyle="--", zorder=1)
+def _ring(axes: Axes, chosen: Candidate, wish: Wish, found: Frontier) -> None:
+    if wish.mean_budget < np.inf:
+        axes.axvline(wish.mean_budget, color=SOFT, linewidth=1.0, linestyle="--", zorder=1)
     look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.6}
-    label = f"for {money(budget, found.costs.unit)}"
+    price = money(wish.amount, found.costs.unit)
+    label = f"for {price} at most" if wish.is_capped else f"for {price} on average"
     axes.plot(
         [chosen.mean_cost],
         [chosen.mean_value],

@@ -6,7 +6,7 @@ held-out figures alone: the kept rows have a say only in whether a promise is sh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +33,7 @@ from miserly.selection._splits import Rows
 from miserly.selection._tables import shown
 from miserly.selection.guarantee import Assurance, Promise, certify, mean_bound, read_confidence
 
-__all__ = ["Bill", "Chooser", "Wish"]
+__all__ = ["Bill", "Chooser", "Wish", "read_wishes"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -42,42 +42,90 @@ _WITLESS = 3.0  # standard errors by which a model is worse with all rows that i
 _LIKELY = 1.0  # standard errors inside its limits, as far as held-out rows tell, of a model worth testing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What a model has to keep to: a budget on average or for each row, and what it may lose to the best."""
+    """What a model has to keep to: a cap for each row, a budget on average, and what it may lose to the best.
+
+    Attributes
+    ----------
+    budget : float
+        What no row may ever pay more than.
+    mean_budget : float
+        What rows may pay on average.
+    confidence : float, optional
+    max_loss : float, optional
+    """
 
     budget: float = np.inf
+    mean_budget: float = np.inf
     confidence: float | None = None
-    hard: bool = False
     max_loss: float | None = None
 
     @classmethod
-    def read(cls, budget: float | None, confidence: float | None, hard: bool, max_loss: float | None) -> Wish:
-        if hard and budget is None:
-            raise DataError("a hard budget is a number: best(budget=30, hard=True)")
+    def read(
+        cls,
+        budget: float | None,
+        mean_budget: float | None,
+        confidence: float | None = None,
+        max_loss: float | None = None,
+    ) -> Wish:
         if max_loss is not None and not (isinstance(max_loss, Real) and 0.0 <= max_loss < np.inf):
             raise DataError(f"max_loss is what may be lost of the metric, 0 or more, not {max_loss!r}")
         if confidence is not None:
             read_confidence(confidence)
-            if budget is None and max_loss is None:
-                raise DataError("nothing to promise: with a confidence, give a budget, max_loss or both")
-        return cls(read_budget(budget), confidence, bool(hard), max_loss)
+            if budget is None and mean_budget is None and max_loss is None:
+                raise DataError("nothing to promise: with a confidence give budget, mean_budget or max_loss")
+        return cls(
+            budget=read_budget(budget),
+            mean_budget=read_budget(mean_budget),
+            confidence=confidence,
+            max_loss=max_loss,
+        )
+
+    @property
+    def amount(self) -> float:
+        """The tighter of the two budgets."""
+        return min(self.budget, self.mean_budget)
+
+    @property
+    def kind(self) -> str:
+        """Which budget `amount` is."""
+        return "budget" if self.budget <= self.mean_budget else "mean_budget"
+
+    @property
+    def is_capped(self) -> bool:
+        return self.budget < np.inf
 
     @property
     def needs_rows(self) -> bool:
-        """Whether there is something that only kept rows can show: a hard budget needs none."""
-        on_average = not self.hard and self.budget < np.inf
-        return self.confidence is not None and (on_average or self.max_loss is not None)
+        """Whether there is something that only kept rows can show: a cap for each row needs none."""
+        return self.confidence is not None and (self.mean_budget < np.inf or self.max_loss is not None)
 
     def promises(self, span: float) -> list[Promise]:
         """What kept rows have to show."""
         assert self.confidence is not None
         found = []
-        if not self.hard and self.budget < np.inf:
-            found.append(Promise("mean cost", self.budget, self.confidence))
+        if self.mean_budget < np.inf:
+            found.append(Promise("mean cost", self.mean_budget, self.confidence))
         if self.max_loss is not None:
             found.append(Promise("loss of metric", self.max_loss, self.confidence, span=span))
         return found
+
+    @property
+    def words(self) -> str:
+        """The limits in words, as in "no model ..."."""
+        words = [f"{self.mean_budget:g} or less on average"] if self.mean_budget < np.inf else []
+        words += [f"{self.budget:g} or less for every row"] if self.is_capped else []
+        return " and ".join(words) or "any amount"
+
+
+def read_wishes(
+    budgets: Iterable[float], mean_budgets: Iterable[float] | None, default: Sequence[Wish]
+) -> list[Wish]:
+    """A wish for each cap and for each budget on average, the smallest first; or the `default`."""
+    caps = sorted({read_budget(budget) for budget in budgets})
+    means = sorted({read_budget(budget) for budget in mean_budgets or ()})
+    return [*(Wish(budget=one) for one in caps), *(Wish(mean_budget=one) for one in means)] or list(default)
 
 
 class Chooser:
@@ -104,6 +152,7 @@ class Chooser:
         self._everything = bench.rows if everything is None else everything
         self._kept = kept
         self._sign = 1.0 if bench.metric.greater_is_better else -1.0
+        self._held: dict[float, list[Candidate]] = {}  # candidates under caps
         self._fitted: dict[tuple[Trial, bool], Any] = {}  # models of all rows, or of all but the kept ones
 
     def best(self, wish: Wish) -> Any:
@@ -114,17 +163,32 @@ class Chooser:
         offers = self._offers(wish)
         return self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
 
+    # -- caps ----------------------------------------------------------------------------------------
+
+    def under(self, budget: float) -> list[Candidate]:
+        """All candidates, none of whose rows may pay more than `budget`, in their order."""
+        if budget == np.inf:
+            return list(self._candidates)
+        self.hold([budget])
+        return self._held[budget]
+
+    def hold(self, budgets: Iterable[float]) -> None:
+        """Judge all candidates under some caps at once, which is quicker than one by one."""
+        new = [one for one in dict.fromkeys(budgets) if one < np.inf and one not in self._held]
+        if new:
+            held = [self._bench.held_to_each(one, new, self._prices(one)) for one in self._candidates]
+            for budget, *some in zip(new, *held, strict=True):
+                self._held[budget] = some
+
     # -- by held-out figures -------------------------------------------------------------------------
 
     def _offers(self, wish: Wish) -> list[Candidate]:
         """What held-out rows find inside the limits, the best first; of equals the cheapest."""
-        some = self._candidates
-        if wish.hard:
-            some = [self._bench.held_to(one, wish.budget, self._prices(one)) for one in some]
-        inside = [one for one in some if one.mean_cost <= wish.budget * (1.0 + SLACK)]
+        some = self.under(wish.budget)
+        inside = [one for one in some if one.mean_cost <= wish.mean_budget * (1.0 + SLACK)]
         if not inside:
             least = min(one.mean_cost for one in some)
-            raise CostError(f"no model costs {wish.budget:g} or less; the cheapest costs {least:g}")
+            raise CostError(f"no model costs {wish.words}; the cheapest costs {least:g}")
         if wish.max_loss is None:
             steady = dict(zip(some, steady_gains(some, self._sign), strict=True))
             return sorted(inside, key=lambda one: (-steady[one], one.mean_cost))
@@ -132,7 +196,7 @@ class Chooser:
         if not near:
             least = min(map(self._loss, inside))
             raise CostError(
-                f"no model for {wish.budget:g} or less loses {wish.max_loss:g} of {self._metric} or less to "
+                f"no model for {wish.words} loses {wish.max_loss:g} of {self._metric} or less to "
                 f"the best one; the nearest loses {least:.4g}"
             )
         return sorted(near, key=lambda one: (one.mean_cost, -self._gain(one)))
@@ -151,7 +215,7 @@ class Chooser:
                 continue
             model = self._fit(one, rows, wish)
             done = model.plan_.run(rows.X, qid=rows.qid)
-            if not wish.hard and done.cost.mean() > wish.budget * (1 + SLACK):
+            if done.cost.mean() > wish.mean_budget * (1 + SLACK):
                 continue
             inside[one.trial] = one, model
             reached = self._sign * self._reached(model.plan_, done)
@@ -160,9 +224,7 @@ class Chooser:
             if len(inside) == _N_TRIED:
                 break
         if not inside:
-            raise CostError(
-                f"no model costs {wish.budget:g} or less once it is fitted to all rows; allow a little more"
-            )
+            raise CostError(f"no model costs {wish.words} once it is fitted to all rows; allow a little more")
         one, model = next(iter(inside.values()))
         return one, _told(model, self._certain(wish))
 
@@ -232,8 +294,8 @@ class Chooser:
     def _surety(self, one: Candidate, wish: Wish, n: int) -> float:
         """How many standard errors of `n` units inside its limits a candidate is, by held-out figures."""
         room = []
-        if not wish.hard:
-            room.append(_errors_inside(one.unit_cost, wish.budget, n))
+        if wish.mean_budget < np.inf:
+            room.append(_errors_inside(one.unit_cost, wish.mean_budget, n))
         if wish.max_loss is not None:
             lost = self._sign * (self._reference.value - one.value)
             room.append(_errors_inside(lost, wish.max_loss, n))
@@ -253,7 +315,7 @@ class Chooser:
     # -- words ---------------------------------------------------------------------------------------
 
     def _certain(self, wish: Wish) -> list[Assurance]:
-        if not wish.hard:
+        if not wish.is_capped:
             return []
         return [Assurance(f"no row costs more than {self._price(wish.budget)}", "each row", wish.budget)]
 
@@ -284,7 +346,7 @@ class Chooser:
         return Assurance(text, promise.kind, promise.limit, promise.confidence, seen, bound, n)
 
     def _refusal(self, wish: Wish, nearest: Sequence[Assurance]) -> str:
-        words = {"mean cost": f"costs {wish.budget:g} or less on average"}
+        words = {"mean cost": f"costs {wish.mean_budget:g} or less on average"}
         words["loss of metric"] = f"loses {wish.max_loss} of {self._metric} or less"
         wanted = " and ".join(words[one.kind] for one in nearest)
         bounds = " and ".join(f"at most {one.bound:.4g}" for one in nearest)
@@ -320,11 +382,11 @@ class Chooser:
         return None if one.trial.contender.costs == self._costs else self._costs
 
     def _fit(self, one: Candidate, rows: Rows, wish: Wish) -> Any:
-        """The candidate fitted to some rows, at the prices of the frontier, held to a hard budget."""
+        """The candidate fitted to some rows, at the prices of the frontier, held to its cap."""
         model = copy(viewed(self._learned(one.trial, rows), one.view))
         if self._prices(one) is not None:
             model.plan_ = repriced(model.plan_, self._costs)
-        if wish.hard:
+        if wish.is_capped:
             model.plan_ = model.plan_.replace(budget=wish.budget)
         return model
 

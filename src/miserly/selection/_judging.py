@@ -150,14 +150,25 @@ class Bench:
 
     def held_to(self, one: Candidate, budget: float, prices: Costs | None = None) -> Candidate:
         """The same candidate if none of its rows may pay more than `budget`, on the same held-out rows."""
-        if fits(0.0, one.upper, budget):
-            return one
+        return self.held_to_each(one, [budget], prices)[0]
+
+    def held_to_each(
+        self, one: Candidate, budgets: Sequence[float], prices: Costs | None = None
+    ) -> list[Candidate]:
+        """The same candidate under each of some caps; plans are prepared once for all of them."""
+        tight = [budget for budget in budgets if not fits(0.0, one.upper, budget)]
+        if not tight:
+            return [one] * len(budgets)
         plans = [_priced(viewed_plan(plan, one.view), prices) for plan in one.trial.plans]
         parts = [
-            self._run(plan.replace(budget=budget), test)
+            [self._run(plan, test, budget, most) for most in [plan.max_cost] for budget in tight]
             for plan, test in zip(plans, self._tests, strict=True)
         ]
-        return self._candidate(one.trial, one.view, parts)
+        held = {
+            budget: self._candidate(one.trial, one.view, seen)
+            for budget, *seen in zip(tight, *parts, strict=True)
+        }
+        return [held.get(budget, one) for budget in budgets]
 
     def _candidate(self, trial: Trial, view: View, parts: Sequence[_Seen]) -> Candidate:
         return Candidate(
@@ -186,10 +197,12 @@ class Bench:
             stage = stage_of[stop]
             yield self._figures(plan, stage.scores, stage.cost, stage.acquired, totals[stop], test)
 
-    def _run(self, plan: Plan, test: _Test) -> _Seen:
+    def _run(self, plan: Plan, test: _Test, budget: float = np.inf, max_cost: float | None = None) -> _Seen:
+        """What a plan does under a cap; `max_cost` is the plan's, where it is known already."""
         rows = test.rows
-        done = plan.run(rows.X, qid=rows.qid)
-        return self._figures(plan, scores_of(done, rows), done.cost, done.acquired, plan.max_cost, test)
+        done = plan.run(rows.X, qid=rows.qid, budget=budget)
+        upper = min(plan.max_cost if max_cost is None else max_cost, budget)
+        return self._figures(plan, scores_of(done, rows), done.cost, done.acquired, upper, test)
 
     def _figures(
         self,

@@ -16,7 +16,7 @@ from miserly.costs import Costs
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.learners._base import bind_costs
 from miserly.metrics import cost_curve_area
-from miserly.selection._best import Chooser, Wish
+from miserly.selection._best import Chooser, Wish, read_wishes
 from miserly.selection._cross_choosing import choose, cross_choose, holm, paired
 from miserly.selection._judging import Bench, Candidate, mean_and_error, pareto
 from miserly.selection._search import Failure
@@ -31,7 +31,8 @@ _N_BUDGETS = 8
 class Frontier:
     """What every model of a sweep costs and reaches on held-out rows, and the best of them for a budget.
 
-    Made by `miserly.frontier`. Costs are what a row pays on average. Intervals are of 95 % for each model by
+    Made by `miserly.frontier`. A `budget` is a cap that no row passes, a `mean_budget` what rows pay on
+    average. Costs are what a row pays on average. Intervals are of 95 % for each model by
     itself; they speak of new rows, not of other rows to learn from.
 
     Attributes
@@ -61,6 +62,7 @@ class Frontier:
         seconds: float = 0.0,
         *,
         left_out: Mapping[str, str] | None = None,
+        mean_budgets: Sequence[float] | None = None,
         everything: Rows | None = None,
         kept: Rows | None = None,
         confidence: float | None = None,
@@ -73,6 +75,7 @@ class Frontier:
         self._bench = bench
         self._candidates = sorted(candidates, key=lambda one: one.mean_cost)
         self._budgets = budgets
+        self._mean_budgets = mean_budgets
         self._seed = seed
         self._everything = everything
         self._kept = kept
@@ -90,9 +93,14 @@ class Frontier:
 
     @property
     def budgets(self) -> list[float]:
-        """The budgets that tables are for."""
-        if self._budgets is not None:
-            return list(self._budgets)
+        """The caps that tables are for: those the frontier was made for."""
+        return list(self._budgets or ())
+
+    @property
+    def mean_budgets(self) -> list[float]:
+        """The budgets on average that tables are for; eight where the frontier was made for none at all."""
+        if self._mean_budgets or self._budgets:
+            return list(self._mean_budgets or ())
         paid = [one.mean_cost for one in self._pareto() if one.mean_cost > 0]
         return [float(budget) for budget in np.geomspace(min(paid), max(paid), _N_BUDGETS)] if paid else [0.0]
 
@@ -109,13 +117,21 @@ class Frontier:
         """
         return frame([record(one) for one in self._pareto()])
 
-    def at(self, *budgets: float) -> Any:
+    def at(self, *budgets: float, mean_budgets: Sequence[float] | None = None) -> Any:
         """What a budget buys: the model that `best` chooses for it, and an honest figure of that choice.
 
         `cost` and `value` (with 95 % intervals) come from choices that never saw the rows they are judged on,
-        so they do not flatter. By default for all `budgets`.
+        so they do not flatter.
+
+        Parameters
+        ----------
+        *budgets : float
+            What no row may pay more than: all models are judged under each. By default `budgets` and
+            `mean_budgets` of the frontier.
+        mean_budgets : list of numbers, optional
+            What rows may pay on average.
         """
-        return frame([self._at(budget) for budget in read_budgets(budgets or self.budgets)])
+        return frame([self._at(wish) for wish in self._wishes(budgets, mean_budgets)])
 
     def area(self, max_cost: float, learner: str | None = None) -> float:
         """The mean over budgets from 0 to `max_cost` of the best held-out value, of one learner or of all."""
@@ -128,7 +144,9 @@ class Frontier:
             greater_is_better=self._bench.metric.greater_is_better,
         )
 
-    def compare(self, *budgets: float, against: str | None = None) -> Any:
+    def compare(
+        self, *budgets: float, mean_budgets: Sequence[float] | None = None, against: str | None = None
+    ) -> Any:
         """Learners at equal budgets, each with its best model there, against one of them.
 
         For each budget and learner the `difference` of the metric, its 95 % interval and the p-value of a
@@ -139,15 +157,15 @@ class Frontier:
         Parameters
         ----------
         *budgets : float
-            By default all `budgets`.
+            Caps. By default `budgets` and `mean_budgets` of the frontier.
+        mean_budgets : list of numbers, optional
+            What rows may pay on average.
         against : str, optional
             By default the learner of the largest area (the smallest, for losses).
         """
         rival = self._leader() if against is None else against
         self._of(rival)  # is known
-        lines = [
-            line for budget in read_budgets(budgets or self.budgets) for line in self._against(rival, budget)
-        ]
+        lines = [line for wish in self._wishes(budgets, mean_budgets) for line in self._against(rival, wish)]
         for line, p in zip(lines, holm([line["p"] for line in lines]), strict=True):
             line["p"] = p
         return frame(lines)
@@ -169,38 +187,56 @@ class Frontier:
     def best(
         self,
         budget: float | None = None,
-        confidence: float | None = None,
         *,
-        hard: bool = False,
+        mean_budget: float | None = None,
+        confidence: float | None = None,
         max_loss: float | None = None,
     ) -> Any:
         """The best model for a budget, or the cheapest that is nearly as good as the best.
 
         It is chosen by held-out figures and fitted to all rows, those kept for promises included. A model
-        that costs more than the budget by then gives way to the next best. `promise_` of the model lists what
-        is promised of it and what showed it; so does ``plan_.info["promises"]``, in words.
+        that costs more than the mean budget by then gives way to the next best. `promise_` of the model lists
+        what is promised of it and what showed it; so does ``plan_.info["promises"]``, in words.
 
         Parameters
         ----------
         budget : float, optional
+            What no row may ever pay more than. All models are judged on the held-out rows, stopped where the
+            budget ends, and the plan of the best carries the budget with it: this holds with certainty, and
+            needs no kept rows. None is no limit.
+        mean_budget : float, optional
             What a row may cost on average. None is no limit.
         confidence : float, optional
             By default that of the frontier. With one, the mean cost on new rows like these (in ranking: the
-            mean over queries) is at most `budget`, and the loss of the metric at most `max_loss`, with at
-            least this confidence, whatever their distribution: the kept rows have shown it, and the model is
-            fitted to all but those. It holds for each call by itself. `CostError` if it can be shown of none.
-        hard : bool, default=False
-            No row may ever cost more than `budget`. All models are judged once more on the held-out rows,
-            stopped where the budget ends, and the plan of the best carries the budget with it: this holds
-            with certainty, and needs no kept rows.
+            mean over queries) is at most `mean_budget`, and the loss of the metric at most `max_loss`, with
+            at least this confidence, whatever their distribution: the kept rows have shown it, and the model
+            is fitted to all but those. It holds for each call by itself. `CostError` if it can be shown of
+            none.
         max_loss : float, optional
             What may be lost of the metric, 0.01 for example, against the model that is best whatever it
             costs: the cheapest that loses no more is taken. With a confidence the metric must be one of which
             a row cannot lose more than 1: accuracy, ndcg@k, precision@k.
         """
-        if confidence is None and not (budget is None and max_loss is None):
+        return self._chooser.best(self._wish(budget, mean_budget, confidence, max_loss))
+
+    def _wish(
+        self,
+        budget: float | None,
+        mean_budget: float | None,
+        confidence: float | None = None,
+        max_loss: float | None = None,
+    ) -> Wish:
+        """What is asked for, with the frontier's own confidence where none is given."""
+        if confidence is None and not (budget is None and mean_budget is None and max_loss is None):
             confidence = self._confidence
-        return self._chooser.best(Wish.read(budget, confidence, hard, max_loss))
+        return Wish.read(budget, mean_budget, confidence, max_loss)
+
+    def _wishes(self, budgets: Sequence[float], mean_budgets: Sequence[float] | None) -> list[Wish]:
+        """What tables are for: the budgets that are asked for, or those of the frontier."""
+        own = read_wishes(self.budgets, self.mean_budgets, [])
+        found = read_wishes(budgets, mean_budgets, own)
+        self._chooser.hold(wish.budget for wish in found)
+        return found
 
     @cached_property
     def _chooser(self) -> Chooser:
@@ -208,20 +244,23 @@ class Frontier:
 
     # -- pictures ------------------------------------------------------------------------------------
 
-    def plot(self, ax: Any = None, budget: float | None = None) -> Any:
+    def plot(self, ax: Any = None, budget: float | None = None, mean_budget: float | None = None) -> Any:
         """Draw the metric of all models against their mean cost, with matplotlib; gives the axes.
 
-        Strong marks, with 95 % intervals, are the models that no cheaper one matches. With a `budget`, the
-        best model inside it has a ring.
+        Strong marks, with 95 % intervals, are the models that no cheaper one matches. With a `budget` (a cap
+        for every row) or a `mean_budget`, the best model inside it has a ring.
         """
         from miserly.report.found_plot import plot_found
 
-        return plot_found(self, ax, budget)
+        wished = budget is not None or mean_budget is not None
+        return plot_found(self, ax, Wish.read(budget, mean_budget) if wished else None)
 
     def to_html(
         self,
         path: str | PathLike[str],
         budget: float | None = None,
+        *,
+        mean_budget: float | None = None,
         confidence: float | None = None,
         title: str | None = None,
     ) -> Path:
@@ -234,15 +273,22 @@ class Frontier:
         ----------
         path : path of a file
         budget : float, optional
-            The budget whose model is shown first and fitted. By default the smallest that buys what is within
-            one standard error of the best.
+            The budget whose model is shown first and fitted: no row pays more. The slider is over such caps
+            then.
+        mean_budget : float, optional
+            The same for what rows pay on average. Give one of the two. By default the smallest of the
+            frontier's budgets that buys what is within one standard error of the best.
         confidence : float, optional
             As in `best`: what is promised of that model.
         title : str, optional
         """
         from miserly.report.page import write_page
 
-        return write_page(self, path, budget, confidence, title)
+        if budget is not None and mean_budget is not None:
+            raise DataError("a report is for a budget or for a mean_budget: give one of them")
+        wished = budget is not None or mean_budget is not None
+        wish = self._wish(budget, mean_budget, confidence) if wished else None
+        return write_page(self, path, wish, confidence, title)
 
     # -- other prices --------------------------------------------------------------------------------
 
@@ -266,29 +312,31 @@ class Frontier:
             self.failures,
             self.seconds,
             left_out=self.left_out,
+            mean_budgets=self._mean_budgets,
             everything=self._everything,
             kept=self._kept,
             confidence=self._confidence,
             before=self,
         )
 
-    def changes(self, *budgets: float) -> Any:
+    def changes(self, *budgets: float, mean_budgets: Sequence[float] | None = None) -> Any:
         """What new prices mean for each budget: the model chosen before, what it costs now, the choice now.
 
         `better` says whether another model is chosen now, be it that it is better or that the one from before
-        costs too much.
+        costs too much. Budgets are as in `at`.
         """
         if self._before is None:
             raise DataError("prices have not changed: this frontier does not come from reprice")
-        return frame([self._change(self._before, b) for b in read_budgets(budgets or self._before.budgets)])
+        wishes = self._before._wishes(budgets, mean_budgets)
+        self._chooser.hold(wish.budget for wish in wishes)
+        return frame([self._change(self._before, wish) for wish in wishes])
 
-    def _change(self, old: Frontier, budget: float) -> dict[str, Any]:
-        was, now = choose(old._candidates, budget, self._sign), choose(self._candidates, budget, self._sign)
-        if was is None or now is None:
-            raise CostError(f"no model costs {budget:g} or less")
-        still = next(one for one in self._candidates if one.trial is was.trial and one.view == was.view)
+    def _change(self, old: Frontier, wish: Wish) -> dict[str, Any]:
+        was, now = old._chosen(wish), self._chosen(wish)
+        again = self._chooser.under(wish.budget)
+        still = next(one for one in again if one.trial is was.trial and one.view == was.view)
         return {
-            "budget": budget,
+            wish.kind: wish.amount,
             "before": shown(was),
             "cost_before": was.mean_cost,
             "cost_of_it_now": still.mean_cost,
@@ -308,16 +356,17 @@ class Frontier:
     def _pareto(self) -> list[Candidate]:
         return pareto(self._candidates, self._sign)
 
-    def _of(self, learner: str | None) -> list[Candidate]:
-        """The candidates of one learner, or of all."""
+    def _of(self, learner: str | None, some: Sequence[Candidate] | None = None) -> list[Candidate]:
+        """The candidates of one learner, or of all; among `some` if they are given."""
+        some = self._candidates if some is None else some
         if learner is None:
-            return self._candidates
+            return list(some)
         if learner not in self.learners:
             known = ", ".join(self.learners)
             raise DataError(
                 f"no learner {learner!r}{did_you_mean(learner, self.learners)}. There are: {known}"
             )
-        return [one for one in self._candidates if one.learner == learner]
+        return [one for one in some if one.learner == learner]
 
     def _free(self) -> Candidate:
         """The answer that pays nothing."""
@@ -330,13 +379,20 @@ class Frontier:
         top = max(one.mean_cost for one in self._candidates)
         return max(self.learners, key=lambda name: self._sign * self.area(top, name))
 
-    def _at(self, budget: float) -> dict[str, Any]:
-        chosen = choose(self._candidates, budget, self._sign)
-        honest = cross_choose(self._candidates, budget, self._sign, self._seed)
-        if chosen is None or honest is None:
-            raise CostError(f"no model costs {budget:g} or less; the cheapest costs {self._cheapest():g}")
+    def _chosen(self, wish: Wish) -> Candidate:
+        """The best candidate inside a budget, by all held-out rows."""
+        found = choose(self._chooser.under(wish.budget), wish.mean_budget, self._sign)
+        if found is None:
+            raise CostError(f"no model costs {wish.words}; the cheapest costs {self._cheapest():g}")
+        return found
+
+    def _at(self, wish: Wish) -> dict[str, Any]:
+        chosen = self._chosen(wish)
+        honest = cross_choose(self._chooser.under(wish.budget), wish.mean_budget, self._sign, self._seed)
+        if honest is None:
+            raise CostError(f"no model costs {wish.words}; the cheapest costs {self._cheapest():g}")
         return {
-            "budget": budget,
+            wish.kind: wish.amount,
             "learner": chosen.learner,
             "params": chosen.params,
             **interval("cost", *mean_and_error(honest.cost)),
@@ -345,9 +401,11 @@ class Frontier:
             "max_cost": chosen.upper,
         }
 
-    def _against(self, rival: str, budget: float) -> list[dict[str, Any]]:
+    def _against(self, rival: str, wish: Wish) -> list[dict[str, Any]]:
+        some = self._chooser.under(wish.budget)
+        free = next(one for one in some if one.trial.contender.dial is None)
         reached = {
-            name: cross_choose([self._free(), *self._of(name)], budget, self._sign, self._seed)
+            name: cross_choose([free, *self._of(name, some)], wish.mean_budget, self._sign, self._seed)
             for name in self.learners
         }
         theirs = reached[rival]
@@ -358,7 +416,7 @@ class Frontier:
             mean, error, p = paired(own.value, theirs.value)
             lines.append(
                 {
-                    "budget": budget,
+                    wish.kind: wish.amount,
                     "learner": name,
                     "against": rival,
                     "value": float(np.nanmean(own.value)),

@@ -62,8 +62,9 @@ class BudgetedEstimator(PlanPredictor):
     Parameters
     ----------
     budget : float, optional
-        What a row may cost on average, in the unit of `costs`; with `hard`, what no row may ever pass. None
-        is no limit.
+        What no row may ever pay more than, in the unit of `costs`. None is no limit.
+    mean_budget : float, optional
+        What a row may cost on average. None is no limit.
     metric : str or Metric, optional
         accuracy, mse or ndcg@5 by default.
     costs : as for learners
@@ -74,9 +75,8 @@ class BudgetedEstimator(PlanPredictor):
         does not yet know that this is a classifier, and `cross_val_score` does not stratify: name the task
         there.
     confidence : float, optional
-        How surely new rows keep to the budget (and to `max_loss`). With one, a fifth of the rows is kept for
-        the proof; without, all are learned from.
-    hard : bool, default=False
+        How surely new rows keep to `mean_budget` (and to `max_loss`). With one, a fifth of the rows is
+        kept for the proof; without, all are learned from.
     max_loss : float, optional
         What may be lost of the metric against the best model: the cheapest that loses no more is taken.
     max_fits : int, default=40
@@ -112,7 +112,7 @@ class BudgetedEstimator(PlanPredictor):
     >>> learners = [CostLassoClassifier(), GreedyMiserClassifier(n_rounds=20, max_depth=2)]
     >>> model = BudgetedEstimator(30, costs=heart.costs, learners=learners, max_fits=12, random_state=0)
     >>> model = model.fit(heart.X, heart.y)
-    >>> bool(model.run(heart.X).cost.mean() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
+    >>> bool(model.run(heart.X).cost.max() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
     (True, True)
     """
 
@@ -120,12 +120,12 @@ class BudgetedEstimator(PlanPredictor):
         self,
         budget: float | None = None,
         *,
+        mean_budget: float | None = None,
         metric: Any = None,
         costs: Any = None,
         learners: Any = "auto",
         task: str = "auto",
         confidence: float | None = None,
-        hard: bool = False,
         max_loss: float | None = None,
         max_fits: int = 40,
         time_limit: float | None = None,
@@ -134,12 +134,12 @@ class BudgetedEstimator(PlanPredictor):
         random_state: Any = None,
     ) -> None:
         self.budget = budget
+        self.mean_budget = mean_budget
         self.metric = metric
         self.costs = costs
         self.learners = learners
         self.task = task
         self.confidence = confidence
-        self.hard = hard
         self.max_loss = max_loss
         self.max_fits = max_fits
         self.time_limit = time_limit
@@ -157,7 +157,7 @@ class BudgetedEstimator(PlanPredictor):
         qid : array of (n,), optional
             The query of each row, for ranking.
         """
-        wish = Wish.read(self.budget, self.confidence, self.hard, self.max_loss)
+        wish = Wish.read(self.budget, self.mean_budget, self.confidence, self.max_loss)
         table = self._read(X, reset=True)
         labels = self._read_labels(y, table.values, qid)
         self.frontier_ = frontier(
@@ -167,7 +167,8 @@ class BudgetedEstimator(PlanPredictor):
             costs=self.costs,
             qid=qid if self.task_ == "ranking" else None,
             metric="mse" if self.metric is None and self.task_ == "regression" else self.metric,
-            budgets=[wish.budget] if 0.0 < wish.budget < np.inf and wish.max_loss is None else None,
+            budgets=_of_interest(wish, wish.budget),
+            mean_budgets=_of_interest(wish, wish.mean_budget),
             cv=self.cv,
             confidence=wish.confidence if wish.needs_rows else None,
             certify=None if wish.needs_rows else 0.0,
@@ -177,7 +178,7 @@ class BudgetedEstimator(PlanPredictor):
             random_state=self.random_state,
         )
         self.best_estimator_ = self.frontier_.best(
-            self.budget, wish.confidence, hard=self.hard, max_loss=self.max_loss
+            self.budget, mean_budget=self.mean_budget, confidence=wish.confidence, max_loss=self.max_loss
         )
         self.plan_, self.promise_ = self.best_estimator_.plan_, self.best_estimator_.promise_
         if self.task_ == "classification":
@@ -256,3 +257,8 @@ class BudgetedEstimator(PlanPredictor):
         elif task == "regression":
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+
+def _of_interest(wish: Wish, budget: float) -> list[float] | None:
+    """The budget that a search is for, if there is one; with `max_loss` the best of all is needed too."""
+    return [budget] if 0.0 < budget < np.inf and wish.max_loss is None else None

@@ -53,6 +53,7 @@ def frontier(
     qid: ArrayLike | None = None,
     metric: str | Metric | None = None,
     budgets: Sequence[float] | None = None,
+    mean_budgets: Sequence[float] | None = None,
     cv: Any = None,
     confidence: float | None = None,
     certify: float | None = None,
@@ -83,8 +84,11 @@ def frontier(
     metric : str or Metric, optional
         accuracy, ndcg@5 or mse by default. It must be a mean over rows or queries, which roc_auc is not.
     budgets : list of numbers, optional
-        The budgets of interest: fits are spent up to the largest, and tables are for these. By default eight,
-        geometric from the cheapest to the dearest model.
+        The budgets of interest, each of which no row may pay more than: fits are spent up to the largest, and
+        tables are for these.
+    mean_budgets : list of numbers, optional
+        The same for what rows pay on average. Where neither is given, tables are for eight of these,
+        geometric from the cheapest to the most expensive model.
     cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
         How rows are held out. By default five folds up to 2,000 rows (queries), a quarter of them beyond.
     confidence : float, optional
@@ -127,7 +131,7 @@ def frontier(
     >>> found = frontier([CostLassoClassifier(), GreedyMiserClassifier(n_rounds=20, max_depth=2)],
     ...                  heart.X, heart.y, costs=heart.costs, max_fits=12, random_state=0)
     >>> model = found.best(budget=30)
-    >>> bool(model.run(heart.X).cost.mean() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
+    >>> bool(model.run(heart.X).cost.max() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
     (True, True)
     """
     if X is None or y is None:
@@ -155,23 +159,26 @@ def frontier(
             pilot = _pilot(contenders, bench, crew, limit, task, seed)
             left = limit - pilot.taken
             with crew(bench.parts, time_limit=left) as fitting:
-                search = Search(bench, fitting, pilot.contenders, most, left, _largest(budgets))
+                search = Search(bench, fitting, pilot.contenders, most, left, _largest(budgets, mean_budgets))
                 search.expected, search.show = pilot.seconds, watch.show
                 search.run()
         except KeyboardInterrupt as stop:
             stop.add_note(_how_to_go_on(cache))
             raise
-    wanted = None if budgets is None else read_budgets(budgets)
+    wanted, on_average = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
     in_turn = isinstance(learners, str) if handovers is None else handovers
+    asked_for = [*(wanted or ()), *(on_average or ())]
+    pairs = paired(bench, search.candidates, asked_for) if in_turn else []
     return Frontier(
         bench,
         prices,
-        [*search.candidates, *(paired(bench, search.candidates, wanted or ()) if in_turn else ())],
+        [*search.candidates, *pairs],
         wanted,
         seed,
         search.failures,
         pilot.taken + search.seconds,
         left_out={**unable, **pilot.left_out},
+        mean_budgets=on_average,
         everything=everything,
         kept=everything.take(np.flatnonzero(aside)) if aside.any() else None,
         confidence=confidence,
@@ -269,8 +276,8 @@ def _set_aside(rows: Rows, share: float | None, confidence: float | None, seed: 
     return rows_aside(len(rows), share, seed, None, rows.qid)
 
 
-def _largest(budgets: Sequence[float] | None) -> float:
-    return math.inf if budgets is None else max(read_budgets(budgets))
+def _largest(*budgets: Sequence[float] | None) -> float:
+    return max((max(read_budgets(some)) for some in budgets if some is not None), default=math.inf)
 
 
 def _how_to_go_on(folder: str | PathLike[str] | None) -> str:

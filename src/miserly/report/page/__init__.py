@@ -9,7 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from miserly._checks import read_budget
 from miserly.errors import DataError
 from miserly.report.page.appendix import appendix_section
 from miserly.report.page.budgets import budgets_section
@@ -22,6 +21,7 @@ from miserly.report.style import matplotlib
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
+    from miserly.selection._best import Wish
 
 __all__ = ["write_page"]
 
@@ -33,7 +33,7 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 def write_page(
     found: Frontier,
     path: str | os.PathLike[str],
-    budget: float | None = None,
+    asked: Wish | None = None,
     confidence: float | None = None,
     title: str | None = None,
 ) -> Path:
@@ -43,11 +43,11 @@ def write_page(
     ----------
     found : Frontier
     path : path of a file
-    budget : float, optional
-        The budget whose model is shown first. By default the smallest that buys what is within one standard
-        error of the best.
+    asked : Wish, optional
+        The budget whose model is shown first, a cap or one on average, with its confidence. By default the
+        smallest that buys what is within one standard error of the best.
     confidence : float, optional
-        As for `Frontier.best`: the promise that comes with the model.
+        As for `Frontier.best`, where no budget is asked for: the promise that comes with the model.
     title : str, optional
 
     Returns
@@ -58,7 +58,7 @@ def write_page(
     _check(target)
     plotly = _plotly_script()
     matplotlib()  # is there, before anything is fitted
-    story = read_story(found, None if budget is None else read_budget(budget), confidence)
+    story = read_story(found, asked, confidence)
     try:
         target.write_text(_page(story, title or _TITLE, plotly), encoding="utf-8")
     except OSError as error:

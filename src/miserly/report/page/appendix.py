@@ -118,12 +118,12 @@ def _model_line(one: Candidate, is_best: bool, words: Words) -> tuple[str, ...]:
 
 def _comparison(story: Story) -> str:
     found, words = story.found, story.words
-    table_of = found.compare() if len(found.learners) > 1 else []
+    table_of = _compared(story) if len(found.learners) > 1 else []
     lines = table_of if isinstance(table_of, list) else table_of.to_dict("records")
     if not lines:
         return paragraph("There is but one learner.")
     columns = [
-        Column(f"budget{words.in_unit}", "number"),
+        Column(f"{words.budget}{words.in_unit}", "number"),
         Column("learner"),
         Column("difference", "number"),
         Column("95 % interval", "number"),
@@ -138,12 +138,20 @@ def _comparison(story: Story) -> str:
     return table(caption, columns, [_comparison_line(line, words) for line in lines], tall=True)
 
 
+def _compared(story: Story) -> Any:
+    """Learners at some of the page's budgets: those the frontier is made for, or a few of all."""
+    found = story.found
+    if not story.words.is_cap:
+        return found.compare(mean_budgets=found.mean_budgets or [one.budget for one in story.offers[::3]])
+    return found.compare(*(found.budgets or [one.budget for one in story.offers[::3]]))
+
+
 def _comparison_line(line: Mapping[str, Any], words: Words) -> tuple[str, ...]:
     def signed(name: str) -> str:
         return f"{100 * line[name]:+.1f}" if words.is_share else f"{line[name]:+.3g}"
 
     return (
-        price_text(line["budget"]),
+        price_text(line["budget" if words.is_cap else "mean_budget"]),
         plain(line["learner"], _LONGEST),
         signed("difference"),
         f"{signed('difference_low')} to {signed('difference_high')}",

@@ -16,7 +16,7 @@ def budgets_section(story: Story) -> str:
     """One line for each step of the slider."""
     words = story.words
     columns = [
-        Column(f"budget{words.in_unit}", "number"),
+        Column(f"{words.budget}{words.in_unit}", "number"),
         Column(words.metric, "number"),
         Column("95 % interval", "number"),
         Column(f"mean price{words.in_unit}", "number"),
@@ -28,10 +28,16 @@ def budgets_section(story: Story) -> str:
     again = [one is before for before, one in pairwise(models)]
     lines = [_line(one, same, words) for one, same in zip(story.offers, again, strict=True)]
     caption = (
-        f"For each budget the model to take, the {words.metric} to expect, what {words.rows} pay on average "
-        f"and what 95 of 100 pay at most, and how many features a {words.row} buys on average."
+        f"{_meant(words)} For each the model to take, the {words.metric} to expect, what {words.rows} pay "
+        f"on average and what 95 of 100 pay at most, and how many features a {words.row} buys on average."
     )
     return section("table", "What each budget buys", table(caption, columns, lines, name="budgets"))
+
+
+def _meant(words: Words) -> str:
+    if words.is_cap:
+        return f"A budget is what no {words.row} ever pays more than."
+    return f"A mean budget is what {words.rows} may pay on average."
 
 
 def _line(one: Offer, same: bool, words: Words) -> tuple[object, ...]:

@@ -54,7 +54,7 @@ def _dial(story: Story) -> str:
     shown = step_words(story, story.chosen)
     first, last = (story.words.price(one.budget) for one in (story.offers[0], story.offers[-1]))
     steps = f'min="0" max="{len(story.offers) - 1}" value="{story.place}"'
-    return f"""<div class="dial"><label for="budget">Budget:
+    return f"""<div class="dial"><label for="budget">{text(story.words.budget.capitalize())}:
 <output id="now-budget" for="budget">{text(shown["budget"])}</output>
 <span id="now-short">{text(shown["short"])}</span></label>
 <input type="range" id="budget" {steps} autocomplete="off">
@@ -203,7 +203,7 @@ def explore_data(story: Story) -> dict[str, Any]:
 def _step(story: Story, one: Offer, axis: Axis, shown: list[int]) -> dict[str, Any]:
     words = story.words
     return {
-        "label": f"budget {words.price(one.budget)}",
+        "label": f"{words.budget} {words.price(one.budget)}",
         "x": axis.place(one.cost),
         "y": words.height(one.candidate.mean_value),
         "line": axis.place(one.budget),

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from miserly.errors import CostError
 from miserly.plan.effort import engine_for
 from miserly.report.page.axis import WIDE
-from miserly.selection._cross_choosing import choose
+from miserly.selection._best import Wish
 from miserly.selection._judging import Candidate, repriced
 from miserly.selection._pool import viewed_plan
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
 
-__all__ = ["Offer", "bought_by", "offer_for", "offers", "round_budgets", "suggested"]
+__all__ = ["Offer", "bought_by", "budget_kind", "offer_for", "offers", "round_budgets", "suggested"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -36,7 +36,8 @@ class Offer:
 
     Attributes
     ----------
-    budget : float
+    wish : Wish
+        The budget: a cap for every row, or what rows pay on average.
     candidate : Candidate
         The model, with what held-out rows paid for it.
     value, low, high : float
@@ -48,13 +49,17 @@ class Offer:
         much once it is fitted to all rows. Then the value is its own on held-out rows, and flatters a little.
     """
 
-    budget: float
+    wish: Wish
     candidate: Candidate
     value: float
     low: float
     high: float
     share: Floats
     is_second: bool = False
+
+    @property
+    def budget(self) -> float:
+        return self.wish.amount
 
     @property
     def cost(self) -> float:
@@ -67,25 +72,25 @@ class Offer:
         return float(np.quantile(self.candidate.cost, 0.95, method="higher"))
 
 
-def offers(found: Frontier, budgets: Sequence[float]) -> list[Offer]:
+def offers(found: Frontier, wishes: Sequence[Wish]) -> list[Offer]:
     """What each of some budgets buys; budgets that buy nothing at all are left out."""
     made: list[Offer] = []
-    for budget in budgets:
+    found._chooser.hold(wish.budget for wish in wishes)
+    for wish in wishes:
         try:
-            made.append(offer_for(found, budget, known=made))
+            made.append(offer_for(found, wish, known=made))
         except CostError:
             continue
     return made
 
 
-def offer_for(found: Frontier, budget: float, known: Sequence[Offer] = ()) -> Offer:
+def offer_for(found: Frontier, wish: Wish, known: Sequence[Offer] = ()) -> Offer:
     """What a budget buys, by held-out figures; `known` offers save running a model again."""
-    line = found._at(budget)
-    candidate = choose(found._candidates, budget, found._sign)
-    assert candidate is not None, "or there would be no line"
+    line = found._at(wish)
+    candidate = found._chosen(wish)
     before = next((one.share for one in known if one.candidate is candidate), None)
     share = bought_by(found, candidate) if before is None else before
-    return Offer(budget, candidate, line["value"], line["value_low"], line["value_high"], share)
+    return Offer(wish, candidate, line["value"], line["value_low"], line["value_high"], share)
 
 
 def bought_by(found: Frontier, candidate: Candidate) -> Floats:
@@ -96,7 +101,9 @@ def bought_by(found: Frontier, candidate: Candidate) -> Floats:
         plan = viewed_plan(fitted, candidate.view)
         if plan.costs != found.costs:
             plan = repriced(plan, found.costs)
-        count += plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows))).acquired.sum(axis=0)
+        engine = engine_for(plan, len(rows))
+        done = plan.run(rows.X, qid=rows.qid, budget=candidate.upper, compiled=engine)
+        count += done.acquired.sum(axis=0)
         n_rows += len(rows)
     return count / n_rows
 
@@ -104,19 +111,30 @@ def bought_by(found: Frontier, candidate: Candidate) -> Floats:
 # -- which budgets -----------------------------------------------------------------------------------------
 
 
-def round_budgets(found: Frontier, asked: float | None = None) -> list[float]:
+def budget_kind(found: Frontier, asked: Wish | None = None) -> str:
+    """Whether the budgets of a page are caps or means: as asked for, or as the frontier was made for."""
+    if asked is not None:
+        return asked.kind
+    return "budget" if found.budgets else "mean_budget"
+
+
+def round_budgets(found: Frontier, asked: Wish | None = None) -> list[Wish]:
     """The budgets of a page: round amounts from the cheapest to the dearest model that is worth its price.
 
     Zero, the budgets that the frontier was made for and the one that is `asked` for are among them.
     """
+    kind = budget_kind(found, asked)
     paid = [one.mean_cost for one in found._pareto()]
     cheapest, dearest = min((cost for cost in paid if cost > 0), default=0.0), max(paid)
-    own = [*(found._budgets or []), *([] if asked is None else [asked])]
+    made_for = found._budgets if kind == "budget" else found._mean_budgets
+    own = [*(made_for or []), *([] if asked is None else [asked.amount])]
     zero = [0.0] if found._candidates[0].mean_cost == 0.0 else []
+    if kind == "budget":
+        dearest = max(dearest, *(one.upper for one in found._pareto()))
     roomy = min(_ROOM * dearest, max(found.costs.total, dearest))
     steps = round_steps(cheapest, roomy) if dearest > 0 else []
     crowded = [one for one in steps if not any(abs(one - mine) < 0.04 * mine for mine in own)]
-    return sorted({*zero, *own, *crowded})
+    return [Wish(**{kind: amount}) for amount in sorted({*zero, *own, *crowded})]
 
 
 def round_steps(low: float, high: float) -> list[float]:

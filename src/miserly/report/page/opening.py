@@ -30,10 +30,10 @@ def _choice(story: Story) -> str:
     words = story.words
     budget, model = words.price(story.chosen.budget), model_name(story.chosen.candidate)
     if story.was_asked:
-        return f"For a budget of {budget} per {words.row}, take the {model}:"
+        return f"For a {words.budget} of {budget} per {words.row}, take the {model}:"
     return (
-        f"No budget was given. {budget} per {words.row} is a sensible one: with more, {words.metric} gets no "
-        f"better than chance might explain. It takes the {model}:"
+        f"No budget was given. A {words.budget} of {budget} per {words.row} is a sensible one: with more, "
+        f"{words.metric} gets no better than chance might explain. It takes the {model}:"
     )
 
 

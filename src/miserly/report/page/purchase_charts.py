@@ -123,7 +123,7 @@ def _by_feature(costs: Costs, made: Sequence[Offer], shown: Sequence[int], words
     }
     layout = {
         "xaxis": {
-            "title": {"text": f"budget{escaped(words.in_unit)}"},
+            "title": {"text": f"{words.budget}{escaped(words.in_unit)}"},
             "tickvals": places,
             "ticktext": [price_text(one.budget) for one in made],
             "range": [-0.6, len(made) - 0.4],
@@ -137,7 +137,7 @@ def _by_feature(costs: Costs, made: Sequence[Offer], shown: Sequence[int], words
 
 
 def _square_words(costs: Costs, f: int, one: Offer, words: Words) -> str:
-    where = f"{_name(costs, f, 40)}, budget {escaped(words.price(one.budget))}"
+    where = f"{_name(costs, f, 40)}, {words.budget} {escaped(words.price(one.budget))}"
     return f"{where}:<br>{100 * one.share[f]:.1f} % of {words.rows} buy it"
 
 
@@ -147,7 +147,7 @@ def _by_tier(costs: Costs, made: Sequence[Offer], words: Words) -> Chart:
     places = growth_places(costs, made)
     lines = [_tier_line(k, tier, costs, made, places, words) for k in range(len(names))]
     layout = {
-        "xaxis": Axis([one.budget for one in made]).layout(f"budget{escaped(words.in_unit)}"),
+        "xaxis": Axis([one.budget for one in made]).layout(f"{words.budget}{escaped(words.in_unit)}"),
         "yaxis": {
             "title": {"text": "share of these features bought"},
             "ticksuffix": " %",
@@ -179,7 +179,7 @@ def _tier_line(
         "y": shortened(100 * one.share[mine].mean() for one in made),
         "line": {"color": _shade(k, n_tiers), "width": 2.5, "shape": "hv"},
         "marker": {"size": 7, "symbol": mark_of(k)},
-        "text": [f"{label}<br>budget {escaped(words.price(one.budget))}" for one in made],
+        "text": [f"{label}<br>{words.budget} {escaped(words.price(one.budget))}" for one in made],
         "hovertemplate": "%{text}: %{y:.1f} % bought<extra></extra>",
     }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from miserly.errors import CostError
 from miserly.plan import Plan
-from miserly.report.page.offers import Offer, bought_by, offers, round_budgets, suggested
+from miserly.report.page.offers import Offer, bought_by, budget_kind, offers, round_budgets, suggested
 from miserly.report.page.words import Words
 from miserly.selection._best import Wish
 from miserly.selection._judging import Candidate
@@ -71,39 +71,37 @@ class Story:
         return max(self.offers, key=lambda one: (sign * one.value, -one.cost))
 
 
-def read_story(found: Frontier, budget: float | None, confidence: float | None) -> Story:
+def read_story(found: Frontier, asked: Wish | None, confidence: float | None) -> Story:
     """What each budget buys, and the model of the one that is asked for.
 
     Without a budget, one is suggested: the smallest that buys what is within one standard error of the best.
     """
-    made = offers(found, round_budgets(found, budget))
+    made = offers(found, round_budgets(found, asked))
     known = [one.budget for one in made]
-    if budget is not None and budget not in known:
-        raise CostError(f"no model costs {budget:g} or less; the cheapest costs {found._cheapest():g}")
-    place = suggested(made, found._sign > 0) if budget is None else known.index(budget)
-    if budget is not None and confidence is None:
-        confidence = found._confidence
-    wish = Wish.read(known[place], confidence, hard=False, max_loss=None)
+    if asked is not None and asked.amount not in known:
+        raise CostError(f"no model costs {asked.words}; the cheapest costs {found._cheapest():g}")
+    place = suggested(made, found._sign > 0) if asked is None else known.index(asked.amount)
+    wish = replace(made[place].wish, confidence=confidence if asked is None else asked.confidence)
     candidate, model = found._chooser.take(wish)
     if candidate is not made[place].candidate:  # a promise, or a model that is dearer once it has all rows
-        made[place] = _own_figures(found, known[place], candidate)
+        made[place] = _own_figures(found, wish, candidate)
     everything = found._everything or found._bench.rows
     return Story(
         found,
-        Words(found),
+        Words(found, budget_kind(found, asked)),
         tuple(made),
         place,
-        budget is not None,
+        asked is not None,
         model.plan_,
         found._bench.rows if wish.needs_rows else everything,
         tuple(model.promise_),
     )
 
 
-def _own_figures(found: Frontier, budget: float, candidate: Candidate) -> Offer:
+def _own_figures(found: Frontier, wish: Wish, candidate: Candidate) -> Offer:
     """An offer of this very model, with its own held-out figures."""
     reach = 1.96 * candidate.error
     value = candidate.mean_value
     return Offer(
-        budget, candidate, value, value - reach, value + reach, bought_by(found, candidate), is_second=True
+        wish, candidate, value, value - reach, value + reach, bought_by(found, candidate), is_second=True
     )

@@ -30,7 +30,9 @@ _LONGEST_NAME = 60
 class Words:
     """The words for one frontier: what rows are called, and how many digits its figures have."""
 
-    def __init__(self, found: Frontier) -> None:
+    def __init__(self, found: Frontier, kind: str = "mean_budget") -> None:
+        self.is_cap = kind == "budget"
+        self.budget = kind.replace("_", " ")  # what the page calls a budget
         self.metric = metric_name(found.metric)
         self.is_share = found.metric in SHARES
         self.unit = plain(found.costs.unit, _LONGEST_UNIT)
