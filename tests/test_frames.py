@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from miserly._encoder import Encoder
 from miserly._frames import is_frame, read_frame, refuse_infinities
 from miserly.errors import DataError
 
@@ -34,14 +35,15 @@ def test_text_and_truth_values_become_codes_and_missing_values_nan(frame):
 
 @pytest.mark.parametrize("frame", FRAMES, ids=KINDS)
 def test_reading_with_known_categories_gives_the_same_codes(frame):
-    categories = read_frame(frame).categories
-    np.testing.assert_array_equal(read_frame(frame, categories).values, EXPECTED)
+    learned = read_frame(frame)
+    encoder = Encoder(3, learned.names, learned.categories)
+    np.testing.assert_array_equal(encoder.rows(frame), EXPECTED)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_unknown_categories_are_missing(make):
-    table = read_frame(make({"c": ["b", "z"]}), {0: ("a", "b")})
-    np.testing.assert_array_equal(table.values, [[1.0], [np.nan]])
+def test_unknown_categories_are_missing_if_asked(make):
+    rows = Encoder(1, ("c",), {0: ("a", "b")}).rows(make({"c": ["b", "z"]}), unknown="missing")
+    np.testing.assert_array_equal(rows, [[1.0], [np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -126,9 +128,9 @@ def test_columns_that_cannot_be_read_are_named(frame, words):
 
 def test_columns_that_changed_their_kind_since_fitting_are_named():
     with pytest.raises(DataError, match="'c' holds numbers, but held categories such as 'a'"):
-        read_frame(pd.DataFrame({"c": [1, 2]}), {0: ("a", "b")})
+        Encoder(1, ("c",), {0: ("a", "b")}).rows(pd.DataFrame({"c": [1, 2]}))
     with pytest.raises(DataError, match="'c' holds no numbers, but did when"):
-        read_frame(pd.DataFrame({"c": ["1", "2"]}), {})
+        Encoder(1, ("c",)).rows(pd.DataFrame({"c": ["1", "2"]}))
 
 
 def test_lazy_frames_are_refused():

@@ -17,6 +17,7 @@ _HOME = {
     "load": "miserly.plan",
     "MiserlyError": "miserly.errors",
     "CostError": "miserly.errors",
+    "DataError": "miserly.errors",
     "PlanError": "miserly.errors",
     "PlanFormatError": "miserly.errors",
     "GreedyMiserRegressor": "miserly.learners",

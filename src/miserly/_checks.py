@@ -1,4 +1,4 @@
-"""The checks that every price, every budget and every list of names passes."""
+"""The checks that every price, every budget, every value and every list of names passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 
 from miserly.errors import CostError
 
-__all__ = ["read_budget", "read_price", "refuse_duplicates"]
+_LONGEST = 80  # characters of a value in an error
+
+__all__ = ["as_number", "is_missing", "read_budget", "read_price", "refuse_duplicates", "shown"]
 
 
 def read_price(value: Any, what: str) -> float:
@@ -21,9 +23,9 @@ def read_price(value: Any, what: str) -> float:
     >>> read_price(np.float32(2.5), "feature 'age'")
     2.5
     """
-    number = _number(value)
+    number = as_number(value)
     if number is None:
-        raise CostError(f"the cost of {what} must be a number, not {_shown(value)}")
+        raise CostError(f"the cost of {what} must be a number, not {shown(value)}")
     if math.isnan(number):
         raise CostError(f"the cost of {what} is missing (NaN)")
     if number < 0:
@@ -41,9 +43,9 @@ def read_budget(budget: float | None) -> float:
     """
     if budget is None:
         return math.inf
-    number = _number(budget)
+    number = as_number(budget)
     if number is None:
-        raise CostError(f"a budget is a number or None, not {_shown(budget)}")
+        raise CostError(f"a budget is a number or None, not {shown(budget)}")
     if not number >= 0.0:
         raise CostError(f"a budget cannot be {number:g}: give 0 or more, or None for no limit")
     return number
@@ -58,7 +60,7 @@ def refuse_duplicates(names: Sequence[str], what: str) -> None:
         seen.add(name)
 
 
-def _number(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
     """The value as a float, infinite where it is too large for one; None if it is no number.
 
     Truth values and text are refused: `float` would read True as 1 and "5" as 5.
@@ -71,5 +73,28 @@ def _number(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
-def _shown(value: Any) -> str:
-    return repr(value.item() if isinstance(value, np.generic) else value)
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: None, NaN, and what pandas has for them.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("nan")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def shown(value: Any) -> str:
+    """A value as errors quote it: as plain Python has it, cut where it is long.
+
+    >>> shown(np.float64(2.5)), shown(10**5000)
+    ('2.5', 'an int of very many digits')
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    try:
+        text = repr(plain)
+    except ValueError:  # Python declines to write very long numbers
+        return f"an {type(plain).__name__} of very many digits"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

@@ -1,22 +1,31 @@
-"""The one boundary between data frames and numbers.
+"""What the columns of a data frame hold, learned from training rows.
 
 pandas, polars and every other frame that narwhals knows become a float matrix, column names, and the
-categories of columns that hold text, categories or truth values: the place of a value among the categories
-is its code. Missing values become NaN, and so do values that were not there when the categories were learned.
+categories of columns that hold text, categories or booleans: the place of a value among the categories is its
+code. Missing values become NaN. Rows that come later are read by the `_encoder`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._encoder import Encoder, labels_of
 from miserly.errors import DataError
 
-__all__ = ["MAX_CATEGORIES", "Table", "first_text", "is_frame", "read_frame", "refuse_infinities"]
+__all__ = [
+    "MAX_CATEGORIES",
+    "Table",
+    "first_text",
+    "is_frame",
+    "read_frame",
+    "refuse_infinities",
+    "refuse_twins",
+]
 
 MAX_CATEGORIES = 255  # a code and the mark of a missing value share one byte in the tree grower
 
@@ -46,8 +55,8 @@ def is_frame(X: Any) -> bool:
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
-def read_frame(X: Any, categories: Mapping[int, Sequence[Any]] | None = None) -> Table:
-    """Read a frame; `categories` are those learned earlier (None: learn them from this frame).
+def read_frame(X: Any) -> Table:
+    """Read a frame of training rows, and learn the categories of its columns.
 
     >>> import pandas as pd
     >>> table = read_frame(pd.DataFrame({"age": [61.0, None], "thal": ["normal", "fixed"]}))
@@ -56,18 +65,20 @@ def read_frame(X: Any, categories: Mapping[int, Sequence[Any]] | None = None) ->
     """
     import narwhals as nw
 
+    refuse_twins(labels_of(X))
     frame = nw.from_native(X, eager_only=True)
     labels = list(frame.columns)
     names = tuple(labels) if all(isinstance(label, str) for label in labels) else None
     kinds = [str(dtype) for dtype in frame.schema.values()]
-    if labels and len(set(kinds)) == 1 and kinds[0] in ("Float32", "Float64") and not categories:
+    if labels and len(set(kinds)) == 1 and kinds[0] in ("Float32", "Float64"):
         return Table(frame.to_numpy(), names, {})  # a view where the frame keeps its columns together
     columns = [frame[:, j] for j in range(len(labels))]
-    learned = _learn(columns, labels) if categories is None else {j: tuple(v) for j, v in categories.items()}
+    learned = _learn(columns, labels)
     wide = any(kind not in _NARROW and j not in learned for j, kind in enumerate(kinds))
     values = np.empty((len(frame), len(labels)), dtype=np.float64 if wide else np.float32)
+    encoder = Encoder(len(labels), labels, learned)
     for j, (column, label) in enumerate(zip(columns, labels, strict=True)):
-        values[:, j] = _codes(column, label, learned[j]) if j in learned else _numbers(column, label)
+        values[:, j] = encoder.column(j, column.to_list()) if j in learned else _numbers(column, label)
     return Table(values, names, learned)
 
 
@@ -85,6 +96,15 @@ def first_text(X: Any) -> Any:
     frame = nw.from_native(X, eager_only=True)
     kinds = ((label, _kind(frame[:, j], label)) for j, label in enumerate(frame.columns))
     return next((label for label, kind in kinds if kind == "category"), None)
+
+
+def refuse_twins(labels: Sequence[Any]) -> None:
+    """Refuse a frame with two columns of one name."""
+    seen: set[Any] = set()
+    for label in labels:
+        if label in seen:
+            raise DataError(f"the frame has two columns named {_quoted(label)}")
+        seen.add(label)
 
 
 def refuse_infinities(values: NDArray[Any], names: Sequence[str] | None = None) -> None:
@@ -170,26 +190,12 @@ def _present(column: Any, label: Any) -> tuple[Any, ...]:
         return tuple(sorted(values, key=lambda value: (type(value).__name__, str(value))))
 
 
-def _codes(column: Any, label: Any, categories: Sequence[Any]) -> NDArray[np.float64]:
-    """The code of each value, NaN where it is missing or unknown."""
-    if column.dtype.is_numeric() and all(isinstance(value, str) for value in categories) and categories:
-        raise DataError(
-            f"column {_quoted(label)} holds numbers, but held categories such as {categories[0]!r} "
-            "when the model was fitted"
-        )
-    code = {value: float(place) for place, value in enumerate(categories)}
-    values = (code.get(_plain(value), np.nan) for value in column.to_list())
-    return np.fromiter(values, dtype=np.float64, count=len(column))
-
-
 # -- numbers -----------------------------------------------------------------------------------------------
 
 
 def _numbers(column: Any, label: Any) -> NDArray[Any]:
     import narwhals as nw
 
-    if _kind(column, label) != "number":
-        raise DataError(f"column {_quoted(label)} holds no numbers, but did when the model was fitted")
     if _is_empty(column):
         return np.full(len(column), np.nan)
     narrow = str(column.dtype) in _NARROW

@@ -10,6 +10,7 @@ __all__ = [
     "DataError",
     "MetricError",
     "MiserlyError",
+    "NotNumericError",
     "PlanError",
     "PlanFormatError",
     "did_you_mean",
@@ -25,7 +26,11 @@ class CostError(MiserlyError, ValueError):
 
 
 class DataError(MiserlyError, ValueError):
-    """Rows, labels, weights or queries that a learner cannot use as they are."""
+    """Rows, labels, weights or queries that a learner or a plan cannot use as they are."""
+
+
+class NotNumericError(DataError, TypeError):
+    """A value that must be a number and is none; a TypeError too, as scikit-learn expects."""
 
 
 class MetricError(MiserlyError, ValueError):

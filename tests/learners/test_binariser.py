@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from miserly import AdaBoostBTClassifier, Binariser, CostError, Costs
+from miserly import AdaBoostBTClassifier, Binariser, CostError, Costs, DataError
 
 
 @parametrize_with_checks([Binariser(), Binariser(max_thresholds=3)])
@@ -36,7 +36,10 @@ def test_categories_are_asked_for_one_by_one_and_what_is_missing_stays_missing()
     np.testing.assert_array_equal(columns[:, 3], [0, 1, 0, 0])
     np.testing.assert_array_equal(columns[:3, :3], np.eye(3))
     assert np.isnan(columns[3, :3]).all()
-    unknown = binariser.transform(pandas.DataFrame({"town": ["zug"], "sex": ["m"]}))
+    stranger = pandas.DataFrame({"town": ["zug"], "sex": ["m"]})
+    with pytest.raises(DataError, match="'town', row 0: 'zug' is not among its categories"):
+        binariser.transform(stranger)
+    unknown = binariser.transform(stranger, unknown="missing")
     assert np.isnan(unknown[0, :3]).all() and unknown[0, 3] == 1
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.costs import Costs
-from miserly.errors import PlanError
+from miserly.errors import DataError, PlanError
 from miserly.plan import Node, Plan, Raw, Tree, category_words
 
 from .random_plans import random_plan, random_rows
@@ -96,13 +96,16 @@ def test_bad_news_is_refused_by_name(plan):
     trail = plan.start()
     with pytest.raises(PlanError, match=r"'agee'.*did you mean 'age'"):
         trail.tell({"agee": 3})
-    with pytest.raises(PlanError, match="'age' must be a number or None, not 'old'"):
+    with pytest.raises(DataError, match="'age' must be a number or None, not 'old'"):
         trail.tell({"age": "old"})
     trail.tell({"age": 61})
     with pytest.raises(PlanError, match="'age' was told already"):
         trail.tell({"age": 62})
-    trail.tell({"age": 61, "pain": "unheard of"})  # an unknown category counts as missing
-    assert trail.next() == ("chol",)
+    with pytest.raises(DataError, match="'pain': 'unheard of' is not among its categories"):
+        trail.tell({"age": 61, "pain": "unheard of"})
+    lenient = plan.start(known={"age": 61}, unknown="missing")
+    lenient.tell({"pain": "unheard of"})
+    assert lenient.next() == ("chol",)
 
 
 def test_a_plan_without_nodes_answers_at_once(plan):

@@ -98,7 +98,7 @@ def answer(
         raise PlanError("--proba: this plan does not answer with classes that have probabilities")
     qid = None if query is None else np.unique(table[query].astype(str), return_inverse=True)[1]
     engine = engine_for(plan, len(table))
-    run = plan.run(_Rows(plan, table), budget=budget, qid=qid, compiled=engine)
+    run = plan.run(_Rows(plan, table), budget=budget, qid=qid, compiled=engine, unknown="missing")
     scores = ranked(run, qid)
     table_of = scores[:, None] if scores.ndim == 1 else scores
     shares = links.probabilities(plan.link, table_of) if probabilities else None

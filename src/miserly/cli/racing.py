@@ -135,7 +135,7 @@ def _frontier(track: Track, how: Search, budgets: Sequence[float]) -> list[Entry
 
 def _run(track: Track, plan: Plan, X: Any) -> Entry:
     qid = None if track.problem.qid is None else track.problem.qid[track.test]
-    done = plan.run(X, qid=qid, compiled=engine_for(plan, len(track.test)))
+    done = plan.run(X, qid=qid, compiled=engine_for(plan, len(track.test)), unknown="missing")
     scores = ranked(done, qid)
     table = (scores[:, None] if scores.ndim == 1 else scores)[:, : plan.n_outputs]
     return Entry(track.judged(plan, table, track.test), float(done.cost.mean()))

@@ -193,7 +193,8 @@ def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
     if offer is not None and is_offered:
         value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
     plan, rows = noted(model.plan_, problem), found._everything or found._bench.rows
-    pays = float(plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows))).cost.mean())
+    done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
+    pays = float(done.cost.mean())
     figures = (value, error, not is_offered, candidate.mean_cost)
     return Choice(shown(candidate), *figures, plan, pays, tuple(model.promise_))
 

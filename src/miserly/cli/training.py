@@ -221,7 +221,7 @@ def fit_problem(problem: Problem, settings: Settings) -> Fitted:
     given = {"X_val": X_val, "y_val": y_val, **_ranked(qid), **_ranked(qid_val, "_val")}
     fitted = learner.fit(X, y, **given)
     plan = _finished(fitted.plan_, problem)
-    mean_cost = float(plan.run(X_val, compiled=engine_for(plan, len(X_val))).cost.mean())
+    mean_cost = float(fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val))).cost.mean())
     value = float(fitted.score(X_val, y_val, **_ranked(qid_val)))
     return Fitted(plan, fitted.stopped_by_, SCORES[problem.task], value, mean_cost, int(aside.sum()))
 

@@ -23,6 +23,7 @@ from miserly.learners._samples import Given, Samples
 from miserly.learners._terms import LinearTerms, Terms
 from miserly.learners.losses import Loss
 from miserly.plan import Plan
+from miserly.plan.batch import run as run_plan
 from miserly.solvers.greedy import Market
 
 __all__ = ["ASTC"]
@@ -274,7 +275,7 @@ def _judge(
     tree: ClassifierTree, terms: Terms, costs: Costs, rows: Samples, aims: Floats
 ) -> tuple[float, float]:
     """What rows cost on average, and their mean squared error."""
-    run = build_plan(tree, terms, costs).run(rows.X)
+    run = run_plan(build_plan(tree, terms, costs), rows.X)
     error = ((as_columns(run.scores) - aims) ** 2).sum(axis=1)
     return float(np.average(run.cost, weights=rows.weight)), float(np.average(error, weights=rows.weight))
 

@@ -9,13 +9,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from miserly._frames import Table, is_frame, read_frame, refuse_infinities
+from miserly._encoder import Encoder
+from miserly._frames import Table, refuse_infinities
 from miserly.costs import Costs
 from miserly.errors import DataError
+from miserly.learners._reading import encoded, learned
 from miserly.plan import Plan, links
 from miserly.plan.batch import Run
 from miserly.plan.batch import run as run_plan
@@ -29,8 +30,6 @@ __all__ = [
     "has_probabilities",
     "threads_of",
 ]
-
-_NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.bool_)  # float32 holds them without loss
 
 
 class PlanPredictor(BaseEstimator):
@@ -49,19 +48,29 @@ class PlanPredictor(BaseEstimator):
     # -- answering -----------------------------------------------------------------------------------
 
     def run(
-        self, X: Any, budget: float | None = None, count: str = "path", qid: ArrayLike | None = None
+        self,
+        X: Any,
+        budget: float | None = None,
+        count: str = "path",
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
     ) -> Run:
         """Answer every row and account for it.
 
         Parameters
         ----------
         X : array or frame of (n, n_features)
+            Columns of frames are found by name, in any order; those that the plan never reads may be
+            missing, and others are ignored.
         budget : float, optional
-            No row pays more than this; whoever cannot go on answers from the last node finished.
+            No row pays more than this; a row that cannot go on answers from the last node finished.
         count : {"path", "tree"}
             Pay for the splits a row really meets, or for every feature of every tree it evaluates.
         qid : array of (n,), optional
             The query of each row, for plans that compare a document with the others of its query.
+        unknown : {"error", "missing"}, default="error"
+            A value that is neither a known category nor missing is an error, or counts as missing.
 
         Returns
         -------
@@ -69,20 +78,27 @@ class PlanPredictor(BaseEstimator):
             With `scores`, `cost` (n,), `acquired` (n, n_features) and `exit` (n,).
         """
         return run_plan(
-            self._plan_for(qid), self._rows(X), budget=budget, count=count, qid=qid, n_threads=self._threads
+            self._plan_for(qid),
+            self._rows(X, unknown),
+            budget=budget,
+            count=count,
+            qid=qid,
+            n_threads=self._threads,
         )
 
-    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
-        """The answer for every row, in the user's terms: numbers, or classes."""
-        return self._labels(self._scores(X, budget, qid))
+    def predict(
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+    ) -> NDArray[Any]:
+        """The answer for every row, in the user's terms: numbers, or classes; parameters as in `run`."""
+        return self._labels(self._scores(X, budget, qid, unknown))
 
     def _scores(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Scores (n, n_outputs); what rows paid is not followed where no budget needs it."""
         done = run_plan(
             self._plan_for(qid),
-            self._rows(X),
+            self._rows(X, unknown),
             budget=budget,
             qid=qid,
             n_threads=self._threads,
@@ -106,29 +122,27 @@ class PlanPredictor(BaseEstimator):
 
     # -- reading -------------------------------------------------------------------------------------
 
-    def _read(self, X: Any, *, reset: bool) -> Table:
-        """Rows of an array or frame as numbers, checked against what the learner was fitted on.
+    def _read(self, X: Any, *, reset: bool, unknown: str = "error") -> Table:
+        """Rows to learn from as numbers; all columns are there.
 
-        Float32 stays float32 and is not copied; missing values are allowed, infinite ones are not.
+        With `reset`, what the columns hold is learned from these rows; without, they are read by what was
+        learned. Float32 stays float32 and is not copied; missing values are allowed, infinite ones are not.
         """
-        if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            table = read_frame(X, None if reset else self._categories)
-            check_array(table.values, dtype=None, ensure_all_finite=False, estimator=self)
-        else:
-            if isinstance(X, np.ndarray) and X.dtype in _NARROW:
-                X = X.astype(np.float32)
-            values = validate_data(
-                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
-            )
-            table = Table(values, None, {})
+        if not reset:
+            names = getattr(self, "feature_names_in_", None)
+            encoder = Encoder(self.n_features_in_, names, self._categories)
+            values = encoded(self, X, encoder, None, unknown)
+            categories = {column: tuple(known) for column, known in self._categories.items()}
+            return Table(values, None if names is None else tuple(names), categories)
+        table = learned(self, X)
         refuse_infinities(table.values, getattr(self, "feature_names_in_", None))
-        if reset:
-            self._categories = table.categories
+        self._categories = table.categories
         return table
 
-    def _rows(self, X: Any) -> NDArray[Any]:
-        return self._read(X, reset=False).values
+    def _rows(self, X: Any, unknown: str = "error") -> NDArray[Any]:
+        """Rows to answer as numbers; of frames, only the columns that the plan reads must be there."""
+        plan = self._fitted_plan()
+        return encoded(self, X, plan.encoder, plan.features, unknown)
 
     def _plan_classes(self) -> NDArray[Any] | None:
         """What a plan answers with, if these are classes."""
@@ -166,14 +180,18 @@ class PlanClassifier(ClassifierMixin, PlanPredictor):
 
     classes_: NDArray[Any]
 
-    def decision_function(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
+    def decision_function(
+        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+    ) -> NDArray[np.float64]:
         """Scores before the link: (n,) for two classes, positive for the second one, else (n, n_classes)."""
-        return decision_of(self._scores(X, budget), len(self.classes_))
+        return decision_of(self._scores(X, budget, unknown=unknown), len(self.classes_))
 
     @available_if(has_probabilities)
-    def predict_proba(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
-        """The probability of each class, (n, n_classes)."""
-        return links.probabilities(self._fitted_plan().link, self._scores(X, budget))
+    def predict_proba(
+        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+    ) -> NDArray[np.float64]:
+        """The probability of each class, (n, n_classes); parameters as in `run`."""
+        return links.probabilities(self._fitted_plan().link, self._scores(X, budget, unknown=unknown))
 
     def _plan_classes(self) -> NDArray[Any]:
         return np.array(self.classes_.tolist())  # text as text, not as objects

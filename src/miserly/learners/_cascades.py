@@ -18,6 +18,7 @@ from miserly.learners._samples import Samples
 from miserly.learners._terms import Terms
 from miserly.plan import LEAVE, Plan
 from miserly.plan.batch import Run
+from miserly.plan.batch import run as run_plan
 from miserly.plan.ranking import levels, settle
 from miserly.solvers.mixed_norm import canonical
 
@@ -32,7 +33,7 @@ class CascadeClassifier(PlanClassifier):
     """A chain of classifiers; whoever scores low leaves, as one of the first class for the most part."""
 
     def decision_function(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Scores (n,) before the link, positive for the second class.
 
@@ -40,8 +41,8 @@ class CascadeClassifier(PlanClassifier):
         who stayed longer.
         """
         if qid is None:
-            return super().decision_function(X, budget)
-        return ranking_scores(self.run(X, budget=budget), np.asarray(qid))
+            return super().decision_function(X, budget, unknown=unknown)
+        return ranking_scores(self.run(X, budget=budget, unknown=unknown), np.asarray(qid))
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         self.classes_, codes = encode_classes(y)
@@ -97,7 +98,7 @@ def mean_cost(plan: Plan, samples: Samples | None, n_threads: int | None) -> flo
     """What rows pay on average; nothing where there are none, and no budget to keep."""
     if samples is None:
         return 0.0
-    return float(np.average(plan.run(samples.X, n_threads=n_threads).cost, weights=samples.weight))
+    return float(np.average(run_plan(plan, samples.X, n_threads=n_threads).cost, weights=samples.weight))
 
 
 def cascade_plan(
@@ -128,7 +129,7 @@ def cascade_plan(
     )
     samples = rows.learning
     draft = build_plan(chain, terms, rows.costs, base=base, categories=learner._categories)
-    scores = draft.run(samples.X, n_threads=learner._threads).scores
+    scores = run_plan(draft, samples.X, n_threads=learner._threads).scores
     factor = steepness_of(as_columns(scores), samples.y, samples.weight)
     return build_plan(
         chain.rescaled(factor),

@@ -67,13 +67,15 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
             step(outcome(self))
         return self
 
-    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+    ) -> NDArray[Any]:
         """1 for inliers, -1 for outliers."""
-        return self._answers(X, budget)
+        return self._answers(X, budget, unknown)
 
-    def decision_function(self, X: Any, budget: float | None = None) -> Floats:
+    def decision_function(self, X: Any, budget: float | None = None, *, unknown: str = "error") -> Floats:
         """Positive for inliers, (n,)."""
-        return self._scores(X, budget)[:, 0]
+        return self._scores(X, budget, unknown=unknown)[:, 0]
 
     def score_samples(self, X: Any) -> Floats:
         """Decisions before the intercept is added: `decision_function` plus `offset_`."""

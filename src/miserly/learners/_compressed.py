@@ -166,15 +166,15 @@ class CompressedMachine(PlanPredictor):
 
     # -- answering -----------------------------------------------------------------------------------
 
-    def _answers(self, X: Any, budget: float | None) -> NDArray[Any]:
+    def _answers(self, X: Any, budget: float | None, unknown: str = "error") -> NDArray[Any]:
         """Classes, or inliers and outliers.
 
         Without a budget the machine is run by matrix products, many times faster than the plan. Rows so near
         a boundary that rounding might matter are left to the plan, so that answers are always its own.
         """
-        plan, rows = self._fitted_plan(), self._rows(X)
+        plan, rows = self._fitted_plan(), self._rows(X, unknown)
         if budget is not None or not plan.nodes:
-            return self._labels(self._scores(X, budget))
+            return self._labels(self._scores(X, budget, unknown=unknown))
         filled = np.where(np.isnan(rows), self._fill, rows).astype(np.float64)
         decisions = self.machine_.decisions(self._scaler(filled))
         answers = self.machine_.labels_of(decisions)

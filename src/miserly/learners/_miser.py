@@ -162,7 +162,9 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
     def _divide(self, samples: Samples, X_val: Any, given: Given) -> tuple[Samples, Samples | None]:
         """The rows to learn from, and those to judge by if there are any."""
         if X_val is not None:
-            return samples, self._samples(self._rows(X_val), given, learn=False)
+            return samples, self._samples(
+                self._read(X_val, reset=False, unknown="missing").values, given, learn=False
+            )
         if not self.early_stopping:
             return samples, None
         classes = None if self._numeric_target else samples.y

@@ -29,6 +29,7 @@ from miserly.learners._training import Judge
 from miserly.learners.losses import Loss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
+from miserly.plan.batch import run as run_plan
 from miserly.solvers.greedy import Market
 from miserly.solvers.linear_losses import LinearLoss
 from miserly.solvers.mixed_norm import Blocks, canonical
@@ -210,7 +211,7 @@ class _Workshops:
         rows = self.rows.judging
         if rows is None:
             return 0.0
-        run = made.plan.run(rows.X, n_threads=self.learner._threads)
+        run = run_plan(made.plan, rows.X, n_threads=self.learner._threads)
         return float(np.average(run.cost, weights=rows.weight))
 
 

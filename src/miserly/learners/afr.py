@@ -41,6 +41,7 @@ from miserly.learners._representation import Division, OneVsRest, Parts
 from miserly.learners._samples import Given, Samples
 from miserly.learners._staged import StagedClassifier
 from miserly.plan import LEAVE
+from miserly.plan.batch import run as run_plan
 
 __all__ = ["AFRClassifier"]
 
@@ -316,13 +317,13 @@ class AFRClassifier(StagedClassifier):
     # -- answering -----------------------------------------------------------------------------------
 
     def _scores(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Without a budget the last snapshot answers alone, with the trees that it weighs."""
         plan = self._fitted_plan()
         if budget is not None or len(plan.nodes) < 2:
-            return super()._scores(X, budget, qid)
+            return super()._scores(X, budget, qid, unknown)
         last = plan.nodes[-1]
         terms = [plan.terms[t] for t in last.terms]
         alone = plan.replace(terms=terms, nodes=[replace(last, terms=np.arange(len(terms)), up=LEAVE)])
-        return as_columns(alone.run(self._rows(X), n_threads=self._threads).scores)
+        return as_columns(run_plan(alone, self._rows(X, unknown), n_threads=self._threads).scores)

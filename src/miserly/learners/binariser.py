@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from miserly._frames import Table, is_frame, read_frame, refuse_infinities
+from miserly._encoder import Encoder
+from miserly._frames import Table, refuse_infinities
 from miserly.costs import Costs
 from miserly.errors import CostError
 from miserly.learners._base import bind_costs
 from miserly.learners._miser import categorical_columns
+from miserly.learners._reading import encoded, learned
 
 __all__ = ["Binariser"]
 
@@ -89,17 +91,22 @@ class Binariser(TransformerMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Binariser:
         """Find the thresholds and categories; `y` is not looked at."""
-        table = self._read(X, reset=True)
+        table = self._read(X)
         categorical = categorical_columns(self.categorical_features, table, self.n_features_in_)
         columns = zip(table.values.T, categorical.tolist(), strict=True)
         self._questions = [self._ask(column, by_category) for column, by_category in columns]
         self.feature_ = np.repeat(np.arange(self.n_features_in_), [len(q.values) for q in self._questions])
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Columns of 0 and 1: uint8, or float32 with NaN if values are missing."""
+    def transform(self, X: Any, unknown: str = "error") -> NDArray[Any]:
+        """Columns of 0 and 1: uint8, or float32 with NaN if values are missing.
+
+        A value that is neither a known category nor missing is an error; with ``unknown="missing"`` it counts
+        as missing.
+        """
         check_is_fitted(self, "feature_")
-        values = self._read(X, reset=False).values
+        encoder = Encoder(self.n_features_in_, getattr(self, "feature_names_in_", None), self._categories)
+        values = encoded(self, X, encoder, None, unknown)
         parts = [
             _answers(column, questions) for column, questions in zip(values.T, self._questions, strict=True)
         ]
@@ -170,19 +177,10 @@ class Binariser(TransformerMixin, BaseEstimator):
         named = getattr(self, "feature_names_in_", None)
         return [f"x{f}" for f in range(self.n_features_in_)] if named is None else named.tolist()
 
-    def _read(self, X: Any, *, reset: bool) -> Table:
-        if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            table = read_frame(X, None if reset else self._categories)
-            check_array(table.values, dtype=None, ensure_all_finite=False, estimator=self)
-        else:
-            values = validate_data(
-                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
-            )
-            table = Table(values, None, {})
+    def _read(self, X: Any) -> Table:
+        table = learned(self, X)
         refuse_infinities(table.values, getattr(self, "feature_names_in_", None))
-        if reset:
-            self._categories = table.categories
+        self._categories = table.categories
         return table
 
     def __sklearn_tags__(self) -> Any:

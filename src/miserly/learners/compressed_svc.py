@@ -170,17 +170,19 @@ class CompressedSVC(PlanClassifier, _Supervised):
         self._fit(X, Given(y, sample_weight, qid))
         return self
 
-    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+    ) -> NDArray[Any]:
         """The class of every row."""
-        return self._answers(X, budget)
+        return self._answers(X, budget, unknown)
 
-    def decision_function(self, X: Any, budget: float | None = None) -> Floats:
+    def decision_function(self, X: Any, budget: float | None = None, *, unknown: str = "error") -> Floats:
         """As `SVC` has it: (n,), positive for the second of two classes, or (n, n_classes).
 
         With three or more classes these are votes, moved by less than a half by how clear the decisions were.
         The class that is the answer is never below another: where votes are tied, `SVC` may have it so.
         """
-        scores = self._scores(X, budget)
+        scores = self._scores(X, budget, unknown=unknown)
         if len(self.classes_) == 2:
             return scores[:, 0]
         values = np.asarray(_ovr_decision_function(scores < 0, -scores, len(self.classes_)))

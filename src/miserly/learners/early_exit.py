@@ -270,7 +270,8 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         queries = None
         if self.rule in LISTWISE:
             queries = Queries(check_queries(rows.qid, len(rows.y)))
-        met = list(stages(plan, self._rows(rows.X), [*stops, len(plan.nodes)], n_threads=self._threads))
+        read = self._read(rows.X, reset=False, unknown="missing").values
+        met = list(stages(plan, read, [*stops, len(plan.nodes)], n_threads=self._threads))
         return Staged(
             np.array([stage.scores for stage in met]),
             np.array([stage.cost for stage in met]),
@@ -318,11 +319,13 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
 
     # -- answering -----------------------------------------------------------------------------------
 
-    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+    ) -> NDArray[Any]:
         """The answer for every row; for documents, scores that rank those who were sent away below."""
         done = run_plan(
             self._plan_for(qid),
-            self._rows(X),
+            self._rows(X, unknown),
             budget=budget,
             qid=qid,
             n_threads=self._threads,
@@ -332,17 +335,17 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
 
     @available_if(_classifies)
     def decision_function(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Scores before the link, where each row left."""
-        return decision_of(self._scores(X, budget, qid), len(self.classes_))
+        return decision_of(self._scores(X, budget, qid, unknown), len(self.classes_))
 
     @available_if(_gives_probabilities)
     def predict_proba(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Class probabilities, where each row left."""
-        return links.probabilities(self._fitted_plan().link, self._scores(X, budget, qid))
+        return links.probabilities(self._fitted_plan().link, self._scores(X, budget, qid, unknown))
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None

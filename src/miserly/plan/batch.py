@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import read_budget
-from miserly.errors import PlanError, did_you_mean
+from miserly.errors import DataError, PlanError
 from miserly.plan.reference import run_reference
 from miserly.plan.tables import ONWARD, TREE, chain_arrays
 
@@ -38,6 +38,7 @@ __all__ = ["Run", "matrix_of", "run", "walker"]
 
 BLOCK_ROWS = 128
 FEW_ROWS = 16  # as many as are scored row by row
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 PARALLEL_ROWS = 2048  # fewer rows than this are not worth waking other threads for
 
 
@@ -85,7 +86,7 @@ class Run:
 
 def run(
     plan: Plan,
-    X: Any,
+    rows: NDArray[Any],
     *,
     budget: float | None = None,
     count: str = "path",
@@ -94,12 +95,12 @@ def run(
     n_threads: int | None = None,
     account: bool = True,
 ) -> Run:
-    """Run a plan over the rows of a matrix or frame.
+    """Run a plan over encoded rows; `Plan.run` takes rows as users give them.
 
     Parameters
     ----------
-    X : array or frame
-        Frames are read by column name; columns that the plan never needs may be missing.
+    rows : float32 or float64 array of (n, n_features)
+        What `matrix_of` gives: numbers, and codes where a column has categories.
     budget : float, optional
         No row pays more than this.
     count : {"path", "tree"}
@@ -115,7 +116,7 @@ def run(
     limit = min(read_budget(budget), plan.budget)
     if count not in ("path", "tree"):
         raise PlanError(f"count is 'path' or 'tree', not {count!r}")
-    matrix = matrix_of(plan, X)
+    matrix = _checked(plan, rows)
     n = len(matrix)
     state = State.fresh(plan, n)
     order, start = _bundles(plan, n, qid)
@@ -194,7 +195,7 @@ def _bundles(plan: Plan, n: int, qid: ArrayLike | None) -> tuple[NDArray[np.int6
 def _check_qid(qid: ArrayLike, n: int) -> NDArray[Any]:
     queries = np.asarray(qid)
     if queries.shape != (n,):
-        raise PlanError(f"qid must name the query of each of {n} rows; its shape is {queries.shape}")
+        raise DataError(f"qid must name the query of each of {n} rows; its shape is {queries.shape}")
     return queries
 
 
@@ -212,23 +213,34 @@ def _is_plain_chain(plan: Plan) -> bool:
 
 
 def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-    """A function from one row to its scores, without bookkeeping or checks; the plan's own budget is kept.
+    """A function from one row to its scores, without bookkeeping; the plan's own budget is kept.
 
-    For a service that answers one request at a time. The row is a float32 or float64 array with one entry
-    per input of the plan. Additive chains of numeric trees take the compiled short way; any other plan runs
-    as `run` runs it.
+    For a service that answers one request at a time. The row is an array with one entry per input of the
+    plan. Additive chains of numeric trees over numeric columns take the compiled short way, which needs
+    float32 or float64; any other plan runs as `Plan.run` runs it.
     """
     engine = _engine(None)
-    if engine is None or np.isfinite(plan.budget) or not _is_plain_chain(plan):
-        return lambda x: run(plan, np.asarray(x)[None], account=False).scores.reshape(-1)
+    shape, coded = (plan.n_features,), not set(plan.categories).isdisjoint(plan.features.tolist())
+    if engine is None or coded or np.isfinite(plan.budget) or not _is_plain_chain(plan):
+        return lambda x: run(plan, matrix_of(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)
     arrays, base, n_outputs = chain_arrays(plan.tables), plan.base[None], plan.n_outputs
 
     def walk(x: NDArray[Any]) -> NDArray[np.float64]:
+        if x.shape != shape or x.dtype not in _FLOATS:  # compiled code reads what is there, or past its end
+            x = matrix_of(plan, _row(x, shape)[None])[0]
         scores = base.copy()
         engine.score_few(*arrays, x.reshape(1, -1), scores)
         return scores[0, :n_outputs]
 
     return walk
+
+
+def _row(x: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """One row for a walker."""
+    row = x if isinstance(x, np.ndarray) else np.array(x, dtype=object)
+    if row.shape != shape:
+        raise DataError(f"a row must have {shape[0]} values, one for each column; its shape is {row.shape}")
+    return row
 
 
 def _run_chain(engine: Any, plan: Plan, matrix: Any, state: State, n_threads: int | None) -> None:
@@ -289,52 +301,20 @@ def _side_by_side(work: Callable[[int, int], None], pieces: list[tuple[int, int]
             done.result()
 
 
-# -- rows from arrays and frames ---------------------------------------------------------------------------
+# -- rows --------------------------------------------------------------------------------------------------
 
 
-def matrix_of(plan: Plan, X: Any) -> NDArray[Any]:
-    """Rows as a C-ordered float32 or float64 matrix with one column per input of the plan."""
-    if hasattr(X, "columns") and not isinstance(X, np.ndarray):
-        return _matrix_of_frame(plan, X)
-    if hasattr(X, "toarray"):
-        raise PlanError("a plan runs on dense rows; call .toarray() on the sparse matrix first")
-    matrix = np.asarray(X)
-    if matrix.ndim != 2 or matrix.shape[1] != plan.n_features:
-        raise PlanError(f"rows must have {plan.n_features} columns; the array has shape {matrix.shape}")
-    if matrix.dtype not in (np.float32, np.float64):
-        try:
-            matrix = matrix.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise PlanError(f"rows must be numbers: {error}") from None
-    return np.ascontiguousarray(matrix)
+def matrix_of(plan: Plan, X: Any, unknown: str = "error") -> NDArray[Any]:
+    """Rows as users give them, encoded: what `run` takes. Columns that the plan never reads may be NaN."""
+    is_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "iufb"
+    needed = None if is_numbers and not plan.categories else plan.features
+    return np.ascontiguousarray(plan.encoder.rows(X, needed, unknown))
 
 
-def _matrix_of_frame(plan: Plan, frame: Any) -> NDArray[np.float64]:
-    if plan.costs.names is None:
-        return matrix_of(plan, frame.to_numpy())
-    present = {str(c): c for c in frame.columns}  # a name may be a number in the frame
-    matrix = np.full((len(frame), plan.n_features), np.nan)
-    needed = set(plan.features.tolist())
-    for f, name in enumerate(plan.costs.names):
-        if name in present:
-            matrix[:, f] = column_codes(plan, f, frame[present[name]])
-        elif f in needed:
-            raise PlanError(f"the frame has no column {name!r}{did_you_mean(name, present)}")
-    return matrix
-
-
-def column_codes(plan: Plan, f: int, values: Any) -> NDArray[np.float64]:
-    """One column as numbers: category codes where the plan has categories for it."""
-    if f in plan.categories:
-        codes = {value: float(code) for code, value in enumerate(plan.categories[f])}
-        return np.array([codes.get(_plain(v), np.nan) for v in values], dtype=np.float64)
-    try:
-        array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise PlanError(f"column {plan.costs.name(f)!r} must hold numbers") from None
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if value.__hash__ is not None else None
+def _checked(plan: Plan, rows: NDArray[Any]) -> NDArray[Any]:
+    """Encoded rows of the width that compiled code reads without looking."""
+    if rows.ndim != 2 or rows.shape[1] != plan.n_features or rows.dtype not in _FLOATS:
+        raise PlanError(
+            f"encoded rows are a float matrix of {plan.n_features} columns, not {rows.dtype} of {rows.shape}"
+        )
+    return np.ascontiguousarray(rows)

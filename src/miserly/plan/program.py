@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly._encoder import Encoder
 from miserly.costs import Costs, read_budget
 from miserly.errors import PlanError
 from miserly.plan import links
@@ -82,6 +83,7 @@ class Plan:
         self.budget = read_budget(budget)
         self._tables: Tables | None = None
         self._check()
+        self.encoder = Encoder(self.n_features, self.costs.names, self.categories)
 
     # -- what it is ----------------------------------------------------------------------------------
 
@@ -190,40 +192,102 @@ class Plan:
         qid: ArrayLike | None = None,
         compiled: bool | None = None,
         n_threads: int | None = None,
+        *,
+        unknown: str = "error",
     ) -> Run:
-        """Run every row; see `miserly.plan.batch.run`."""
-        from miserly.plan.batch import run
+        """Run every row.
 
-        return run(self, X, budget=budget, count=count, qid=qid, compiled=compiled, n_threads=n_threads)
+        Parameters
+        ----------
+        X : frame or array of (n, n_features)
+            Values as they were when the model was fitted: numbers, or categories where a column has
+            categories. Columns of frames are found by name, in any order; those that the plan never reads
+            may be missing, and others are ignored. Columns of arrays are found by place.
+        budget : float, optional
+            No row pays more than this.
+        count : {"path", "tree"}, default="path"
+            Pay for the splits a row really meets, or for every feature of every tree it evaluates.
+        qid : array of (n,), optional
+            The query of each row, for list-wise gates. Without it every row is a query of its own.
+        compiled : bool, optional
+            Use compiled kernels (the default where numba is installed) or plain NumPy. Same results.
+        n_threads : int, optional
+            Threads for large batches (all by default).
+        unknown : {"error", "missing"}, default="error"
+            A value that is neither a known category nor missing is an error, or counts as missing.
 
-    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
-        """Answers in the user's terms: numbers, or classes.
+        Returns
+        -------
+        Run
+            With `scores`, `cost` (n,), `acquired` (n, n_features) and `exit` (n,).
 
-        With `qid`, numbers are there to rank the documents of each query: whoever a gate sent away comes
-        below those it kept.
+        Examples
+        --------
+        >>> from miserly.plan import Node, Raw
+        >>> plan = Plan(costs=Costs({"age": 1.0, "sex": 2.0}), terms=[Raw(1)],
+        ...             nodes=[Node([0], [0], [1.0], [0.0])], base=[0.0], categories={1: ("f", "m")})
+        >>> run = plan.run([[61, "m"], [40, "f"]])
+        >>> run.scores.tolist(), run.cost.tolist()
+        ([1.0, 0.0], [2.0, 2.0])
+        >>> plan.run([[61, 1], [40, 0]])
+        Traceback (most recent call last):
+        miserly.errors.DataError: column 'sex' holds numbers, but held categories such as 'f' when the model \
+was fitted (row 0: 1)
+        """
+        from miserly.plan.batch import matrix_of, run
+
+        rows = matrix_of(self, X, unknown)
+        return run(self, rows, budget=budget, count=count, qid=qid, compiled=compiled, n_threads=n_threads)
+
+    def predict(
+        self,
+        X: Any,
+        budget: float | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
+    ) -> NDArray[Any]:
+        """Answers in the user's terms: numbers, or classes; for the parameters see `run`.
+
+        With `qid`, numbers are there to rank the documents of each query: a document that a gate sent away
+        comes below those it kept.
         """
         from miserly.plan.ranking import ranked
 
-        scores = ranked(self.run(X, budget=budget, qid=qid), qid)
+        scores = ranked(self.run(X, budget=budget, qid=qid, unknown=unknown), qid)
         return links.labels(self.link, _columns(scores), self.classes)
 
-    def predict_proba(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
-        """Class probabilities, for links that have them."""
-        return links.probabilities(self.link, _columns(self.run(X, budget=budget).scores))
+    def predict_proba(
+        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+    ) -> NDArray[np.float64]:
+        """Class probabilities, for links that have them; for the parameters see `run`."""
+        return links.probabilities(self.link, _columns(self.run(X, budget=budget, unknown=unknown).scores))
 
     def start(
-        self, known: Mapping[Any, Any] | None = None, budget: float | None = None, count: str = "path"
+        self,
+        known: Mapping[Any, Any] | None = None,
+        budget: float | None = None,
+        count: str = "path",
+        *,
+        unknown: str = "error",
     ) -> Trail:
         """Begin one example; see `miserly.plan.trail.Trail`."""
         from miserly.plan.trail import Trail
 
-        return Trail(self, known=known, budget=budget, count=count)
+        return Trail(self, known=known, budget=budget, count=count, unknown=unknown)
 
-    def start_query(self, n_documents: int, budget: float | None = None, count: str = "path") -> QueryTrail:
+    def start_query(
+        self,
+        n_documents: int,
+        budget: float | None = None,
+        count: str = "path",
+        *,
+        unknown: str = "error",
+    ) -> QueryTrail:
         """Begin the documents of one query together, as list-wise gates need."""
         from miserly.plan.trail import QueryTrail
 
-        return QueryTrail(self, n_documents, budget=budget, count=count)
+        return QueryTrail(self, n_documents, budget=budget, count=count, unknown=unknown)
 
     @property
     def tables(self) -> Tables:
@@ -235,7 +299,7 @@ class Plan:
         return self._tables
 
     def walker(self) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-        """A function from one row (a float array) to its scores, as fast as it gets; see `batch.walker`."""
+        """A function from one row to its scores, as fast as it gets; see `batch.walker`."""
         from miserly.plan.batch import walker
 
         return walker(self)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._checks import shown
+from miserly._encoder import check_unknown
 from miserly.costs import Feature, Ledger, fits, read_budget
 from miserly.errors import PlanError
 from miserly.plan import links
@@ -70,6 +72,8 @@ class Trail:
         The trail stops before the first thing that does not fit.
     count : {"path", "tree"}
         Ask for features as splits meet them, or for all that a term might need at once.
+    unknown : {"error", "missing"}, default="error"
+        A value that is neither a known category nor missing is an error, or counts as missing.
 
     Attributes
     ----------
@@ -89,9 +93,12 @@ class Trail:
         known: Mapping[Any, Any] | None = None,
         budget: float | None = None,
         count: str = "path",
+        unknown: str = "error",
     ) -> None:
         if count not in ("path", "tree"):
             raise PlanError(f"count is 'path' or 'tree', not {count!r}")
+        check_unknown(unknown)
+        self._unknown = unknown
         self.plan = plan
         self.exit = -1
         self.stopped = False
@@ -129,7 +136,8 @@ class Trail:
             old = self._values.setdefault(f, value)
             if old != value and not (np.isnan(old) and np.isnan(value)):
                 raise PlanError(
-                    f"feature {self.plan.costs.name(f)!r} was told already: {old:g}, now {value:g}"
+                    f"feature {self.plan.costs.name(f)!r} was told already: {self._shown(f, old)}, "
+                    f"now {self._shown(f, value)}"
                 )
         self._settle_alone()
         while self._needs and all(f in self._values for f in self._needs):
@@ -290,17 +298,12 @@ class Trail:
             raise PlanError(f"told of a feature the plan does not know: {error}") from None
 
     def _read(self, name: Any, value: Any) -> float:
-        if value is None:
-            return np.nan
-        values = self.plan.categories.get(self._column(name))
-        if values is not None:
-            return float(values.index(value)) if value in values else np.nan
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise PlanError(
-                f"the value of feature {name!r} must be a number or None, not {value!r}"
-            ) from None
+        return self.plan.encoder.value(self._column(name), value, self._unknown)
+
+    def _shown(self, f: int, value: float) -> str:
+        """A value as the user gave it."""
+        known = self.plan.categories.get(f)
+        return f"{value:g}" if known is None or np.isnan(value) else shown(known[int(value)])
 
 
 class QueryTrail:
@@ -314,10 +317,15 @@ class QueryTrail:
     """
 
     def __init__(
-        self, plan: Plan, n_documents: int, budget: float | None = None, count: str = "path"
+        self,
+        plan: Plan,
+        n_documents: int,
+        budget: float | None = None,
+        count: str = "path",
+        unknown: str = "error",
     ) -> None:
         self.plan = plan
-        self.trails = [Trail(plan, budget=budget, count=count) for _ in range(n_documents)]
+        self.trails = [Trail(plan, budget=budget, count=count, unknown=unknown) for _ in range(n_documents)]
         for trail in self.trails:
             trail._pass_gates_alone = False
         self._settle()

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
 from miserly.plan.batch import matrix_of
+from miserly.plan.batch import run as run_plan
 from miserly.plan.exits import is_exit
 from miserly.plan.nodes import LEAVE
 from miserly.plan.program import Plan
@@ -237,7 +238,7 @@ def remaining(model: Any, X: Any, *, qid: ArrayLike | None = None) -> Floats:
     plan = plan_of(model)
     parts = stages(plan)
     matrix = read_rows(plan, X, qid)
-    last = stage_of(plan, parts)[plan.run(matrix, qid=qid).exit]
+    last = stage_of(plan, parts)[run_plan(plan, matrix, qid=qid).exit]
     levels = np.array([stage.level for stage in parts])
     left = np.bincount(levels[last], minlength=levels.max() + 1)[1:]
     return np.cumsum(left[::-1])[::-1] / len(matrix)
@@ -253,7 +254,7 @@ def visits(
     """
     part_of = stage_of(plan, parts)
     node_level = np.array([stage.level for stage in parts])[part_of]
-    whole = plan.run(matrix, qid=qid)
+    whole = run_plan(plan, matrix, qid=qid)
     farthest = node_level[whole.exit]
     for level in range(1, node_level.max() + 1):
         rows = np.flatnonzero(farthest >= level)
@@ -261,10 +262,10 @@ def visits(
         if len(kept) == len(node_level):
             run, own = whole, rows
         elif plan.listwise:
-            run, own = _ending(plan, kept).run(matrix, qid=qid), rows
+            run, own = run_plan(_ending(plan, kept), matrix, qid=qid), rows
         else:
             some = matrix if len(rows) == len(matrix) else matrix[rows]
-            run, own = _ending(plan, kept).run(some), np.arange(len(rows))
+            run, own = run_plan(_ending(plan, kept), some), np.arange(len(rows))
         yield Visit(rows, part_of[kept[run.exit[own]]], run.cost[own], run.acquired[own])
 
 

@@ -214,7 +214,7 @@ class Chooser:
             if one.trial in inside:  # it has been another one in another view
                 continue
             model = self._fit(one, rows, wish)
-            done = model.plan_.run(rows.X, qid=rows.qid)
+            done = model.plan_.run(rows.X, qid=rows.qid, unknown="missing")
             if done.cost.mean() > wish.mean_budget * (1 + SLACK):
                 continue
             inside[one.trial] = one, model
@@ -413,7 +413,7 @@ class Bill:
 
     @classmethod
     def of(cls, plan: Plan, rows: Rows, values: RowValues | None, sign: float) -> Bill:
-        done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)))
+        done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
         queries = Queries(np.arange(len(rows)) if rows.qid is None else rows.qid)
         cost = _by_unit(done.cost, queries)
         value = np.zeros(len(cost))

@@ -118,10 +118,12 @@ class Entrant:
         plan = model.plan_
         engine = engine_for(plan, len(rows))
         if not self._stops or not is_additive(plan):
-            scores = scores_of(plan.run(rows.X, qid=rows.qid, compiled=engine), rows)
+            scores = scores_of(plan.run(rows.X, qid=rows.qid, compiled=engine, unknown="missing"), rows)
             return np.array([self.value(self.metric, plan, scores, rows)])
         reached = [min(stop, len(plan.nodes)) for stop in self._stops]
-        staged = stages(plan, matrix_of(plan, rows.X), reached, account=False, compiled=engine)
+        staged = stages(
+            plan, matrix_of(plan, rows.X, unknown="missing"), reached, account=False, compiled=engine
+        )
         return np.array([self.value(self.metric, plan, stage.scores, rows) for stage in staged])
 
     def value(self, metric: Metric, plan: Plan, scores: NDArray[np.float64], rows: Rows) -> float:

@@ -138,7 +138,10 @@ class _Half:
 
     @cached_property
     def _runs(self) -> list[Any]:
-        return [plan.run(rows.X) for plan, rows in zip(self.plans, self._bench.held_out, strict=True)]
+        return [
+            plan.run(rows.X, unknown="missing")
+            for plan, rows in zip(self.plans, self._bench.held_out, strict=True)
+        ]
 
     @cached_property
     def confidence(self) -> Floats:

@@ -190,7 +190,7 @@ class Bench:
         stops = numbers_of_nodes(chain, views)
         plan = _priced(chain, prices)
         totals = [0.0, *(purchase.total for purchase in purchases(plan))]
-        matrix = matrix_of(plan, test.rows.X)
+        matrix = matrix_of(plan, test.rows.X, unknown="missing")
         met = stages(plan, matrix, sorted(set(stops)))
         stage_of = {stage.n_nodes: stage for stage in met}
         for stop in stops:
@@ -200,7 +200,7 @@ class Bench:
     def _run(self, plan: Plan, test: _Test, budget: float = np.inf, max_cost: float | None = None) -> _Seen:
         """What a plan does under a cap; `max_cost` is the plan's, where it is known already."""
         rows = test.rows
-        done = plan.run(rows.X, qid=rows.qid, budget=budget)
+        done = plan.run(rows.X, qid=rows.qid, budget=budget, unknown="missing")
         upper = min(plan.max_cost if max_cost is None else max_cost, budget)
         return self._figures(plan, scores_of(done, rows), done.cost, done.acquired, upper, test)
 

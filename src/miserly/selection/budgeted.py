@@ -188,24 +188,36 @@ class BudgetedEstimator(PlanPredictor):
     # -- answering -----------------------------------------------------------------------------------
 
     def run(
-        self, X: Any, budget: float | None = None, count: str = "path", qid: ArrayLike | None = None
+        self,
+        X: Any,
+        budget: float | None = None,
+        count: str = "path",
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
     ) -> Run:
         """Answer every row and account for it: scores, cost, what was acquired; see `PlanPredictor.run`."""
-        return self._model().run(X, budget=budget, count=count, qid=qid)
+        return self._model().run(X, budget=budget, count=count, qid=qid, unknown=unknown)
 
-    def predict(self, X: Any, budget: float | None = None, qid: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+    ) -> NDArray[Any]:
         """The answer for every row; no row pays more than `budget`, where one is given."""
-        return self._model().predict(X, budget=budget, qid=qid)
+        return self._model().predict(X, budget=budget, qid=qid, unknown=unknown)
 
     @available_if(_answers_with("predict_proba"))
-    def predict_proba(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
+    def predict_proba(
+        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+    ) -> NDArray[np.float64]:
         """The probability of each class, (n, n_classes)."""
-        return self._model().predict_proba(X, budget=budget)
+        return self._model().predict_proba(X, budget=budget, unknown=unknown)
 
     @available_if(_answers_with("decision_function"))
-    def decision_function(self, X: Any, budget: float | None = None) -> NDArray[np.float64]:
+    def decision_function(
+        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+    ) -> NDArray[np.float64]:
         """Scores before the link: (n,) for two classes, positive for the second one, else (n, n_classes)."""
-        return self._model().decision_function(X, budget=budget)
+        return self._model().decision_function(X, budget=budget, unknown=unknown)
 
     def score(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None

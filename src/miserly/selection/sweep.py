@@ -157,7 +157,7 @@ class Sweep:
 
     def _judge(self, model: Any, rows: Rows) -> Held:
         plan = model.plan_
-        done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)))
+        done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
         scores = scores_of(done, rows)
         value = self.entrant.value(self.metric, plan, scores, rows)
         return Held(value, float(done.cost.mean()), plan.max_cost, scores)

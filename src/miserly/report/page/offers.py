@@ -102,7 +102,7 @@ def bought_by(found: Frontier, candidate: Candidate) -> Floats:
         if plan.costs != found.costs:
             plan = repriced(plan, found.costs)
         engine = engine_for(plan, len(rows))
-        done = plan.run(rows.X, qid=rows.qid, budget=candidate.upper, compiled=engine)
+        done = plan.run(rows.X, qid=rows.qid, budget=candidate.upper, compiled=engine, unknown="missing")
         count += done.acquired.sum(axis=0)
         n_rows += len(rows)
     return count / n_rows
