@@ -73,11 +73,14 @@ class Run:
     def evaluated(self) -> NDArray[np.bool_]:
         """Which terms each row paid the evaluation of, (n, n_terms), finished or not."""
         tables, parents = self.plan.tables, self.plan.parents
-        finished = np.zeros((len(self.plan.nodes) + 1, len(self.plan.terms)), dtype=np.bool_)
-        for k, node in enumerate(self.plan.nodes):
-            finished[k] = finished[parents[k]]  # the last row, all False, is the parent of the root
-            finished[k, node.terms] = True
-        out = finished[self.exit]
+        out = np.zeros((len(self.exit), len(self.plan.terms)), dtype=np.bool_)
+        exits, group = np.unique(self.exit, return_inverse=True)
+        for number, k in enumerate(exits.tolist()):
+            finished = np.zeros(len(self.plan.terms), dtype=np.bool_)
+            while k >= 0:
+                finished[self.plan.nodes[k].terms] = True
+                k = int(parents[k])
+            out[group == number] = finished
         for i in np.flatnonzero(self.stopped & (self.begun > 0)):
             first = tables.nodes.pointer[self.pending[i]]
             out[i, tables.nodes.term[first : first + self.begun[i]]] = True
@@ -216,8 +219,9 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     """A function from one row to its scores, without bookkeeping; the plan's own budget is kept.
 
     For a service that answers one request at a time. The row is an array with one entry per input of the
-    plan. Additive chains of numeric trees over numeric columns take the compiled short way, which needs
-    float32 or float64; any other plan runs as `Plan.run` runs it.
+    plan. Additive chains of numeric trees over numeric columns take the compiled short way, fastest with
+    float32 or float64; any other plan runs as `Plan.run` runs it. A row of another length is refused:
+    compiled code would read past its end.
     """
     engine = _engine(None)
     shape, coded = (plan.n_features,), not set(plan.categories).isdisjoint(plan.features.tolist())
@@ -226,7 +230,7 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     arrays, base, n_outputs = chain_arrays(plan.tables), plan.base[None], plan.n_outputs
 
     def walk(x: NDArray[Any]) -> NDArray[np.float64]:
-        if x.shape != shape or x.dtype not in _FLOATS:  # compiled code reads what is there, or past its end
+        if type(x) is not np.ndarray or x.shape != shape or x.dtype not in _FLOATS:
             x = matrix_of(plan, _row(x, shape)[None])[0]
         scores = base.copy()
         engine.score_few(*arrays, x.reshape(1, -1), scores)

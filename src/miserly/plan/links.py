@@ -118,8 +118,11 @@ def votes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     n_classes = n_labels("votes", scores.shape[1])
     count = np.zeros((len(scores), n_classes))
-    for k, (i, j) in enumerate(pairs_of(n_classes)):
-        first = scores[:, k] > 0
-        count[:, i] += first
-        count[:, j] += ~first
+    begin = 0
+    for i in range(n_classes - 1):  # the pairs of class i with all after it are next to each other
+        end = begin + n_classes - 1 - i
+        first = scores[:, begin:end] > 0
+        count[:, i] += first.sum(axis=1)
+        count[:, i + 1 :] += ~first
+        begin = end
     return count

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan.nodes import Capacity, Confidence, Proximity, Rank, Threshold
+from miserly.plan.nodes import LEAVE, Capacity, Confidence, Proximity, Rank, Threshold
 from miserly.plan.terms import KERNELS, Kernel, Raw, Term, Tree
 
 if TYPE_CHECKING:
@@ -209,17 +209,28 @@ def _terms(terms: tuple[Term, ...], tree_starts: list[int]) -> Terms:
     )
 
 
-def _freshness(plan: Plan) -> list[bool]:
-    """For each entry of each node, whether no ancestor (nor an earlier entry) has evaluated its term."""
-    fresh: list[bool] = []
-    met: list[set[int]] = []  # by each node: the terms evaluated on the way to it and in it
-    for node, parent in zip(plan.nodes, plan.parents, strict=True):
-        way = met[parent] if parent >= 0 else set()
-        here = way.copy() if parent >= 0 and _branches(plan, int(parent)) else way  # a chain shares one set
-        for t in node.terms.tolist():
-            fresh.append(t not in here)
-            here.add(t)
-        met.append(here)
+def _freshness(plan: Plan, pointer: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """For each entry of each node, whether no ancestor (nor an earlier entry) has evaluated its term.
+
+    One walk down and back up again with one set of terms: the work grows with the size of the plan.
+    """
+    fresh = np.zeros(int(pointer[-1]), dtype=np.bool_)
+    met: set[int] = set()
+    way: list[tuple[int, list[int]]] = []  # nodes from the root to here, and the terms that each one added
+    ahead = [0] if plan.nodes else []
+    parents = plan.parents
+    while ahead:
+        k = ahead.pop()
+        while way and way[-1][0] != parents[k]:
+            met.difference_update(way.pop()[1])
+        added: list[int] = []
+        for entry, t in enumerate(plan.nodes[k].terms.tolist(), int(pointer[k])):
+            if t not in met:
+                met.add(t)
+                added.append(t)
+                fresh[entry] = True
+        way.append((k, added))
+        ahead += [child for child in (plan.nodes[k].low, plan.nodes[k].up) if child != LEAVE]
     return fresh
 
 
@@ -233,10 +244,6 @@ def _slots(pointer: Any, term: Any, fresh: Any) -> NDArray[np.int64]:
     found = place < len(again)
     found[found] = again[place[found]] == term[found]
     return np.where(found, place, -1).astype(np.int64)
-
-
-def _branches(plan: Plan, k: int) -> bool:
-    return plan.nodes[k].up >= 0 and plan.nodes[k].low >= 0
 
 
 def _joined(parts: list[Any], dtype: Any) -> Any:
@@ -259,7 +266,7 @@ def _nodes(plan: Plan) -> Nodes:
                 number[k] = share
     pointer = np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64)
     term = _joined([node.terms for node in plan.nodes], np.int64)
-    fresh = np.array(_freshness(plan), dtype=np.bool_)
+    fresh = _freshness(plan, pointer)
     return Nodes(
         pointer=pointer,
         term=term,

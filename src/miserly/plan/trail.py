@@ -244,14 +244,20 @@ class Trail:
                     return
 
     def _pay_whole(self, t: int, term: Term) -> Steps:
-        total, ledger = term.evaluation, self._ledger.copy()
+        total, opened = term.evaluation, set[int]()
         for f in term.features.tolist():
-            total += ledger.price(f)
-            ledger.buy(f)
+            group = int(self.plan.costs.group[f])
+            if group in opened and not self._ledger.paid[f]:  # this term has set it up
+                total += float(self.plan.costs.feature[f])
+                continue
+            total += self._ledger.price(f)
+            if group >= 0 and not self._ledger.paid[f]:
+                opened.add(group)
         if not self._charge(total):
             return
         self.evaluated[t] = True
-        self._ledger = ledger
+        for f in term.features.tolist():
+            self._ledger.buy(f)
         unknown = tuple(f for f in term.features.tolist() if f not in self._values)
         if unknown:
             yield unknown
