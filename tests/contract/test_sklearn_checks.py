@@ -19,16 +19,10 @@ LINES = (
 )
 NOISE = "what a term must explain so as not to be noise goes by rows: one row of weight two is not two rows"
 COUNTED = "the C of an SVM is against the number of rows: one row of weight two is not two rows"
-NAMES = "check_dataframe_column_names_consistency"
-BY_NAME = "columns are found by name, in any order, and those that are never bought may be missing"
 
 
 def expected_failures(model):
     """Checks that a learner cannot pass, and why. If one passes all the same, that is a failure too."""
-    return {NAMES: BY_NAME, **_weight_failures(model)}
-
-
-def _weight_failures(model):
     parameters = model.get_params(deep=True)
     given = {key.rpartition("__")[2]: value for key, value in parameters.items()}
     if (

@@ -19,7 +19,7 @@ import miserly
 from miserly.costs import Costs
 from miserly.errors import PlanError, PlanFormatError
 from miserly.plan import Node, Rank, Threshold, Tree, packing
-from miserly.plan.format import dumps, load, loads, save
+from miserly.plan.format import dumps, load, load_file, loads, save
 from miserly.plan.nodes import GATES
 from miserly.plan.packing import ARRAYS
 from miserly.plan.terms import KERNELS
@@ -255,17 +255,71 @@ def test_a_saved_file_has_the_permissions_of_any_new_file(tmp_path):
     )
 
 
-def test_saving_through_a_link_keeps_the_link(tmp_path):
+def fifo(path):
+    os.mkfifo(path)
+
+
+def device(path):
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))  # as /dev/null
+    except PermissionError:
+        pytest.skip("devices are made by root alone")
+
+
+def link(path):
+    (path.parent / "one.miser").write_bytes(b"the file behind the link")
+    path.symlink_to("one.miser")
+
+
+def dangling(path):
+    path.symlink_to("nowhere")
+
+
+def link_to_a_folder(path):
+    (path.parent / "folder").mkdir()
+    path.symlink_to("folder")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs and links")
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (fifo, "a named pipe"),
+        (device, "a device"),
+        (link, "a link to one.miser"),
+        (dangling, "a link to nowhere"),
+        (link_to_a_folder, "a link to folder"),
+        (os.mkdir, "a folder"),
+    ],
+)
+def test_only_a_regular_file_is_replaced(tmp_path, make, words):
+    path = tmp_path / "plan.miser"
+    make(path)
+    before = os.lstat(path), sorted(os.listdir(tmp_path))
+    with pytest.raises(PlanError, match=words):
+        save(heart(), path)
+    after = os.lstat(path), sorted(os.listdir(tmp_path))
+    assert (before[0].st_mode, before[0].st_ino, before[1]) == (after[0].st_mode, after[0].st_ino, after[1])
+    if make is link:
+        assert (tmp_path / "one.miser").read_bytes() == b"the file behind the link"
+
+
+def test_a_plan_may_be_saved_in_a_folder_behind_a_link(tmp_path):
     (tmp_path / "models").mkdir()
-    (tmp_path / "current").symlink_to(tmp_path / "models" / "one.miser")
-    save(empty(), tmp_path / "current")
-    assert (tmp_path / "current").is_symlink()
+    (tmp_path / "current").symlink_to("models")
+    save(empty(), tmp_path / "current" / "one.miser")
     assert load(tmp_path / "models" / "one.miser").n_features == 1
 
 
-def test_saving_to_a_directory_says_so(tmp_path):
-    with pytest.raises(PlanError, match="is a directory"):
-        save(empty(), tmp_path)
+def test_a_plan_is_loaded_through_a_link_but_not_from_a_pipe(tmp_path):
+    save(empty(), tmp_path / "one.miser")
+    (tmp_path / "current").symlink_to("one.miser")
+    assert load(tmp_path / "current").n_features == 1
+    with pytest.raises(PlanFormatError, match="this is a link"):
+        load_file(tmp_path / "current", follow_links=False)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PlanFormatError, match="not a regular file"):
+        load(tmp_path / "pipe")
 
 
 # -- loading what is not a plan ----------------------------------------------------------------------------

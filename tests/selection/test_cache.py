@@ -204,3 +204,30 @@ def test_a_cache_needs_a_seed_and_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="no folder"):
         sweep(miser(), X, y, cache=tmp_path / "file")
+
+
+@pytest.mark.parametrize("target", ["other.plan", "nowhere", "."], ids=["file", "dangling", "folder"])
+def test_links_in_a_cache_are_neither_read_nor_replaced(tmp_path, target):
+    plan = GreedyMiserClassifier(n_rounds=1).fit(*table(60)[:2]).plan_
+    cache = Cache(tmp_path)
+    cache.keep("other", Fitted(plan, 1.0))
+    cache.keep("ours", Fitted(plan, 1.0))
+    before = (tmp_path / "other.plan").read_bytes()
+    (tmp_path / "ours.plan").rename(tmp_path / "other.plan")  # a sound plan, kept under our key
+    ours = (tmp_path / "other.plan").read_bytes()
+    assert ours != before
+    (tmp_path / "ours.plan").symlink_to(target)
+    with pytest.warns(UserWarning, match="this is a link, not a saved plan; it is fitted again"):
+        assert cache.find("ours") is None
+    with pytest.warns(UserWarning, match="could not be kept.*this is a link"):
+        cache.keep("ours", Fitted(plan, 2.0))
+    assert (tmp_path / "ours.plan").is_symlink() and (tmp_path / "other.plan").read_bytes() == ours
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_folder_of_a_cache_may_be_behind_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "cache").symlink_to("real")
+    plan = GreedyMiserClassifier(n_rounds=1).fit(*table(60)[:2]).plan_
+    Cache(tmp_path / "cache").keep("one", Fitted(plan, 1.0))
+    assert Cache(tmp_path / "real").find("one") is not None

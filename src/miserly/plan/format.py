@@ -7,22 +7,21 @@ The file is a `container` of a JSON header (costs, link, classes, categories, in
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._files import atomic_write
 from miserly.costs import Costs
 from miserly.errors import MiserlyError, PlanError, PlanFormatError
 from miserly.plan.container import PREAMBLE, Arrays, check_length, pack, read_preamble, unpack
 from miserly.plan.packing import SCHEMAS, check_sizes, node_arrays, read_nodes, read_terms, term_arrays
 from miserly.plan.program import Plan
 
-__all__ = ["dumps", "load", "loads", "save"]
+__all__ = ["dumps", "load", "load_file", "loads", "save"]
 
 _HEADER = ("costs", "link", "n_outputs", "classes", "categories", "info")
 _BUDGETED = (*_HEADER, "budget")  # version 3: who does not know of budgets must not run such plans
@@ -40,25 +39,16 @@ _MAX_LABEL_CELLS = 2**24  # an array of text has the width of its longest entry;
 
 
 def save(plan: Plan, path: str | os.PathLike[str] | IO[bytes]) -> None:
-    """Write a plan to a file (or an open binary file); the file appears whole or not at all."""
+    """Write a plan to a file (or an open binary file); the file appears whole or not at all.
+
+    Only a regular file is replaced: a link, a folder, a pipe or a device raises `PlanError`.
+    """
     data = dumps(plan)
     if hasattr(path, "write"):
         path.write(data)
         return
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise PlanError(f"{path} is a directory; give the name of a file in it")
-    # Not `tempfile`: its files are for their owner only, and the plan's should be as any new file here.
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with atomic_write(path, error=PlanError) as file:
+        file.write(data)
 
 
 def load(path: str | os.PathLike[str] | IO[bytes] | bytes) -> Plan:
@@ -70,22 +60,35 @@ def load(path: str | os.PathLike[str] | IO[bytes] | bytes) -> Plan:
         return loads(path)
     if hasattr(path, "read"):
         return loads(path.read())
+    return load_file(path, follow_links=True)
+
+
+def load_file(path: str | os.PathLike[str], *, follow_links: bool) -> Plan:
+    """Read a plan from a regular file; with `follow_links` it may be behind a link."""
     try:
-        return loads(_read(path))
+        return loads(_read(path, follow_links))
     except PlanFormatError as error:
         raise PlanFormatError(f"{os.fspath(path)}: {error}") from None
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
-    mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode):
-        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise PlanFormatError(f"this is {kind}, not a saved plan")
-    with open(path, "rb") as file:
+def _read(path: str | os.PathLike[str], follow_links: bool) -> bytes:
+    _check_regular(os.stat(path, follow_symlinks=follow_links))
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags |= 0 if follow_links else getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        _check_regular(found)  # it may have been replaced since
         start = file.read(PREAMBLE.size)
         length, _ = read_preamble(start)  # before the rest is read: it may be anything, of any size
-        check_length(os.fstat(file.fileno()).st_size, length)
+        check_length(found.st_size, length)
         return start + file.read()
+
+
+def _check_regular(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISLNK, "a link"))
+        kind = next((name for is_kind, name in kinds if is_kind(found.st_mode)), "not a regular file")
+        raise PlanFormatError(f"this is {kind}, not a saved plan")
 
 
 def dumps(plan: Plan) -> bytes:

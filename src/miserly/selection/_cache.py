@@ -3,7 +3,8 @@
 One file for each fit, named by a digest of all that settles what the fit gives: the rows it learns from, the
 learner with its parameters (prices and seed are among them) and the version of miserly. Files are saved
 plans, which hold data only, so a folder from elsewhere can spoil results but execute nothing. Each appears
-whole or not at all, and whoever writes one twice writes the same, so several processes may share a folder.
+whole or not at all, and one that is written twice is the same, so several processes may share a folder. Links
+in the folder are neither read nor replaced.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import miserly
 from miserly._frames import is_frame, read_frame
 from miserly.errors import DataError, PlanError, PlanFormatError
 from miserly.plan import Plan
-from miserly.plan.format import load
+from miserly.plan.format import load_file
 from miserly.selection._pool import Contender
 from miserly.selection._splits import Rows
 
@@ -54,7 +55,7 @@ class Cache:
         """What was kept under a key, if anything sound was."""
         path = self._path(key)
         try:
-            plan = load(path)
+            plan = load_file(path, follow_links=False)
         except FileNotFoundError:
             return None
         except (PlanFormatError, OSError) as error:
@@ -79,7 +80,7 @@ class Cache:
 
     def _ignore(self, path: Path, why: str) -> None:
         said = why if str(path) in why else f"{path}: {why}"
-        warnings.warn(f"cache: {said}; it is fitted anew", stacklevel=3)
+        warnings.warn(f"cache: {said}; it is fitted again", stacklevel=3)
 
 
 def _is_time(seconds: Any) -> bool:
