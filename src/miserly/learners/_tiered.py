@@ -24,6 +24,7 @@ from miserly.learners._terms import LinearTerms
 from miserly.learners._tradeoff import Found, first_guess, larger_tradeoffs, tradeoff_for_budget
 from miserly.learners.losses import Logistic
 from miserly.plan import Plan
+from miserly.plan.batch import run as run_plan
 from miserly.solvers.cascade import threshold_for
 from miserly.solvers.mixed_norm import canonical
 from miserly.solvers.tiered import Stages, TieredProblem, fit_answers, fit_stages
@@ -196,7 +197,7 @@ class _Workshop:
         """The log-loss on the rows set aside."""
         rows = self.rows.judging
         assert rows is not None
-        scores = plan.run(rows.X, n_threads=self.learner._threads).scores
+        scores = run_plan(plan, rows.X, n_threads=self.learner._threads).scores
         return Logistic().loss(rows.y, as_columns(scores), rows.weight)
 
     def make(self, tradeoff: float) -> Plan:
