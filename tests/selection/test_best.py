@@ -17,6 +17,7 @@ from miserly import (
     load,
 )
 from miserly.errors import CostError, DataError, MetricError
+from miserly.learners._base import PlanPredictor
 from miserly.metrics import get_metric
 from miserly.selection._best import Bill, Chooser, Wish
 from miserly.selection._pool import Contender, viewed_plan
@@ -120,13 +121,15 @@ def vouched(monkeypatch):
     return make
 
 
-class FittedPlan:
+class FittedPlan(PlanPredictor):
     """Stands in for a model and its plan at once."""
+
+    digest = "a plan"
 
     def __init__(self, candidate):
         self.candidate, self.plan_, self.info = candidate, self, {}
 
-    def replace(self, info):
+    def promising(self, words):
         return self
 
 

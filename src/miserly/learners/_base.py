@@ -44,6 +44,13 @@ class PlanPredictor(BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _categories: Mapping[int, Sequence[Any]]
+    _promised: tuple[Plan, tuple[Any, ...]]
+
+    @property
+    def promise_(self) -> tuple[Any, ...]:
+        """What `Frontier.best` guarantees of `plan_`, as `Assurance`s; empty once there is another plan."""
+        plan, told = getattr(self, "_promised", (None, ()))
+        return told if plan is getattr(self, "plan_", None) else ()
 
     # -- answering -----------------------------------------------------------------------------------
 

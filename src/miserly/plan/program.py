@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
+_PROMISES, _PROMISES_OF = "promises", "promises_of"  # in `info`
+
 
 class Plan:
     """What a fitted model is: terms over costed features, nodes with gates, and a link.
@@ -51,7 +53,8 @@ class Plan:
     categories : mapping of column number to sequence, optional
         The values of categorical columns: position in the sequence is the code that trees use.
     info : mapping, optional
-        Anything worth keeping that JSON can hold: which learner, which parameters.
+        Anything worth keeping that JSON can hold: which learner, which parameters. A guarantee (`promises`)
+        names the plan it was shown of by its `digest` (`promises_of`); a plan of another digest drops it.
     budget : float, optional
         What no example ever pays more than, however the plan is run: it goes where the plan goes, into files
         too. A smaller one can be given for each run, a larger one changes nothing.
@@ -82,8 +85,11 @@ class Plan:
         self.info = dict(info or {})
         self.budget = read_budget(budget)
         self._tables: Tables | None = None
+        self._digest: str | None = None
         self._check()
         self.encoder = Encoder(self.n_features, self.costs.names, self.categories)
+        if _PROMISES in self.info and self.info.get(_PROMISES_OF) != self.digest:
+            self.info = _without_promises(self.info)
 
     # -- what it is ----------------------------------------------------------------------------------
 
@@ -104,6 +110,30 @@ class Plan:
     def can_rank(self) -> bool:
         """Whether answers are single numbers, by which the documents of a query can be put in order."""
         return self.link == "identity" and self.n_outputs == 1
+
+    @property
+    def digest(self) -> str:
+        """What tells this plan from others: a hash of all but `info`, the same after saving and loading.
+
+        >>> plan = Plan(costs=Costs([1.0, 2.0]), terms=[], nodes=[], base=[0.5])
+        >>> [plan.digest == plan.replace(**part).digest for part in ({"info": {"by": "me"}}, {"base": [0.6]})]
+        [True, False]
+        """
+        if self._digest is None:
+            from miserly.plan.digest import digest
+
+            self._digest = digest(self)
+        return self._digest
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What is guaranteed of this very plan, in words; empty where nothing is."""
+        return tuple(self.info.get(_PROMISES, ()))
+
+    def promising(self, promises: Sequence[str]) -> Plan:
+        """This plan with guarantees that were shown of it. Whatever is derived from it has none."""
+        told = {_PROMISES: list(promises), _PROMISES_OF: self.digest} if promises else {}
+        return self.replace(info={**_without_promises(self.info), **told})
 
     @property
     def features(self) -> NDArray[np.int64]:
@@ -390,3 +420,7 @@ was fitted (row 0: 1)
 
 def _columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores[:, None] if scores.ndim == 1 else scores
+
+
+def _without_promises(info: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: note for name, note in info.items() if name not in (_PROMISES, _PROMISES_OF)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, TypeAlias
@@ -437,8 +437,7 @@ def _errors_inside(values: Floats, limit: float, n: int) -> float:
 
 def _told(model: Any, assurances: Sequence[Assurance]) -> Any:
     """The model with what is promised of it, in words also in its plan."""
-    model.promise_ = tuple(assurances)
-    if assurances:
-        info = {**model.plan_.info, "promises": [str(one) for one in assurances]}
-        model.plan_ = model.plan_.replace(info=info)
+    plan = model.plan_.promising([str(one) for one in assurances])
+    model.plan_ = plan
+    model._promised = plan, tuple(replace(one, plan=plan.digest) for one in assurances)
     return model

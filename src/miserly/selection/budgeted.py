@@ -180,7 +180,8 @@ class BudgetedEstimator(PlanPredictor):
         self.best_estimator_ = self.frontier_.best(
             self.budget, mean_budget=self.mean_budget, confidence=wish.confidence, max_loss=self.max_loss
         )
-        self.plan_, self.promise_ = self.best_estimator_.plan_, self.best_estimator_.promise_
+        self.plan_ = self.best_estimator_.plan_
+        self._promised = self.plan_, self.best_estimator_.promise_
         if self.task_ == "classification":
             self.classes_ = self.best_estimator_.classes_
         return self

@@ -198,6 +198,8 @@ class Assurance:
         What the kept rows show of this model taken by itself: `seen` and a margin. Promised is `limit`.
     n_units : int
         How many rows, or queries, showed it; 0 where none had to.
+    plan : str
+        The `digest` of the plan that it was shown of. It says nothing about any other plan.
     """
 
     text: str
@@ -207,6 +209,7 @@ class Assurance:
     seen: float = np.nan
     bound: float = np.nan
     n_units: int = 0
+    plan: str = ""
 
     def __str__(self) -> str:
         return self.text

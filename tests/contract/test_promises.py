@@ -1,0 +1,34 @@
+"""A promise belongs to one plan: it is gone once a learner is fitted again, whichever learner it is."""
+
+from __future__ import annotations
+
+import pickle
+from copy import copy
+
+import pytest
+
+from miserly.plan.format import dumps, loads
+from miserly.selection._best import _told
+from miserly.selection.guarantee import Assurance
+
+from .cases import every_case
+
+ONE_OF_EACH = list({case.learner: case for case in reversed(every_case())}.values())
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_a_promise_is_gone_once_the_model_is_fitted_again(case):
+    model = _told(copy(case.fitted), [Assurance("no row costs more than 9", "each row", 9.0)])
+    (told,) = model.promise_
+    assert told.plan == model.plan_.digest and model.plan_.promises == ("no row costs more than 9",)
+    assert [str(one) for one in pickle.loads(pickle.dumps(model)).promise_] == [str(told)]
+    case.fit(model.set_params(**model.get_params(deep=False)))
+    assert model.promise_ == () == model.plan_.promises and "promises" not in model.plan_.info
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+def test_a_digest_is_that_of_the_content(case):
+    """The same after a file; without its last node a plan is another one."""
+    plan = case.fitted.plan_
+    assert loads(dumps(plan)).digest == plan.digest == plan.replace(info={}).digest
+    assert plan.prefix(len(plan.nodes) - 1).digest != plan.digest
