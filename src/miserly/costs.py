@@ -29,6 +29,7 @@ from miserly._cost_reading import (
     read_features,
     read_groups,
 )
+from miserly._files import atomic_write
 from miserly.errors import CostError, did_you_mean
 
 __all__ = ["Costs", "Feature", "Ledger", "fits", "read_budget"]
@@ -190,7 +191,9 @@ class Costs:
         formatter = FORMATTERS.get(path.suffix.lower())
         if formatter is None:
             raise CostError(f"{path}: costs are written to .csv, .json or .toml")
-        path.write_text(formatter(self.to_dict()), encoding="utf-8", newline="")
+        text = formatter(self.to_dict())
+        with atomic_write(path, "w", newline="", error=CostError) as file:
+            file.write(text)
 
     # -- asking ------------------------------------------------------------------------------------
 

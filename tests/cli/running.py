@@ -35,6 +35,14 @@ def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
+def complaints(done, code=1):
+    """The lines that say what was wrong."""
+    assert done.exit_code == code, done.output
+    lines = done.stderr.splitlines()
+    assert all(line.startswith("error: ") for line in lines)
+    return [line.removeprefix("error: ") for line in lines]
+
+
 def complaint(done, code=1):
     """The one line that says what was wrong, and the exit code: 1 for what was given, 2 for how."""
     assert done.exit_code == code, done.output

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from miserly.cli import tables
-from miserly.cli.tables import read_table, write_table
+from miserly.cli import csv_files, parquet_files, tables, writing
+from miserly.cli.problems import Problems
+from miserly.cli.writing import write_table
 from miserly.errors import DataError
 
 from .running import QUICK, complaint, run, table
@@ -21,14 +22,26 @@ def without(monkeypatch):
     real = tables.find_spec
 
     def hide(*hidden):
-        monkeypatch.setattr(tables, "find_spec", lambda name: None if name in hidden else real(name))
+        for module in (tables, writing, parquet_files):
+            monkeypatch.setattr(module, "find_spec", lambda name: None if name in hidden else real(name))
 
     return hide
 
 
-@pytest.mark.parametrize("hidden", [(), ("pandas",), ("pandas", "polars")])
-def test_every_library_reads_the_same_columns(tmp_path, without, hidden):
-    without(*hidden)
+def read_table(path, **given):
+    """The columns of a sound file."""
+    problems = Problems()
+    with csv_files.opened(path, given.pop("form", None)) as source:
+        columns = tables.read_table(source, problems, **given)
+    problems.settle()
+    return columns
+
+
+@pytest.mark.parametrize("cells", [100_000, 5])
+def test_columns_are_numbers_booleans_or_text(tmp_path, monkeypatch, cells):
+    """Whether they are read in one chunk or row by row."""
+    monkeypatch.setattr(csv_files, "CELLS", cells)
+    monkeypatch.setattr(csv_files, "FEWEST_ROWS", 1)
     (tmp_path / "a.csv").write_text("\ufeff" + MIXED, encoding="utf-8")
     columns = read_table(tmp_path / "a.csv")
     assert columns.columns == ["number", "word", "truth", "gap", "spaced"]

@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
+from miserly._files import atomic_path
+from miserly.cli.cells import Format
 from miserly.cli.console import err, listing, out, percent, warn
-from miserly.cli.tables import read_table, words_to_numbers
+from miserly.cli.csv_files import opened
+from miserly.cli.problems import Problems
+from miserly.cli.tables import numbers_only, read_table
 from miserly.costs import Costs
 from miserly.errors import DataError, did_you_mean
 from miserly.learners._compression import Compressed, Recipe, compress_machine
@@ -72,21 +76,26 @@ class Outcome:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def read_rows(path: Path, target: str | None) -> Rows:
+def read_rows(path: Path, target: str | None, form: Format | None = None) -> Rows:
     """The rows of a table, or of a file in LibSVM's own format, where every row has a label."""
-    if path.suffix.lower() not in TABLES:
+    if path.suffix.lower() not in TABLES and str(path) != "-":
         from miserly.datasets import read_svmlight
 
         data = read_svmlight(path)
         return Rows(path, data.X.astype(np.float64), data.y, None)
-    table = read_table(path)
+    problems = Problems()
+    with opened(path, form) as source:
+        table = read_table(source, problems)
     labels = None if target is None else table[target]
     features = table if target is None else table.without({target})
-    X = np.column_stack([words_to_numbers(features, name) for name in features.columns])
-    if np.isnan(X).any():
-        row, column = np.argwhere(np.isnan(X))[0]
-        name = features.columns[column]
-        raise DataError(f"{path}: column {name!r} has no value in row {row + 1}; a kernel needs them all")
+    X = np.column_stack([numbers_only(features, name, problems) for name in features.columns])
+    problems.settle()
+    for place, name in enumerate(features.columns):
+        missing = np.flatnonzero(np.isnan(X[:, place])).tolist()
+        if missing:
+            where = f"{features.place(missing[0], name)}: no value; a kernel needs them all"
+            problems.add(f"{where}{features.also(missing[1:])}")
+    problems.settle()
     return Rows(path, X, labels, tuple(features.columns))
 
 
@@ -245,7 +254,8 @@ def _save_skops(outcome: Outcome, path: Path) -> str:
         model = Pipeline([*outcome.trained.before.steps, ("svm", model)])
     elif outcome.trained.names is not None:
         model.feature_names_in_ = np.array(outcome.trained.names, dtype=object)
-    skops.io.dump(model, path)
+    with atomic_path(path) as draft:
+        skops.io.dump(model, draft)
     return f"scikit-learn {type(model).__name__}"
 
 

@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,14 +16,43 @@ from typing import Any, TypeVar
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.segment import Segment
 
+from miserly._files import check_target
+from miserly.cli.problems import ManyProblems
 from miserly.errors import DataError, MiserlyError
 
-__all__ = ["Misuse", "amount", "amounts", "check_output", "err", "friendly", "listing", "note", "out",
-           "percent", "print_json", "warn"]  # fmt: skip
+__all__ = ["Misuse", "amount", "amounts", "check_output", "err", "friendly", "json_text", "listing", "out",
+           "percent", "print_json", "refuse_twice", "shell_line", "shell_word", "visible",
+           "warn"]  # fmt: skip
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+# Characters that a terminal acts on instead of showing: controls, and those that turn text around.
+_CONTROLS = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: "\u2421",
+    **dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"),
+}
+
+
+def visible(text: str) -> str:
+    """Text that only shows something, whatever a terminal makes of control characters.
+
+    >>> visible("\x1b[31mred")
+    '\u241b[31mred'
+    """
+    return text.translate(_CONTROLS)
+
+
+class _Terminal(Console):
+    """A console that shows control characters of texts, such as names of columns, and never sends them."""
+
+    def render(self, *args: Any, **given: Any) -> Iterable[Segment]:
+        for segment in super().render(*args, **given):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+out = _Terminal(highlight=False)
+err = _Terminal(stderr=True, highlight=False)
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -51,7 +81,8 @@ def friendly(command: Command) -> Command:
         except (MiserlyError, OSError) as error:
             if options.get("debug"):
                 raise
-            _complain(_words(error))
+            for line in error.problems if isinstance(error, ManyProblems) else [_words(error)]:
+                _complain(line)
             raise typer.Exit(USAGE if isinstance(error, Misuse) else TROUBLE) from None
         except KeyboardInterrupt as stop:
             _complain("; ".join(["interrupted", *getattr(stop, "__notes__", ())]))
@@ -79,15 +110,15 @@ def warn(message: str) -> None:
     err.print(f"[bold yellow]warning:[/] {escape(message)}", soft_wrap=True)
 
 
-def note(message: str) -> None:
-    """Something worth knowing that is no result."""
-    err.print(escape(message), soft_wrap=True)
-
-
 def print_json(record: Any) -> None:
     """A record for machines, on standard output and nothing else; numbers without a value are null."""
-    json.dump(_plain(record), sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(f"{json_text(record, indent=2)}\n")
+
+
+def json_text(record: Any, indent: int | None = None) -> str:
+    """A record as JSON, with escapes for characters that a terminal would act on."""
+    text = json.dumps(_plain(record), indent=indent, allow_nan=False, ensure_ascii=False)
+    return text.translate({code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F})
 
 
 def _plain(record: Any) -> Any:
@@ -100,16 +131,54 @@ def _plain(record: Any) -> Any:
     return None if isinstance(record, float) and not math.isfinite(record) else record
 
 
-def check_output(path: Path, endings: Sequence[str] = ()) -> None:
-    """Say what is wrong with a file to write before hours are spent on what goes into it."""
+def check_output(
+    path: Path, endings: Sequence[str] = (), inputs: Iterable[Path | None] = (), force: bool = False
+) -> None:
+    """Say what is wrong with a file to write before hours are spent on what goes into it.
+
+    A file that is also read, one of the `inputs`, is replaced only by `force`.
+    """
     if endings and path.suffix.lower() not in endings:
         raise Misuse(f"{path}: the name must end in {' or '.join(endings)}")
-    if path.is_dir():
-        raise DataError(f"{path}: this is a folder; give the name of a file")
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise DataError(f"{path}: may not be written")
+    check_target(path)
+    if not os.access(path.parent, os.W_OK):
+        raise DataError(f"{path}: no file may be written to this folder")
+    if not force and any(one is not None and _same_file(path, one) for one in inputs):
+        raise Misuse(f"{path}: this file is also read; give another name, or --force to replace it")
+
+
+def refuse_twice(*paths: Path | None) -> None:
+    """Refuse two outputs in one file."""
+    given = [path for path in paths if path is not None]
+    for place, path in enumerate(given):
+        if any(path.resolve() == other.resolve() for other in given[:place]):
+            raise Misuse(f"{path}: two results cannot go to one file")
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    return path.exists() and other.exists() and path.samefile(other)
+
+
+def shell_word(text: str) -> str:
+    """A word as a shell takes it, ready to be pasted.
+
+    >>> print(shell_word("chol"), shell_word("blood pressure"), shell_word("a\x1bb"))
+    chol 'blood pressure' $'a\\x1bb'
+    """
+    if visible(text) == text and "\n" not in text:
+        return shlex.quote(text)
+    return "$" + repr(text.replace("'", "\u0000")).replace("\\x00", "\\'")
+
+
+def shell_line(*words: object) -> str:
+    """A command as a shell takes it.
+
+    >>> print(shell_line("miserly", "show", "my plan.miser"))
+    miserly show 'my plan.miser'
+    """
+    return " ".join(shell_word(str(word)) for word in words)
 
 
 def amount(value: float, unit: str = "") -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from miserly.cli.console import amount, amounts, listing, out, percent, warn
+from miserly.cli.console import amount, amounts, listing, out, percent, shell_line, warn
 from miserly.cli.searching import Choice, Found, stem
 from miserly.cli.showing import bought_in_order, new_table
 
@@ -93,7 +93,7 @@ def print_found(found: Found, report: Path | None, saved: Path | None) -> None:
     if report is not None:
         facts.add_row("report", Text(str(report)))
     if saved is not None and found.choice is not None:
-        facts.add_row("saved", Text(f"{saved}; see it with: miserly show {saved}"))
+        facts.add_row("saved", Text(f"{saved}; see it with: {shell_line('miserly', 'show', saved)}"))
     if facts.row_count:
         out.print()
         out.print(facts)

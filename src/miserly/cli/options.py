@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Budget", "CostFile", "Debug", "Handovers", "Ignore", "Jobs", "Json", "Learners", "MaxFits",
-           "MetricName", "Model", "Query", "Rival", "Seed", "Table", "Target", "Task", "TaskName",
-           "TimeLimit", "Words"]  # fmt: skip
+__all__ = ["Budget", "CostFile", "Debug", "Decimal", "Encoding", "Force", "Handovers", "Ignore", "Jobs",
+           "Json", "Learners", "MaxFits", "MetricName", "Model", "Query", "Rival", "Seed", "Sep", "Table",
+           "Target", "Task", "TaskName", "Thousands", "TimeLimit", "Unknown", "Words"]  # fmt: skip
 
 # What --learners takes: the learners of "auto", whatever they are called for classes, numbers or rankings.
 NAMES = ("AdaBoostBT", "AFR", "ASTC", "BudgetedTree", "CostLasso", "Cronus", "CSCC", "CSTC", "EarlyExit",
@@ -25,6 +25,13 @@ class Task(StrEnum):
     classify = "classify"
     regress = "regress"
     rank = "rank"
+
+
+class Unknown(StrEnum):
+    """What a word means that the plan has never met."""
+
+    missing = "missing"
+    error = "error"
 
 
 class Rival(StrEnum):
@@ -43,7 +50,17 @@ def _complete_metric(incomplete: str) -> list[str]:
     return [name for name in METRICS if name.startswith(incomplete)]
 
 
-Table = Annotated[Path, typer.Argument(help="A table: .csv or .parquet.", show_default=False)]
+Table = Annotated[
+    Path,
+    typer.Argument(help="A table: .csv or .parquet, or - for CSV on standard input.", show_default=False),
+]
+Sep = Annotated[str, typer.Option(help="CSV: what stands between columns, such as ';' or tab.")]
+Decimal = Annotated[str, typer.Option(help="CSV: the decimal mark of numbers, . or ,")]
+Thousands = Annotated[
+    str | None, typer.Option(help="CSV: what groups digits, as the comma in 1,234.", show_default=False)
+]
+Encoding = Annotated[str, typer.Option(help="CSV: the encoding of the text, such as cp1252.")]
+Force = Annotated[bool, typer.Option("--force", help="Write also to a file that is read.")]
 Model = Annotated[Path, typer.Argument(help="A saved plan.", show_default=False)]
 Target = Annotated[str, typer.Option(help="The column to predict.", show_default=False)]
 CostFile = Annotated[

@@ -234,9 +234,12 @@ def frame_of(problem: Problem) -> Any:
     )
 
 
-def write_report(found: Found, path: Path, data: str) -> None:
+def write_report(found: Found, path: Path) -> None:
     """The report of all budgets, opened at the one that was asked for."""
-    wanted, title = found.wanted, f"{found.problem.target} from {data}: what a budget buys"
+    wanted, title = (
+        found.wanted,
+        f"{found.problem.target} from {Path(found.problem.source).name}: what a budget buys",
+    )
     promised = wanted.confidence if wanted.budget is not None and found.refusal is None else None
     cap, mean = (wanted.budget, None) if wanted.hard else (None, wanted.budget)
     found.frontier.to_html(path, cap, mean_budget=mean, confidence=promised, title=title)

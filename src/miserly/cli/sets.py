@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from miserly import datasets
-from miserly.cli.console import amount, err, out
+from miserly.cli.console import amount, err, out, shell_line
 from miserly.cli.showing import new_table
-from miserly.cli.tables import write_table
+from miserly.cli.writing import write_table
 from miserly.datasets import Dataset
 from miserly.errors import DataError
 
@@ -91,10 +91,10 @@ def print_written(record: dict[str, Any]) -> None:
         Text(f"{record['rows']:,} rows, {record['features']:,} features written to {record['table']}"),
         soft_wrap=True,
     )
-    words = ["miserly frontier", record["table"], "--target", record["target"]]
+    words = ["miserly", "frontier", record["table"], "--target", record["target"]]
     words += ["--query", record["query"]] if record["query"] else []
     words += ["--costs", record["costs"]] if record["costs"] else []
-    out.print(Text(f"next: {' '.join(words)}", style="dim"), soft_wrap=True)
+    out.print(Text(f"next: {shell_line(*words)}", style="dim"), soft_wrap=True)
 
 
 def _columns(data: Dataset) -> dict[str, list[Any]]:

@@ -1,21 +1,19 @@
-"""How plans, fits and predictions look in a terminal, and as records for machines."""
+"""How plans and fits look in a terminal, and as records for machines."""
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from miserly.cli.answering import Answers
-from miserly.cli.console import amount, amounts, err, listing, out
-from miserly.cli.tables import Columns, write_csv, write_table
+from miserly.cli.console import amount, amounts, listing, out
 from miserly.plan import Plan
 from miserly.plan.purchases import purchases
 
@@ -23,27 +21,22 @@ if TYPE_CHECKING:
     from miserly.cli.training import Fitted, Problem
 
 __all__ = [
-    "answers_record",
     "bought_in_order",
     "fit_record",
     "new_table",
     "plan_panel",
     "plan_record",
-    "print_answers",
     "print_fit",
     "print_plan",
     "shortened",
-    "write_answers",
 ]
-
-MOST_ROWS = 20  # of predictions shown to a person
 
 
 def new_table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
     """A plain table; numbers stand to the right."""
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        table.add_column(escape(column), justify="right" if column in right else "left", overflow="fold")
     return table
 
 
@@ -206,69 +199,3 @@ def _why(fitted: Fitted) -> str:
         "budget": "the budget was spent",
     }
     return reasons.get(fitted.stopped_by, fitted.stopped_by)
-
-
-# -- predictions ---------------------------------------------------------------------------------------------
-
-
-def answers_record(answers: Answers, table: Columns, query: str | None) -> dict[str, Any]:
-    """Predictions for machines."""
-    columns = answers.columns()
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    judged = answers.judged(table, query)
-    return {
-        "rows": len(rows),
-        "unit": answers.plan.costs.unit,
-        "mean_cost": float(answers.run.cost.mean()),
-        "max_cost": float(answers.run.cost.max()),
-        "stopped_by_budget": int(answers.run.stopped.sum()),
-        **({} if judged is None else {judged[0]: judged[1]}),
-        "predictions": rows,
-    }
-
-
-def write_answers(answers: Answers, path: Path) -> None:
-    """Predictions to a file."""
-    write_table(path, answers.columns())
-
-
-def print_answers(answers: Answers, table: Columns, query: str | None, path: Path | None) -> None:
-    """Predictions on standard output: all as CSV into a pipe, the first ones as a table for a person."""
-    if path is None and not out.is_terminal:
-        write_csv(sys.stdout, answers.columns())
-        err.print(answers_summary(answers, table, query), soft_wrap=True)
-        return
-    if path is None:
-        columns = answers.columns()
-        shown = new_table("row", *columns, right=("row", *(name for name in columns if name != "prediction")))
-        for row, values in enumerate(zip(*columns.values(), strict=True), 1):
-            if row > MOST_ROWS:
-                break
-            shown.add_row(str(row), *(Text(_short(value)) for value in values))
-        out.print(shown)
-        if len(table) > MOST_ROWS:
-            out.print(f"[dim]... and {len(table) - MOST_ROWS:,} more rows; --out FILE.csv writes all[/]")
-    out.print(answers_summary(answers, table, query))
-    if path is not None:
-        out.print(Text(f"written to {path}"), soft_wrap=True)
-
-
-def answers_summary(answers: Answers, table: Columns, query: str | None) -> str:
-    """How many, for how much, and how well if the file has the target."""
-    run, unit = answers.run, answers.plan.costs.unit
-    bought = run.acquired.sum(axis=1)
-    parts = [
-        f"{len(run.cost):,} rows",
-        f"{amount(float(run.cost.mean()), unit)} on average, {amount(float(run.cost.max()), unit)} at most",
-        f"{bought.mean():.1f} features bought on average",
-    ]
-    if run.stopped.any():
-        parts.append(f"the budget stopped {int(run.stopped.sum()):,} rows")
-    judged = answers.judged(table, query)
-    if judged is not None:
-        parts.append(f"{judged[0]} {judged[1]:.4g}")
-    return "; ".join(parts)
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,41 +1,40 @@
-"""Tables in files: CSV and Parquet to columns of numbers or text, by one rule whatever library reads them.
+"""Tables in files: CSV and Parquet to columns of numbers, booleans or text, by one rule.
 
-A column is numbers if all its values are; truth values if all are `true` or `false`; else text. Empty cells,
-NA, N/A, NaN, nan, null and None are missing; a question mark is a word. pandas reads if it is installed, else
-polars, else (CSV only) the standard library; the columns are the same.
+A column is numbers if all its values are; booleans if all are `true` or `false`; else text. Empty cells, NA,
+N/A, NaN, nan, null and None are missing; a question mark is text. CSV needs nothing but the standard library,
+Parquet pandas with pyarrow, or polars; the columns are the same.
 """
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.errors import DataError, did_you_mean
+from miserly.cli.cells import Format, as_booleans, is_date, plain_cell
+from miserly.cli.console import shell_word
+from miserly.cli.csv_files import FORMATS, CsvFile, Source
+from miserly.cli.problems import Problems, also_in
+from miserly.errors import DataError
 
-__all__ = ["FORMATS", "MISSING", "Columns", "place_of", "read_table", "refuse_strays", "words_to_numbers",
-           "write_csv", "write_table"]  # fmt: skip
+__all__ = ["FORMATS", "PARQUET", "Columns", "numbers_only", "read_table", "refuse_dates", "refuse_strays"]
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None")
-FORMATS = (".csv", ".parquet")
 _NEARLY_ALL = 0.9  # of the values: a column with so many numbers was meant to hold nothing else
-_PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
+PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of a file by name: float64 with NaN, or objects (text, truth values) with None."""
+    """The columns of a file by name: float64 with NaN, or objects (text, booleans) with None."""
 
-    path: Path
+    source: Source
     values: dict[str, NDArray[Any]]
     header: tuple[str, ...] = ()  # every column of the file, also those left out
+    lines: NDArray[np.int64] | None = None  # of each row; None where files have no lines
 
     @property
     def columns(self) -> list[str]:
@@ -44,209 +43,139 @@ class Columns:
     def __len__(self) -> int:
         return len(next(iter(self.values.values()), ()))
 
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self.values:
-            raise DataError(f"{self.path}: no column {name!r}{did_you_mean(name, self.header)}")
+            raise DataError(self.source.no_column(name, self.header))
         return self.values[name]
 
     def without(self, names: Collection[str]) -> Columns:
-        for name in names:
-            self[name]
         kept = {name: values for name, values in self.values.items() if name not in names}
-        return Columns(self.path, kept, self.header)
+        return Columns(self.source, kept, self.header, self.lines)
+
+    def place(self, row: int, column: str) -> str:
+        """Where the value of row number `row` (from 0) is to be found."""
+        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+        return f"{self.source.name}, {where}, column {column!r}"
+
+    def also(self, rows: Sequence[int]) -> str:
+        """Where else, for the end of a sentence."""
+        if self.lines is None:
+            return also_in([row + 1 for row in rows], "row")
+        return also_in([int(self.lines[row]) for row in rows])
 
 
-def read_table(
-    path: Path, *, text: Collection[str] = (), numbers: Collection[str] = (), only: Collection[str] = ()
-) -> Columns:
-    """The columns of a file.
-
-    Columns named in `text` are kept as text although they may look like numbers; columns named in `numbers`
-    must be numbers, and whatever is not is reported with its line. With `only`, other columns are left out.
-    """
-    kind = path.suffix.lower()
-    if kind not in FORMATS:
-        raise DataError(f"{path}: tables are read from {' and '.join(FORMATS)} files")
-    if not path.is_file():
-        raise DataError(f"{path}: {'this is a folder' if path.is_dir() else 'no such file'}")
-    raw = _read_parquet(path) if kind == ".parquet" else _read_csv(path, text)
-    kept = {name: values for name, values in raw.items() if not only or name in only}
-    settled = {name: _settle(values, name in text) for name, values in kept.items()}
-    table = Columns(path, settled, tuple(raw))
-    if not any(len(values) for values in raw.values()):
-        raise DataError(f"{path}: no rows")
-    for name in numbers:
-        if name in settled:
-            settled[name] = words_to_numbers(table, name)
-    return table
-
-
-def place_of(path: Path, row: int, column: str) -> str:
-    """Where the value of row number `row` (from 0) is to be found in a file."""
-    if path.suffix.lower() != ".csv":
-        return f"{path}, row {row + 1}, column {column!r}"
-    line = next(line for place, (line, _) in enumerate(_lines(path)) if place == row + 1)
-    return f"{path}, line {line}, column {column!r}"
-
-
-def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write columns to a .csv or .parquet file, as its name ends."""
-    kind = path.suffix.lower()
-    if kind not in FORMATS:
-        raise DataError(f"{path}: tables are written to {' and '.join(FORMATS)} files")
-    if kind == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            write_csv(file, columns)
-    elif find_spec("pandas") and find_spec("pyarrow"):
-        import pandas as pd
-
-        pd.DataFrame(dict(columns)).to_parquet(path, index=False)
-    elif find_spec("polars"):
-        import polars as pl
-
-        pl.DataFrame(dict(columns)).write_parquet(path)
+def read_table(source: Source, problems: Problems, *, text: Collection[str] = ()) -> Columns:
+    """The columns of a file; those named in `text` stay text although they may look like numbers."""
+    if source.kind == ".parquet":
+        raw = _read_parquet(source)
+        values, lines = {name: _settled(column, name in text) for name, column in raw.items()}, None
     else:
-        raise DataError(f"{path}: writing {_PARQUET}")
+        file = CsvFile(source, problems)
+        values, lines = _read_csv(file, source, file.header, text)
+    if not any(len(column) for column in values.values()):
+        problems.settle()
+        raise DataError(f"{source.name}: no rows")
+    return Columns(source, values, tuple(values), lines)
 
 
-def write_csv(file: Any, columns: Mapping[str, Iterable[Any]]) -> None:
-    """Write columns as CSV to an open file."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+# -- CSV -----------------------------------------------------------------------------------------------------
 
 
-# -- reading -------------------------------------------------------------------------------------------------
+class _Column:
+    """One column while it is read: numbers until a chunk holds something else, and text from there on."""
+
+    def __init__(self, form: Format, is_text: bool) -> None:
+        self._form = form
+        self._words: dict[str | None, str | None] = {}  # each text is held once
+        self._is_forced = self.is_text = is_text
+        self.parts: list[NDArray[Any]] = []
+        self.lost = False  # whether the text of numbers is gone, although the column turned out to be text
+
+    def add(self, cells: Sequence[str]) -> None:
+        plain = [plain_cell(cell) for cell in cells]
+        numbers = None if self.is_text else self._form.numbers(plain)
+        if numbers is not None:
+            self.parts.append(numbers)
+            return
+        if not self.is_text:
+            self.lost = not all(np.isnan(part).all() for part in self.parts)
+            self.parts = [np.full(len(part), None, dtype=object) for part in self.parts]
+            self.is_text = True
+        self.parts.append(_objects([self._words.setdefault(cell, cell) for cell in plain]))
+
+    def finished(self) -> NDArray[Any]:
+        values: NDArray[Any] = np.concatenate(self.parts) if self.parts else np.zeros(0)
+        return values if not self.is_text or self._is_forced else _unforced(values)
 
 
-def _read_csv(path: Path, text: Collection[str]) -> dict[str, Any]:
-    header = _check_csv(path)
-    named = [raw for raw in header if raw.strip() in text]
-    if find_spec("pandas"):
-        raw = _read_csv_with_pandas(path, named)
-    elif find_spec("polars"):
-        raw = _read_csv_with_polars(path, named)
-    else:
-        raw = _read_csv_plainly(path)
-    return {name.strip(): raw[name] for name in header}
+def _read_csv(
+    file: CsvFile, source: Source, names: Sequence[str], text: Collection[str]
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Columns, and the line of each row. Columns that turn from numbers to text late are read once more."""
+    columns = {name: _Column(source.form, name in text) for name in names}
+    lines: list[int] = []
+    for chunk in file.chunks(names):
+        lines += chunk.lines
+        for name, column in columns.items():
+            column.add(chunk.cells[name])
+    values = {name: column.finished() for name, column in columns.items() if not column.lost}
+    late = [name for name, column in columns.items() if column.lost]
+    if late:
+        again, _ = _read_csv(CsvFile(source, Problems()), source, late, late)
+        values |= {name: _unforced(column) for name, column in again.items()}
+    return {name: values[name] for name in names}, np.array(lines, dtype=np.int64)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a CSV file that are not blank, as cells, with their numbers."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            for cells in reader:
-                if cells:
-                    yield reader.line_num, cells
-        except csv.Error as error:
-            raise DataError(f"{path}, line {reader.line_num}: not a sound CSV file ({error})") from None
-        except UnicodeDecodeError:
-            raise DataError(
-                f"{path}, line {_strange_line(path)}: not a text file in UTF-8; save it as such"
-            ) from None
+def _unforced(values: NDArray[Any]) -> NDArray[Any]:
+    """Text as booleans, if all of it says so."""
+    booleans = as_booleans(values.tolist())
+    return values if booleans is None else _objects(booleans)
 
 
-def _strange_line(path: Path) -> int:
-    """The number of the first line that is not UTF-8."""
-    with path.open("rb") as file:
-        return next(number for number, line in enumerate(file, 1) if not _is_utf8(line))
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
 
 
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+# -- Parquet -------------------------------------------------------------------------------------------------
 
 
-def _check_csv(path: Path) -> list[str]:
-    """The header of a sound file. Libraries fill up short lines and rename columns without a word."""
-    lines = _lines(path)
-    _, header = next(lines, (1, []))
-    if not header:
-        raise DataError(f"{path}: the first line must name the columns")
-    names = [name.strip() for name in header]
-    if len(names) == 1 and (mark := re.search(r"[;\t|]", names[0])):
-        raise DataError(f"{path}, line 1: columns are separated by commas, not by {mark[0]!r}")
-    for place, name in enumerate(names, 1):
-        if not name:
-            raise DataError(f"{path}, line 1: column {place} has no name")
-        if names.count(name) > 1:
-            raise DataError(f"{path}, line 1: two columns are named {name!r}")
-    for line, cells in lines:
-        if len(cells) != len(header):
-            raise DataError(f"{path}, line {line}: {len(cells)} values for {len(header)} columns")
-    return header
-
-
-def _read_csv_with_pandas(path: Path, text: Collection[str]) -> dict[str, Any]:
-    import pandas as pd
-
-    frame = pd.read_csv(
-        path,
-        encoding="utf-8-sig",
-        keep_default_na=False,
-        na_values=list(MISSING),
-        dtype=dict.fromkeys(text, str),
-        low_memory=False,
-    )
-    return {str(name): frame[name] for name in frame.columns}
-
-
-def _read_csv_with_polars(path: Path, text: Collection[str]) -> dict[str, Any]:
-    import polars as pl
-
-    frame = pl.read_csv(
-        path,
-        null_values=list(MISSING),
-        infer_schema_length=None,
-        schema_overrides=dict.fromkeys(text, pl.String),
-    )
-    return {name: frame[name] for name in frame.columns}
-
-
-def _read_csv_plainly(path: Path) -> dict[str, Any]:
-    (_, header), *rows = _lines(path)
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else [()] * len(header)
-    return dict(zip(header, columns, strict=True))
-
-
-def _read_parquet(path: Path) -> dict[str, Any]:
+def _read_parquet(source: Source) -> dict[str, Any]:
     try:
         if find_spec("pandas") and find_spec("pyarrow"):
             import pandas as pd
 
-            frame = pd.read_parquet(path)
+            frame = pd.read_parquet(source.path)
             return {str(name): frame[name] for name in frame.columns}
         if find_spec("polars"):
             import polars as pl
 
-            table = pl.read_parquet(path)
+            table = pl.read_parquet(source.path)
             return {name: table[name] for name in table.columns}
     except Exception as error:  # each library has its own family of errors for a broken file
-        raise DataError(f"{path}: not a sound Parquet file ({str(error).splitlines()[0]})") from None
-    raise DataError(f"{path}: reading {_PARQUET}")
+        raise DataError(f"{source.name}: not a sound Parquet file ({_first_line(error)})") from None
+    raise DataError(f"{source.name}: reading {PARQUET}")
 
 
-# -- one rule for all ----------------------------------------------------------------------------------------
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _settle(values: Any, as_text: bool) -> NDArray[Any]:
-    """A column as numbers if it can be, else as truth values, else as text."""
+def _settled(values: Any, as_text: bool) -> NDArray[Any]:
+    """A column as numbers if it can be, else as booleans, else as text."""
     if not as_text and _is_numeric(values):
         return _as_float(values)
-    cells = [_cell(value) for value in (values.to_list() if hasattr(values, "to_list") else values)]
-    numbers = None if as_text else _numbers(cells)
+    cells = [_cell(value) for value in values.to_list()]
+    if as_text:
+        return _objects(cells)
+    numbers = Format().numbers(cells)
     if numbers is not None:
         return numbers
-    settled = np.empty(len(cells), dtype=object)
-    if not as_text and all(cell is None or str(cell).lower() in ("true", "false") for cell in cells):
-        settled[:] = [None if cell is None else str(cell).lower() == "true" for cell in cells]
-    else:
-        settled[:] = [None if cell is None else str(cell) for cell in cells]
-    return settled
+    return _unforced(_objects(cells))
 
 
 def _is_numeric(values: Any) -> bool:
@@ -263,46 +192,70 @@ def _as_float(values: Any) -> NDArray[np.float64]:
     return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _cell(value: Any) -> Any:
-    """A value as text, number or truth value; None where it is missing."""
+def _cell(value: Any) -> str | None:
+    """A value of any type as the text of a cell; None where it is missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
-    if isinstance(value, str):
-        stripped = value.strip()
-        return None if stripped in MISSING else stripped
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    return value if isinstance(value, (int, float)) else str(value)
+    return plain_cell(str(value))
 
 
-def _numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
-    """The cells as numbers; None if some are not."""
-    if any(isinstance(cell, bool) for cell in cells):
-        return None
-    try:
-        return np.array([np.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
-    except ValueError:
-        return None
+# -- what is refused -----------------------------------------------------------------------------------------
 
 
-def words_to_numbers(table: Columns, name: str) -> NDArray[np.float64]:
-    """A column that must be numbers; what is not is reported with its line."""
+def numbers_only(table: Columns, name: str, problems: Problems) -> NDArray[np.float64]:
+    """A column that must be numbers; NaN, and a problem, where it holds something else."""
     values = table[name]
     if values.dtype != object:
         return values
-    for row, value in enumerate(values.tolist()):
-        if value is not None and _numbers([value]) is None:
-            raise DataError(f"{place_of(table.path, row, name)}: {value!r} is not a number")
-    return np.full(len(values), np.nan)  # nothing but missing values
-
-
-def refuse_strays(table: Columns, name: str) -> None:
-    """Refuse a column of numbers with a few values that are none: it would turn into words in silence."""
-    words = {row: value for row, value in enumerate(table[name].tolist()) if isinstance(value, str)}
-    strays = [row for row, value in words.items() if _numbers([value]) is None]
-    n_numbers = len(words) - len(strays)
-    if strays and n_numbers >= _NEARLY_ALL * len(words):
-        raise DataError(
-            f"{place_of(table.path, strays[0], name)}: {words[strays[0]]!r} is not a number, as "
-            f"{n_numbers:,} others are; leave a missing value empty, or give --words {name} if all are words"
+    form = table.source.form
+    strange = [
+        row for row, value in enumerate(values.tolist()) if value is not None and not _is_number(value, form)
+    ]
+    if strange:
+        value = values[strange[0]]
+        problems.add(
+            f"{table.place(strange[0], name)}: {str(value)!r} is not a number{_hint(form, str(value))}"
+            f"{table.also(strange[1:])}"
         )
+        return np.full(len(values), np.nan)
+    cells = [None if value is None else form.number(value) for value in values.tolist()]
+    return np.array([np.nan if value is None else value for value in cells])
+
+
+def _is_number(value: Any, form: Format) -> bool:
+    return isinstance(value, str) and form.numbers([value]) is not None
+
+
+def _hint(form: Format, text: str) -> str:
+    hint = form.hint(text)
+    return f"; {hint}" if hint else ""
+
+
+def refuse_strays(table: Columns, name: str, problems: Problems) -> None:
+    """Refuse a column of numbers, or of booleans, with a few other values: it would turn into text unseen."""
+    form = table.source.form
+    words = {row: value for row, value in enumerate(table[name].tolist()) if isinstance(value, str)}
+    for read, one in ((form.numbers, "a number"), (as_booleans, "true or false")):
+        strays = [row for row, value in words.items() if read([value]) is None]
+        n_others = len(words) - len(strays)
+        if strays and n_others >= _NEARLY_ALL * len(words):
+            value = words[strays[0]]
+            problems.add(
+                f"{table.place(strays[0], name)}: {value!r} is not {one}, as {n_others:,} others are"
+                f"{_hint(form, value) if one == 'a number' else ''}; leave a missing value empty, or give "
+                f"--words {shell_word(name)} if all are words{table.also(strays[1:])}"
+            )
+
+
+def refuse_dates(table: Columns, name: str, problems: Problems) -> bool:
+    """Refuse a column of dates: as categories they would say nothing about new rows."""
+    words = {row: value for row, value in enumerate(table[name].tolist()) if isinstance(value, str)}
+    dates = [row for row, value in words.items() if is_date(value)]
+    if not dates or len(dates) < _NEARLY_ALL * len(words):
+        return False
+    problems.add(
+        f"{table.place(dates[0], name)}: {words[dates[0]]!r} is a date, as {len(dates) - 1:,} others are; "
+        "turn dates into numbers, such as days since an event, or leave the column out: "
+        f"--ignore {shell_word(name)}"
+    )
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly import _frames
-from miserly.cli.console import Misuse
-from miserly.cli.tables import Columns, place_of, read_table, refuse_strays, words_to_numbers
+from miserly.cli.cells import Format
+from miserly.cli.console import Misuse, shell_word
+from miserly.cli.csv_files import opened
+from miserly.cli.problems import Problems
+from miserly.cli.tables import Columns, numbers_only, read_table, refuse_dates, refuse_strays
 from miserly.costs import Costs
-from miserly.errors import CostError, DataError
+from miserly.errors import CostError, did_you_mean
 from miserly.plan import Plan
 from miserly.plan.effort import engine_for
 
@@ -38,6 +41,7 @@ class Problem:
     task: str
     target: str
     query: str | None
+    source: str = ""  # the name of the table
 
     def take(self, rows: NDArray[np.bool_]) -> tuple[Any, Any, Any]:
         return self.X[rows], self.y[rows], None if self.qid is None else self.qid[rows]
@@ -81,34 +85,35 @@ def read_problem(
     costs: Path | None = None,
     task: str = "auto",
     metric: str | None = None,
+    form: Format | None = None,
 ) -> Problem:
     """What a table holds, with columns sorted into target, query and features; those in `words` are text.
 
-    A metric of numbers says that the target holds numbers.
+    A metric of numbers says that the target holds numbers. Everything that is wrong with the table and its
+    prices is told in one go.
     """
-    table = read_table(path, text=words)
-    for name in words:
-        table[name]  # is there
-    labels = table[target]
-    qid = None if query is None else _queries(table, query)
-    features = table.without({target, *([query] if query else []), *ignore})
+    problems = Problems()
+    with opened(path, form) as source:
+        table = read_table(source, problems, text=words)
+    for name in dict.fromkeys([target, *([query] if query else []), *ignore, *words]):
+        if name not in table:
+            problems.add(source.no_column(name, table.header))
+    others = {target, *([query] if query else []), *ignore}
+    features = table.without(others)
     if not features.columns:
-        raise DataError(f"{path}: no columns are left to learn from")
+        problems.add(f"{source.name}: no columns are left to learn from")
     if task == "auto" and query is None and metric in NUMBER_METRICS:
         task = "regress"
-    task = _task(task, query, labels)
-    names = tuple(features.columns)
-    X, categories = _matrix(features, words)
+    if target in table:
+        task = _task(task, query, table[target])
+    prices = _costs(costs, features.columns, others, source.name, problems)
+    X, categories = _matrix(features, words, problems)
+    labels = _labels(table, target, task, problems) if target in table else None
+    qid = _queries(table, query, problems) if query is not None and query in table else None
+    problems.settle()
+    assert labels is not None and prices is not None
     return Problem(
-        X=X,
-        y=_labels(table, target, task),
-        qid=qid,
-        names=names,
-        categories=categories,
-        costs=_costs(costs, names, path),
-        task=task,
-        target=target,
-        query=query,
+        X, labels, qid, tuple(features.columns), categories, prices, task, target, query, source.name
     )
 
 
@@ -135,71 +140,102 @@ def guess_task(labels: NDArray[Any]) -> str:
     return "classify" if few and (known == np.rint(known)).all() else "regress"
 
 
-def _labels(table: Columns, target: str, task: str) -> NDArray[Any]:
-    labels = table[target]
-    if task != "classify":
-        labels = words_to_numbers(table, target)
-    missing = np.array([value is None or value != value for value in labels.tolist()])
-    if missing.any():
-        raise DataError(f"{place_of(table.path, int(missing.argmax()), target)}: the target is missing")
+def _labels(table: Columns, target: str, task: str, problems: Problems) -> NDArray[Any]:
+    labels = table[target] if task == "classify" else numbers_only(table, target, problems)
+    _refuse_missing(table, target, "target", problems)
     if task != "classify":
         return labels
     if labels.dtype == object:
+        refuse_dates(table, target, problems)
         return np.array(labels.tolist())
     return labels.astype(np.int64) if (labels == np.rint(labels)).all() else labels
 
 
-def _queries(table: Columns, query: str) -> NDArray[Any]:
+def _queries(table: Columns, query: str, problems: Problems) -> NDArray[Any]:
     values = table[query]
-    missing = np.array([value is None or value != value for value in values.tolist()])
-    if missing.any():
-        raise DataError(f"{place_of(table.path, int(missing.argmax()), query)}: the query is missing")
+    _refuse_missing(table, query, "query", problems)
     return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
 
 
+def _refuse_missing(table: Columns, name: str, what: str, problems: Problems) -> None:
+    missing = [row for row, value in enumerate(table[name].tolist()) if value is None or value != value]
+    if missing:
+        problems.add(f"{table.place(missing[0], name)}: the {what} is missing{table.also(missing[1:])}")
+
+
 def _matrix(
-    features: Columns, words: Sequence[str]
+    features: Columns, words: Sequence[str], problems: Problems
 ) -> tuple[NDArray[np.float64], dict[int, tuple[Any, ...]]]:
-    """Columns as numbers, and what the codes of those with words stand for."""
+    """Columns as numbers, and what the codes of those with text or booleans stand for."""
     categories: dict[int, tuple[Any, ...]] = {}
-    X = np.empty((len(features), len(features.columns)))
+    X = np.full((len(features), len(features.columns)), np.nan)
     for place, name in enumerate(features.columns):
         values = features[name]
         if values.dtype != object:
             X[:, place] = values
+            infinite = np.flatnonzero(np.isinf(values)).tolist()
+            if infinite:
+                problems.add(
+                    f"{features.place(infinite[0], name)}: infinity; leave it empty if the value is missing"
+                    f"{features.also(infinite[1:])}"
+                )
             continue
         if name not in words:
-            refuse_strays(features, name)
-        categories[place] = _categories(features, name)
+            if refuse_dates(features, name, problems):
+                continue
+            refuse_strays(features, name, problems)
+        categories[place] = _categories(features, name, problems)
         codes = {value: float(code) for code, value in enumerate(categories[place])}
         X[:, place] = [codes.get(value, np.nan) for value in values.tolist()]
-    if np.isinf(X).any():
-        row, column = np.argwhere(np.isinf(X))[0]
-        place_in_file = place_of(features.path, int(row), features.columns[column])
-        raise DataError(f"{place_in_file}: infinity; leave it empty if the value is missing")
     return X, categories
 
 
-def _categories(features: Columns, name: str) -> tuple[Any, ...]:
+def _categories(features: Columns, name: str, problems: Problems) -> tuple[Any, ...]:
     present = {value for value in features[name].tolist() if value is not None}
     if present <= {False, True}:
         return (False, True)
     if len(present) > _frames.MAX_CATEGORIES:
-        raise DataError(
-            f"{features.path}: column {name!r} holds {len(present)} different words, and at most "
-            f"{_frames.MAX_CATEGORIES} can be categories; group the rare ones, or --ignore {name}"
+        problems.add(
+            f"{features.source.name}: column {name!r} holds {len(present)} different words, and at most "
+            f"{_frames.MAX_CATEGORIES} can be categories; group the rare ones, or --ignore {shell_word(name)}"
         )
     return tuple(sorted(present))
 
 
-def _costs(path: Path | None, names: tuple[str, ...], data: Path) -> Costs:
+def _costs(
+    path: Path | None, names: Sequence[str], others: Collection[str], data: str, problems: Problems
+) -> Costs | None:
+    """What the columns cost. Prices of columns that are not features, such as ignored ones, do not count."""
     if path is None:
-        return Costs.uniform(names)
-    costs = Costs.read(path)
+        return Costs.uniform(tuple(names)) if names else None
+    features, costs = set(names), Costs.read(path)
+    record = costs.to_dict()
+    prices, groups = record["features"], record["groups"]
+    if isinstance(prices, dict):
+        columns = f"(the columns are those of {data})"
+        for name in names:
+            if name not in prices:
+                near = did_you_mean(name, prices)
+                problems.add(f"{path}: no cost for column {name!r}{near} {columns}")
+        for name in prices:
+            if name not in features and name not in others:
+                near = did_you_mean(name, names)
+                problems.add(f"{path}: a cost for {name!r}, which is no column{near} {columns}")
+        if not features <= set(prices):
+            return None
+        kept = {
+            label: {**group, "features": [one for one in group["features"] if one in features]}
+            for label, group in groups.items()
+            if features & set(group["features"])
+        }
+        costs = Costs.from_dict(
+            {**record, "features": {name: prices[name] for name in names}, "groups": kept}
+        )
     try:
-        return costs.bind(names)
+        return costs.bind(tuple(names))
     except CostError as error:
-        raise CostError(f"{path}: {error} (the columns are those of {data})") from None
+        problems.add(f"{path}: {error} (the columns are those of {data})")
+        return None
 
 
 # -- learning ------------------------------------------------------------------------------------------------

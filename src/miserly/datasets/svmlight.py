@@ -7,6 +7,7 @@ time that grows with the square of the rows, and because it lets lines without o
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import math
 import re
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from miserly._files import atomic_write
 from miserly.costs import Costs
 from miserly.datasets.dataset import Dataset
 from miserly.errors import DataError
@@ -82,18 +84,25 @@ def write_svmlight(path: str | Path, X: ArrayLike, y: ArrayLike, qid: ArrayLike 
         if qid.shape != y.shape or not np.issubdtype(qid.dtype, np.integer):
             raise DataError(f"query ids are one whole number per row, not {qid.dtype} of shape {qid.shape}")
         qid = qid.astype(np.int64)
-    with _open(path, "wb") as file:
+    with atomic_write(path) as raw, _compressed(raw, path) as file:
         dump_svmlight_file(X, y, file, zero_based=False, query_id=qid)
 
 
-def _open(path: Path, mode: str) -> IO[bytes]:
-    file: IO[bytes] = _OPENERS.get(path.suffix.lower(), open)(path, mode)
+def _open(path: Path) -> IO[bytes]:
+    file: IO[bytes] = _OPENERS.get(path.suffix.lower(), open)(path, "rb")
     return file
+
+
+def _compressed(file: IO[bytes], path: Path) -> contextlib.AbstractContextManager[Any]:
+    """What writes to an open file as the name of `path` ends."""
+    if path.suffix.lower() == ".gz":
+        return gzip.GzipFile(str(path), "wb", fileobj=file)
+    return bz2.BZ2File(file, "wb") if path.suffix.lower() == ".bz2" else contextlib.nullcontext(file)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that hold a row, comments cut off, with their numbers."""
-    with _open(path, "rb") as file:
+    with _open(path) as file:
         for number, line in enumerate(file, 1):
             row = line.partition(b"#")[0].strip()
             if row:

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly._files import atomic_write
 from miserly.errors import DataError
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine, pairs_of
 
@@ -48,7 +49,7 @@ def write_libsvm(machine: KernelMachine, path: str | Path) -> int:
     """
     weights, owned = sections(machine)
     used = [rows for rows in owned if len(rows)] or [np.zeros(0, dtype=np.int64)]
-    with Path(path).open("w", encoding="ascii", newline="\n") as file:
+    with atomic_write(path, "w", encoding="ascii", newline="\n") as file:
         file.writelines(f"{line}\n" for line in _header(machine, [len(rows) for rows in owned]))
         for coef, row in zip(weights, np.concatenate(used), strict=True):
             file.write(_vector_line(coef, machine.vectors[row]))

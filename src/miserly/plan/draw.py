@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from miserly._files import atomic_write
 from miserly.errors import PlanError
 from miserly.plan.draw_chain import WIDTH, draw_chain
 from miserly.plan.draw_tree import draw_tree
@@ -36,12 +37,10 @@ class Drawing:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a `.svg` file, or to an `.html` page that any browser opens."""
         path = Path(path)
-        if path.suffix.lower() == ".svg":
-            path.write_text(self.svg, encoding="utf-8")
-        elif path.suffix.lower() in (".html", ".htm"):
-            path.write_text(_page(self.svg), encoding="utf-8")
-        else:
+        if path.suffix.lower() not in (".svg", ".html", ".htm"):
             raise PlanError(f"{path}: a drawing is saved as .svg or .html")
+        with atomic_write(path, "w", error=PlanError) as file:
+            file.write(self.svg if path.suffix.lower() == ".svg" else _page(self.svg))
 
     def __repr__(self) -> str:
         return f"Drawing(<svg of {len(self.svg)} characters>)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from miserly._files import atomic_path
 from miserly.errors import DataError
 
 if TYPE_CHECKING:
@@ -56,7 +57,11 @@ def save(figure: Figure, target: Any) -> None:
     """Write a figure to a path or several; nothing if there is none. No date is put in the file."""
     for path in [target] if isinstance(target, (str, Path)) else target or []:
         plain = {"Date": None} if str(path).lower().endswith(".svg") else {}
-        figure.savefig(path, dpi=200, metadata=plain)
+        target = Path(path)
+        if not target.suffix:  # as matplotlib does
+            target = target.with_name(f"{target.name}.{figure.canvas.get_default_filetype()}")
+        with atomic_path(target) as draft:
+            figure.savefig(draft, dpi=200, metadata=plain)
 
 
 def dress(axes: Axes, x: str, y: str) -> None:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from miserly._files import atomic_write, check_target
 from miserly.errors import DataError
 from miserly.report.page.appendix import appendix_section
 from miserly.report.page.budgets import budgets_section
@@ -59,8 +60,10 @@ def write_page(
     plotly = _plotly_script()
     matplotlib()  # is there, before anything is fitted
     story = read_story(found, asked, confidence)
+    page = _page(story, title or _TITLE, plotly)
     try:
-        target.write_text(_page(story, title or _TITLE, plotly), encoding="utf-8")
+        with atomic_write(target, "w") as file:
+            file.write(page)
     except OSError as error:
         raise DataError(f"{target}: cannot be written: {error.strerror}") from error
     return target
@@ -72,7 +75,8 @@ def _check(path: Path) -> None:
         raise DataError(f"{path} is a folder; give the name of a file, such as {path / 'report.html'}")
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
+    check_target(path)
+    if not os.access(path.parent, os.W_OK):
         raise DataError(f"{path}: may not be written")
 
 

@@ -1,0 +1,1 @@
+"""One command in each module: its options, and the order of what it does."""

@@ -1,0 +1,41 @@
+"""`miserly show`: a saved plan in words and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from miserly.cli.console import check_output, friendly, out, print_json
+from miserly.cli.options import Debug, Force, Json, Model
+
+__all__ = ["show"]
+
+
+@friendly
+def show(
+    model: Model,
+    draw: Annotated[
+        Path | None, typer.Option(help="Also draw the plan to this .svg or .html file.", show_default=False)
+    ] = None,
+    force: Force = False,
+    everything: Annotated[bool, typer.Option("--all", help="List the features it never buys, too.")] = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say in words what a saved plan does, and what its features cost."""
+    from miserly.cli.showing import plan_record, print_plan
+    from miserly.plan import load
+
+    plan = load(model)
+    if draw is not None:
+        check_output(draw, (".svg", ".html", ".htm"), (model,), force)
+        plan.draw().save(draw)
+    if as_json:
+        print_json(plan_record(plan))
+        return
+    print_plan(plan, model.name, everything)
+    if draw is not None:
+        out.print(f"Drawn to {escape(str(draw))}", soft_wrap=True)
