@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Known, plain_cell
-from miserly.cli.csv_files import CELLS, Chunk, CsvFile, Source
+from miserly.cli.csv_files import CELLS, FEWEST_ROWS, Chunk, CsvFile, Source
 from miserly.cli.parquet_files import ParquetFile
 from miserly.cli.problems import Problems, also_in
 from miserly.errors import DataError, PlanError
@@ -203,7 +203,7 @@ class Predictions:
         also = [self.asked.query] if self.asked.query else []
         also += [str(self.plan.info["target"])] if self.metric else []
         columns = list(dict.fromkeys([*self._needed, *also, *self.asked.keep]))
-        size = max(64, min(CELLS // max(1, len(columns)), MATRIX // max(1, self.plan.n_features)))
+        size = max(FEWEST_ROWS, min(CELLS // max(1, len(columns)), MATRIX // max(1, self.plan.n_features)))
         if self.asked.query is None:
             return self._file.chunks(columns, size)
         if isinstance(self._file, CsvFile) and _stand_together(self._source, self.asked.query):

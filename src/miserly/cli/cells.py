@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,13 +95,12 @@ class Format:
         ('give --decimal , if it is 4.5', '')
         """
         hints = []
-        for given in ({"thousands": ","}, {"thousands": "."}, {"decimal": ",", "thousands": self.thousands}):
-            other = Format(**{"sep": self.sep, "decimal": self.decimal, **given})
-            if other.decimal == other.thousands:
+        for option, mark in (("thousands", ","), ("thousands", "."), ("decimal", ",")):
+            other = replace(self, **{option: mark})
+            if other == self or other.decimal == other.thousands:
                 continue
-            with_ = next(name for name, mark in given.items() if mark != getattr(self, name))
             try:
-                hints.append(f"--{with_} {given[with_]} if it is {other.number(text):.15g}")
+                hints.append(f"--{option} {mark} if it is {other.number(text):.15g}")
             except ValueError:
                 continue
         return f"give {', or '.join(hints)}" if hints else ""

@@ -14,45 +14,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.segment import Segment
 
 from miserly._files import check_target
+from miserly._terminal import CONTROLS, Terminal, visible
 from miserly.cli.problems import ManyProblems
 from miserly.errors import DataError, MiserlyError
 
 __all__ = ["Misuse", "amount", "amounts", "check_output", "err", "friendly", "json_text", "listing", "out",
-           "percent", "print_json", "refuse_twice", "shell_line", "shell_word", "visible",
-           "warn"]  # fmt: skip
+           "percent", "print_json", "refuse_twice", "shell_line", "shell_word", "warn"]  # fmt: skip
 
-# Characters that a terminal acts on instead of showing: controls, and those that turn text around.
-_CONTROLS = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
-    0x7F: "\u2421",
-    **dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"),
-}
-
-
-def visible(text: str) -> str:
-    """Text that only shows something, whatever a terminal makes of control characters.
-
-    >>> visible("\x1b[31mred")
-    '\u241b[31mred'
-    """
-    return text.translate(_CONTROLS)
-
-
-class _Terminal(Console):
-    """A console that shows control characters of texts, such as names of columns, and never sends them."""
-
-    def render(self, *args: Any, **given: Any) -> Iterable[Segment]:
-        for segment in super().render(*args, **given):
-            yield segment if segment.control else Segment(visible(segment.text), segment.style)
-
-
-out = _Terminal(highlight=False)
-err = _Terminal(stderr=True, highlight=False)
+out = Terminal(highlight=False)
+err = Terminal(stderr=True, highlight=False)
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -118,7 +91,7 @@ def print_json(record: Any) -> None:
 def json_text(record: Any, indent: int | None = None) -> str:
     """A record as JSON, with escapes for characters that a terminal would act on."""
     text = json.dumps(_plain(record), indent=indent, allow_nan=False, ensure_ascii=False)
-    return text.translate({code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F})
+    return text.translate({code: f"\\u{code:04x}" for code in CONTROLS if code >= 0x7F})
 
 
 def _plain(record: Any) -> Any:

@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from miserly.cli.boosting import PENALTIES, Rows, Stage, fit_lightgbm, stages
 from miserly.cli.console import amount, err, out
-from miserly.cli.searching import Search, Wanted, check_rows, frame_of, run_frontier
+from miserly.cli.searching import Search, Wanted, check_rows, frame_of, refuse_failure, run_frontier
 from miserly.cli.showing import new_table
 from miserly.cli.training import Problem
 from miserly.errors import DataError
@@ -127,6 +127,7 @@ def _budgets(problem: Problem) -> tuple[float, ...]:
 def _frontier(track: Track, how: Search, budgets: Sequence[float]) -> list[Entry]:
     problem = track.problem
     found = run_frontier(problem, how, track.learn, mean_budgets=budgets, certify=0)
+    refuse_failure(found)
     rows = frame_of(problem) if problem.categories else problem.X
     test = _safe_indexing(rows, track.test)
     with err.status("the frontier's models"):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.console import Misuse
+from miserly.cli.problems import ManyProblems
 from miserly.cli.training import NUMBER_METRICS, Problem, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from miserly.selection._best import Wish
     from miserly.selection.guarantee import Assurance
 
-__all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for", "run_frontier",
-           "search", "stem", "write_report"]  # fmt: skip
+__all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for",
+           "refuse_failure", "run_frontier", "search", "stem", "write_report"]  # fmt: skip
 
 METRICS = {
     "classify": ("accuracy", "balanced_accuracy", "log_loss"),
@@ -145,6 +146,7 @@ def search(problem: Problem, how: Search, wanted: Wanted) -> Found:
     """Sweep learners over what they spend, with progress on standard error, and fit the model wanted."""
     check_rows(problem, wanted)
     found = run_frontier(problem, how)
+    refuse_failure(found)
     if not wanted.names_a_model:
         return Found(problem, found, wanted)
     try:
@@ -179,6 +181,13 @@ def run_frontier(
         verbose=1,
         **more,
     )
+
+
+def refuse_failure(found: Frontier) -> None:
+    """Refuse a frontier without any model of a learner, and say what each of them failed of."""
+    if found.failures and {one.learner for one in found._candidates} <= {"nothing paid"}:
+        told = {one.learner: f"{stem(one.learner)} failed: {one.error}" for one in found.failures}
+        raise ManyProblems(["every learner failed", *told.values()])
 
 
 def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Sequence
 from types import TracebackType
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from miserly._terminal import Terminal
 from miserly.selection._judging import Candidate, pareto
 from miserly.selection._tables import shown
 
@@ -34,7 +35,7 @@ class Watch:
         self._unit = f" {unit}" if unit else ""
         self._max_fits = max_fits
         self._visible = visible
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Terminal(stderr=True, highlight=False)
         self._live: Live | None = None
         self._start = self._told = time.monotonic()
         self._n_done = self._n_failed = 0

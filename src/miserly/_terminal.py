@@ -1,0 +1,39 @@
+"""Text for a terminal, which shows control characters and never sends them.
+
+Names of columns, cells of tables, units and messages come from files. Sent as they are, escape sequences in
+them would move the cursor, rename the window or turn text around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.segment import Segment
+
+__all__ = ["CONTROLS", "Terminal", "visible"]
+
+# Characters that a terminal acts on instead of showing: controls, and those that turn text around.
+CONTROLS = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: "\u2421",
+    **dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"),
+}
+
+
+def visible(text: str) -> str:
+    """Text with a picture in place of every control character.
+
+    >>> visible("\x1b[31mred")
+    '\u241b[31mred'
+    """
+    return text.translate(CONTROLS)
+
+
+class Terminal(Console):
+    """A console that makes control characters of texts visible; its own colours are as always."""
+
+    def render(self, *args: Any, **given: Any) -> Iterable[Segment]:
+        for segment in super().render(*args, **given):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
