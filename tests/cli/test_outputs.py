@@ -84,20 +84,20 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, what):
 
 def test_an_interrupt_leaves_the_old_predictions(folder, tmp_path, monkeypatch):
     """Ctrl-C after some rows have been answered."""
-    from miserly.cli import answering, csv_files
+    from miserly.cli import answering, batches, csv_files
 
     answered, real = [], answering.Predictions._answered
 
-    def interrupted(self, chunk, n_rows):
+    def interrupted(self, batch, n_rows):
         if answered:
             raise KeyboardInterrupt
-        answered.append(len(chunk.lines))
-        return real(self, chunk, n_rows)
+        answered.append(len(batch))
+        return real(self, batch, n_rows)
 
-    monkeypatch.setattr(answering, "CELLS", 30)
-    monkeypatch.setattr(answering, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(csv_files, "CELLS", 30)
+    monkeypatch.setattr(csv_files, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(batches, "ROWS", 10)
     monkeypatch.setattr(answering.Predictions, "_answered", interrupted)
-    assert csv_files.FEWEST_ROWS > 1
     (tmp_path / "a.csv").write_bytes(OLD)
     done = run("predict", folder / "heart.miser", folder / "heart.csv", "--out", tmp_path / "a.csv")
     assert done.exit_code == 130 and 0 < answered[0] < 120

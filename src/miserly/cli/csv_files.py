@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.cli.cells import Format, plain_cell
+from miserly.cli.cells import Format
 from miserly.cli.console import shell_word
 from miserly.cli.problems import Problems, also_in
 from miserly.errors import DataError, did_you_mean
@@ -26,8 +26,8 @@ from miserly.errors import DataError, did_you_mean
 __all__ = ["FORMATS", "Chunk", "CsvFile", "Source", "opened"]
 
 FORMATS = (".csv", ".parquet")
-CELLS = 100_000  # that are held at a time ...
-FEWEST_ROWS = 64  # ... unless rows are very wide
+CELLS = 6_000  # that are held at a time: they fit into a processor's cache ...
+FEWEST_ROWS = 16  # ... unless rows are very wide
 
 
 @dataclass(frozen=True)
@@ -74,29 +74,19 @@ class Chunk:
     """Some rows of a file: the cells of each column as text, and in which lines they end."""
 
     lines: list[int]
-    cells: dict[str, list[str]]
+    cells: Mapping[str, Sequence[str]]
 
-    def text(self, name: str) -> list[str]:
+    def text(self, name: str) -> Sequence[str]:
         """The cells of a column, as they stand in the file."""
         return self.cells[name]
 
-    def values(self, name: str) -> list[Any]:
+    def values(self, name: str) -> Sequence[Any]:
         """What to write to keep a column as it is."""
         return self.text(name)
 
     def numbers(self, name: str, form: Format) -> NDArray[np.float64] | None:
         """A column as numbers; None if some cells hold none."""
-        return form.numbers([plain_cell(cell) for cell in self.text(name)])
-
-    def part(self, start: int, end: int) -> Chunk:
-        """Some of these rows."""
-        cells = {name: values[start:end] for name, values in self.cells.items()}
-        return Chunk(self.lines[start:end], cells)
-
-    def followed_by(self, other: Chunk) -> Chunk:
-        """These rows and others of the same columns."""
-        cells = {name: [*values, *other.cells[name]] for name, values in self.cells.items()}
-        return Chunk([*self.lines, *other.lines], cells)
+        return form.numbers(self.text(name))
 
 
 class CsvFile:
@@ -116,32 +106,31 @@ class CsvFile:
         self._problems = problems
         self.header = self._read_header()
 
-    def chunks(self, columns: Sequence[str], most_rows: int | None = None) -> Iterator[Chunk]:
-        """The cells of some columns, `most_rows` rows at a time."""
-        size = most_rows or max(FEWEST_ROWS, CELLS // max(1, len(columns)))
+    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """The cells of some columns, some rows at a time."""
+        size = max(FEWEST_ROWS, CELLS // len(self.header))
         place_of = {name: place for place, name in enumerate(self.header)}
-        places = [place_of[name] for name in columns]
+        places = {name: place_of[name] for name in columns}
+        ragged: list[tuple[int, int]] = []
         lines: list[int] = []
         rows: list[list[str]] = []
-        for line, cells in self._sound_rows():
-            lines.append(line)
-            rows.append([cells[place] for place in places])
-            if len(rows) == size:
-                yield Chunk(lines, _by_column(columns, rows))
-                lines, rows = [], []
-        if rows:
-            yield Chunk(lines, _by_column(columns, rows))
+        with self._reader() as reader:
+            next(filter(None, reader))
+            for cells in reader:
+                if len(cells) == len(self.header):
+                    lines.append(reader.line_num)
+                    rows.append(cells)
+                    if len(rows) == size:
+                        yield _chunk(lines, rows, places)
+                        lines, rows = [], []
+                elif cells:  # lines that are blank are passed over
+                    ragged.append((reader.line_num, len(cells)))
+            if rows:
+                yield _chunk(lines, rows, places)
+        self._tell(ragged)
 
-    def _sound_rows(self) -> Iterator[tuple[int, list[str]]]:
-        """The rows with as many values as there are columns; all others are one problem, told at the end."""
-        ragged: list[tuple[int, int]] = []
-        rows = self._rows()
-        next(rows, None)
-        for line, cells in rows:
-            if len(cells) == len(self.header):
-                yield line, cells
-            else:
-                ragged.append((line, len(cells)))
+    def _tell(self, ragged: Sequence[tuple[int, int]]) -> None:
+        """Lines with too few or too many values are one problem."""
         if ragged:
             line, found = ragged[0]
             self._problems.add(
@@ -149,16 +138,15 @@ class CsvFile:
                 f"{also_in([line for line, _ in ragged[1:]])}"
             )
 
-    def _rows(self) -> Generator[tuple[int, list[str]]]:
-        """The lines that are not blank, as cells, with their numbers as an editor counts them."""
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[Any]:
+        """The lines as lists of cells; their numbers are those that an editor shows."""
         name, form = self._source.name, self._source.form
         encoding = "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
         with self._source.path.open(encoding=encoding, newline="") as file:
             reader = csv.reader(file, delimiter=form.sep, strict=True)
             try:
-                for cells in reader:
-                    if cells:
-                        yield reader.line_num, cells
+                yield reader
             except csv.Error as error:
                 raise DataError(f"{name}, line {reader.line_num}: not a sound CSV file ({error})") from None
             except UnicodeError:
@@ -176,8 +164,8 @@ class CsvFile:
 
     def _read_header(self) -> list[str]:
         name = self._source.name
-        with contextlib.closing(self._rows()) as rows:
-            _, header = next(rows, (1, []))
+        with self._reader() as reader:
+            header: list[str] = next(filter(None, reader), [])
         if not header:
             raise DataError(f"{name}: the first line must name the columns")
         names = [cell.strip() for cell in header]
@@ -199,8 +187,9 @@ class CsvFile:
         return names
 
 
-def _by_column(columns: Sequence[str], rows: list[list[str]]) -> dict[str, list[str]]:
-    return {name: list(cells) for name, cells in zip(columns, zip(*rows, strict=True), strict=True)}
+def _chunk(lines: list[int], rows: list[list[str]], places: Mapping[str, int]) -> Chunk:
+    columns = list(zip(*rows, strict=True))
+    return Chunk(lines, {name: columns[place] for name, place in places.items()})
 
 
 def _strange_line(path: Path, encoding: str) -> int:

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Format
-from miserly.cli.csv_files import CELLS, FEWEST_ROWS, Chunk, Source
+from miserly.cli.csv_files import Chunk, Source
 from miserly.cli.tables import PARQUET
 from miserly.errors import DataError
 
 __all__ = ["ParquetFile"]
 
+CELLS = 200_000  # that are held at a time
+FEWEST_ROWS = 64
 _NUMBERS = ("int", "uint", "float", "double", "halffloat")
 
 
@@ -54,9 +56,9 @@ class ParquetFile:
         self._source = source
         self.header = [str(name) for name in self._guarded(self._names)]
 
-    def chunks(self, columns: Sequence[str], most_rows: int | None = None) -> Iterator[Chunk]:
-        """Some columns, `most_rows` rows at a time."""
-        size = most_rows or max(FEWEST_ROWS, CELLS // max(1, len(columns)))
+    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """Some columns, some rows at a time."""
+        size = max(FEWEST_ROWS, CELLS // max(1, len(columns)))
         batches = self._batches(list(columns), size)
         first = 1
         while (batch := self._guarded(lambda: next(batches, None))) is not None:

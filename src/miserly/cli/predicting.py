@@ -115,7 +115,7 @@ def _record(predictions: Predictions) -> dict[str, Any]:
         "mean_cost": float(tally.cost.mean()),
         "max_cost": float(tally.cost.max()),
         "stopped_by_budget": tally.n_stopped,
-        "unknown_values": {name: len(cells) for name, cells in predictions.strange.items()},
+        "unknown_values": {name: len(cells) for name, cells in predictions.batches.strange.items()},
         **({} if value is None else {str(metric): value}),
     }
 
@@ -126,11 +126,12 @@ def _pour(spool: Any) -> None:
 
 
 def _warn(predictions: Predictions, n_guarded: int) -> None:
-    for name, cells in predictions.strange.items():
+    for name, cells in predictions.batches.strange.items():
         words = sorted({text for _, text in cells})
+        where = predictions.batches.place(cells[0][0], name)
         warn(
-            f"{predictions.place(cells[0][0], name)}: unknown to the plan; {len(cells):,} rows have such "
-            f"words there ({', '.join(words[:3])}), which count as missing"
+            f"{where}: unknown to the plan; {len(cells):,} rows have such words there "
+            f"({', '.join(words[:3])}), which count as missing"
         )
     if n_guarded:
         warn(f"{n_guarded} cells look like formulas of a spreadsheet; a ' was put in front of them")

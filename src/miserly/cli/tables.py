@@ -95,8 +95,7 @@ class _Column:
         self.lost = False  # whether the text of numbers is gone, although the column turned out to be text
 
     def add(self, cells: Sequence[str]) -> None:
-        plain = [plain_cell(cell) for cell in cells]
-        numbers = None if self.is_text else self._form.numbers(plain)
+        numbers = None if self.is_text else self._form.numbers(cells)
         if numbers is not None:
             self.parts.append(numbers)
             return
@@ -104,7 +103,7 @@ class _Column:
             self.lost = not all(np.isnan(part).all() for part in self.parts)
             self.parts = [np.full(len(part), None, dtype=object) for part in self.parts]
             self.is_text = True
-        self.parts.append(_objects([self._words.setdefault(cell, cell) for cell in plain]))
+        self.parts.append(_objects([self._words.setdefault(cell, cell) for cell in map(plain_cell, cells)]))
 
     def finished(self) -> NDArray[Any]:
         values: NDArray[Any] = np.concatenate(self.parts) if self.parts else np.zeros(0)

@@ -1,0 +1,215 @@
+"""Rows of a file as a plan takes them, some at a time.
+
+Cells are read a few thousand at a time, so that they are still in the processor's cache when they become
+numbers, and given to the plan in larger batches. In ranking a batch holds whole queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.cli.cells import Known, plain_cell
+from miserly.cli.csv_files import Chunk, CsvFile, Source
+from miserly.cli.parquet_files import ParquetFile
+from miserly.cli.problems import Problems, also_in
+from miserly.plan import Plan
+
+__all__ = ["Batch", "Batches"]
+
+ROWS = 20_000  # that a plan is given at a time,
+MATRIX = 1_000_000  # unless they are more numbers than this
+OTHER = "another class"
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows: what the plan reads, and what goes with it.
+
+    `truth` holds numbers, or classes of the plan; NaN or None where it is missing. `kept` is copied to the
+    output.
+    """
+
+    values: dict[str, NDArray[Any]]
+    n_rows: int
+    qid: NDArray[np.int64] | None
+    truth: NDArray[Any] | None
+    kept: dict[str, Sequence[Any]]
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.values)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.values[name]
+
+    def part(self, start: int, end: int) -> Batch:
+        return Batch(
+            {name: values[start:end] for name, values in self.values.items()},
+            end - start,
+            None if self.qid is None else self.qid[start:end],
+            None if self.truth is None else self.truth[start:end],
+            {name: values[start:end] for name, values in self.kept.items()},
+        )
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """The rows of several batches."""
+    first = batches[0]
+    return Batch(
+        {name: np.concatenate([one.values[name] for one in batches]) for name in first.values},
+        sum(map(len, batches)),
+        None if first.qid is None else np.concatenate([one.qid for one in batches if one.qid is not None]),
+        None
+        if first.truth is None
+        else np.concatenate([one.truth for one in batches if one.truth is not None]),
+        {name: [value for one in batches for value in one.kept[name]] for name in first.kept},
+    )
+
+
+class Batches:
+    """The rows of a file for a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    source : Source
+    query : str or None
+        The column that says which rows belong together.
+    keep : sequence of str
+    problems : Problems
+        Told of every line that cannot be read.
+
+    Attributes
+    ----------
+    bad, strange : dict of list
+        By column, the lines and texts of cells that are no number, and of those that are no known category.
+        Both count as missing.
+    """
+
+    def __init__(
+        self, plan: Plan, source: Source, query: str | None, keep: Sequence[str], problems: Problems
+    ) -> None:
+        self._plan, self._source, self._query, self._keep = plan, source, query, tuple(keep)
+        self._file = ParquetFile(source) if source.kind == ".parquet" else CsvFile(source, problems)
+        self._known = {int(f): Known(values, source.form) for f, values in plan.categories.items()}
+        self._classes = None if plan.classes is None else Known(plan.classes.tolist(), source.form)
+        self._queries: dict[str, int] = {}
+        self.bad: dict[str, list[tuple[int, str]]] = {}
+        self.strange: dict[str, list[tuple[int, str]]] = {}
+        target = plan.info.get("target")
+        self.target = target if target in self._file.header else None
+
+    @property
+    def header(self) -> Sequence[str]:
+        return self._file.header
+
+    def place(self, line: int, column: str) -> str:
+        """Where a cell is to be found."""
+        return f"{self._source.name}, {self._file.unit} {line}, column {column!r}"
+
+    def tell(self, cells: dict[str, list[tuple[int, str]]], what: str, problems: Problems) -> None:
+        """Add a problem for each column of `bad` or `strange`."""
+        for name, found in cells.items():
+            line, text = found[0]
+            hint = self._source.form.hint(text) if cells is self.bad else ""
+            also = also_in([line for line, _ in found[1:]], self._file.unit)
+            problems.add(f"{self.place(line, name)}: {text!r} is {what}{'; ' + hint if hint else ''}{also}")
+
+    def __iter__(self) -> Iterator[Batch]:
+        size = max(1, min(ROWS, MATRIX // max(1, self._plan.n_features)))
+        if self._query is not None and not self._stand_together(self._query):
+            size = 2**62  # a query may be found again in the last row
+        waiting: list[Batch] = []
+        for chunk in self._file.chunks(self._columns):
+            waiting.append(self._batch(chunk))
+            if sum(map(len, waiting)) >= size:
+                full, left = _cut(joined(waiting))
+                waiting = [left] if len(left) else []
+                if len(full):
+                    yield full
+        if waiting:
+            yield joined(waiting)
+
+    @property
+    def _columns(self) -> list[str]:
+        also = [name for name in (self._query, self.target) if name is not None]
+        return list(
+            dict.fromkeys([*map(str, map(self._plan.costs.name, self._plan.features)), *also, *self._keep])
+        )
+
+    def _stand_together(self, query: str) -> bool:
+        """Whether the rows of each query stand together."""
+        seen: set[str] = set()
+        last = None
+        file = CsvFile(self._source, Problems()) if isinstance(self._file, CsvFile) else self._file
+        for chunk in file.chunks([query]):
+            for cell in map(str.strip, chunk.text(query)):
+                if cell != last:
+                    if cell in seen:
+                        return False
+                    seen.add(cell)
+                    last = cell
+        return True
+
+    # -- cells -----------------------------------------------------------------------------------------------
+
+    def _batch(self, chunk: Chunk) -> Batch:
+        qid = None
+        if self._query is not None:
+            known = self._queries
+            ids = [known.setdefault(cell.strip(), len(known)) for cell in chunk.text(self._query)]
+            qid = np.array(ids, dtype=np.int64)
+        values = {str(self._plan.costs.name(f)): self._column(int(f), chunk) for f in self._plan.features}
+        kept = {name: chunk.values(name) for name in self._keep}
+        return Batch(values, len(chunk.lines), qid, self._truth(chunk), kept)
+
+    def _column(self, f: int, chunk: Chunk) -> NDArray[Any]:
+        """The values of a feature: numbers, or known categories and None."""
+        name = str(self._plan.costs.name(f))
+        if f not in self._known:
+            numbers = chunk.numbers(name, self._source.form)
+            return self._some_numbers(name, chunk) if numbers is None else numbers
+        values, known = np.empty(len(chunk.lines), dtype=object), self._known[f]
+        for row, cell in enumerate(map(plain_cell, chunk.text(name))):
+            if cell is not None:
+                try:
+                    values[row] = known(cell)
+                except KeyError:
+                    self.strange.setdefault(name, []).append((chunk.lines[row], cell))
+        return values
+
+    def _some_numbers(self, name: str, chunk: Chunk) -> NDArray[np.float64]:
+        """Numbers, NaN where a cell holds none."""
+        each = [self._source.form.numbers([cell]) for cell in chunk.text(name)]
+        for line, cell, number in zip(chunk.lines, chunk.text(name), each, strict=True):
+            if number is None:
+                self.bad.setdefault(name, []).append((line, cell.strip()))
+        return np.array([np.nan if number is None else number[0] for number in each])
+
+    def _truth(self, chunk: Chunk) -> NDArray[Any] | None:
+        if self.target is None:
+            return None
+        if self._classes is None:
+            numbers = chunk.numbers(self.target, self._source.form)
+            return np.full(len(chunk.lines), np.nan) if numbers is None else numbers
+        truth = np.empty(len(chunk.lines), dtype=object)
+        for row, cell in enumerate(map(plain_cell, chunk.text(self.target))):
+            if cell is not None:
+                truth[row] = self._classes(cell) if cell in self._classes else OTHER
+        return truth
+
+
+def _cut(batch: Batch) -> tuple[Batch, Batch]:
+    """A batch without its last query, which may go on, and that query; without queries all of it."""
+    end = len(batch)
+    if batch.qid is not None:
+        end = int(np.argmax(batch.qid == batch.qid[-1]))
+    return batch.part(0, end), batch.part(end, len(batch))
