@@ -97,6 +97,21 @@ def test_a_missing_column_is_named(case: Case, kind, tmp_path):
 
 
 @every
+def test_booleans_are_read_by_the_model_and_by_its_plan(case: Case):
+    task, rows = case.task, case.task.fresh
+    name = str(case.fitted.features_[0])
+    place = task.names.index(name) if name in task.names else int(name)
+    middle = np.nanmedian(task.learn.X[:, place])
+
+    def frame(X):
+        return with_column(frame_of(case, "pandas", X), task.names[place], X[:, place] > middle)
+
+    model = fit_named(case, frame(task.learn.X))
+    said = case.predict(model, rows, X=frame(rows.X))
+    np.testing.assert_array_equal(model.plan_.predict(frame(rows.X), qid=rows.qid), said)
+
+
+@every
 def test_costs_for_other_columns_are_refused_by_name(case: Case):
     prices = case.task.costs.to_dict()
     name, *rest = prices["features"]

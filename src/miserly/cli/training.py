@@ -106,7 +106,9 @@ def read_problem(
         task = "regress"
     if target in table:
         task = _task(task, query, table[target])
-    prices = _costs(costs, features.columns, others, source.name, problems)
+    prices = None
+    if others <= set(table.header):  # else columns that are not features would seem to lack a price
+        prices = _costs(costs, features.columns, others, source.name, problems)
     X, categories = _matrix(features, words, problems)
     labels = _labels(table, target, task, problems) if target in table else None
     qid = _queries(table, query, problems) if query is not None and query in table else None

@@ -140,7 +140,7 @@ class CompressedMachine(PlanPredictor):
             },
             self._plan_classes(),
             scaler,
-        )
+        ).replace(categories=self._categories)
 
     def _size(self, before: int, costs: Costs) -> int:
         """How many vectors there may be."""

@@ -119,6 +119,7 @@ class _CostLasso(PlanPredictor):
             base=found.intercept,
             link=self._link,
             classes=self._plan_classes(),
+            categories=self._categories,
             info={"learner": type(self).__name__, "tradeoff": self.tradeoff_},
         )
 

@@ -194,6 +194,7 @@ class ReducedSVC(PlanClassifier):
             base=snapshots[0].intercept,
             link="sign" if len(self.classes_) == 2 else "softmax",  # whose answer is the highest score
             classes=self._plan_classes(),
+            categories=self._categories,
             info={"learner": type(self).__name__, "vectors": len(vectors)},
         )
 
