@@ -9,12 +9,22 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miserly.errors import CostError
+from miserly.errors import CostError, DataError
 
 _LONGEST = 80  # characters of a value in an error
 
-__all__ = ["as_number", "is_missing", "read_budget", "read_price", "refuse_duplicates", "shown"]
+__all__ = [
+    "as_number",
+    "check_queries",
+    "is_missing",
+    "read_budget",
+    "read_price",
+    "refuse_duplicates",
+    "refuse_masked",
+    "shown",
+]
 
 
 def read_price(value: Any, what: str) -> float:
@@ -58,6 +68,39 @@ def refuse_duplicates(names: Sequence[str], what: str) -> None:
         if name in seen:
             raise CostError(f"{what} {name!r} appears twice")
         seen.add(name)
+
+
+def check_queries(qid: Any, n: int, what: str = "qid") -> NDArray[Any]:
+    """The query of each of `n` rows; ids may be anything that can be sorted, and none is missing.
+
+    >>> check_queries(["b", None], 2)
+    Traceback (most recent call last):
+    miserly.errors.DataError: qid[1] is None; every row needs a query
+    """
+    refuse_masked(qid, what)
+    try:
+        queries = np.asarray(qid)
+    except ValueError:
+        raise DataError(f"{what} must be one list of {n} queries, not lists of several lengths") from None
+    if queries.shape != (n,):
+        raise DataError(f"{what} must name the query of each of {n} rows; its shape is {queries.shape}")
+    if queries.dtype.kind in "fO":
+        for row, query in enumerate(queries.tolist()):
+            if is_missing(query):
+                raise DataError(f"{what}[{row}] is {shown(query)}; every row needs a query")
+    if queries.dtype.kind == "O":
+        kinds = {str if isinstance(query, str) else float for query in queries.tolist()}
+        strange = [row for row, query in enumerate(queries.tolist()) if not isinstance(query, (str, Real))]
+        if strange or len(kinds) > 1:
+            row = strange[0] if strange else 0
+            raise DataError(f"{what} must be all numbers or all text; {what}[{row}] is {shown(queries[row])}")
+    return queries
+
+
+def refuse_masked(values: Any, what: str) -> None:
+    """Refuse a masked array, whose mask NumPy would drop without a word."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError(f"{what} is a masked array; give only rows without masked values")
 
 
 def as_number(value: Any) -> float | None:

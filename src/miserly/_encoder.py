@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from miserly._checks import as_number, is_missing, shown
 from miserly.errors import DataError, NotNumericError, did_you_mean
 
-__all__ = ["UNKNOWN", "Encoder", "array_of", "check_unknown", "is_table", "labels_of"]
+__all__ = ["UNKNOWN", "Encoder", "array_of", "check_unknown", "is_table", "labels_of", "matrix_from"]
 
 UNKNOWN = ("error", "missing")
 _NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.float32)  # float32 holds them without loss

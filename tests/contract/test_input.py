@@ -2,6 +2,7 @@
 column (point 8 of the contract)."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -265,3 +266,25 @@ def test_rows_of_no_weight_are_left_out(case: Case, tmp_path):
     for name, model in (("kept", kept), ("zero", zero)):
         model.plan_.save(tmp_path / name)
     assert (tmp_path / "kept").read_bytes() == (tmp_path / "zero").read_bytes()
+
+
+# -- errors --------------------------------------------------------------------------------------------------
+
+
+@every
+def test_what_is_wrong_with_data_is_said_by_us(case: Case):
+    """Nothing from the libraries below gets through: one family of errors, which names the place."""
+    rows = case.task.learn
+    masked = np.ma.masked_array(rows.X, rows.X.mean() < rows.X)
+    huge, absent = rows.X.astype(object), rows.y.astype(object)
+    huge[3, 1], absent[3] = 10**400, None
+    for change, words in [
+        ({"X": masked}, "masked array"),
+        ({"X": huge}, "column 1, row 3"),
+        ({"X": rows.X.astype("datetime64[s]")}, "dates"),
+        ({"X": rows.X * 1j}, "Complex"),
+        ({"rows": replace(rows, y=absent)}, r"y\[3\] is None"),
+        ({"rows": replace(rows, y=np.ma.masked_array(rows.y, rows.X[:, 0] > 0))}, "y is a masked array"),
+    ]:
+        with pytest.raises(DataError, match=words):
+            case.fit(case.make(), **change)

@@ -93,7 +93,7 @@ def test_labels_may_be_numbers_and_values_missing(tmp_path):
         (b"1 1:1\n1 a:1\n", "line 2: 'a:1' is not column:value"),
         (b"1 1:1\n1 7\n", "line 2: '7' is not column:value"),
         (b"1 1:1\n1 -2:7\n", "line 2: '-2:7' is not column:value"),
-        (b"1 99999999999:1\n", "line 1: '99999999999:1' is not column:value"),
+        (b"1 99999999999:1\n", "line 1: column 99999999999 makes a table of 1 rows"),
         (b"1 1:1\n1 3:1 2:1\n", "line 2: column 2 comes after column 3"),
         (b"1 1:1\n1 3:1 3:1\n", "line 2: column 3 comes after column 3"),
         (b"1 qid:1 1:1\n1 1:1\n", "line 2: some rows have a query id and some have none"),
@@ -158,3 +158,17 @@ def test_reading_time_grows_with_the_rows_and_not_with_their_square(tmp_path):
         read_svmlight(tmp_path / "data")
         seconds[n] = time.process_time() - start
     assert seconds[150_000] < 40 * seconds[10_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0 1:1\n1 2000000000:1\n", "line 2: column 2000000000 makes a table of 2 rows and 2000000000 col"),
+        ("1 99999999999999999999:1\n", "line 1: '99999999999999999999:1' has too large a column"),
+        ("1 3000000000:1 1:1\n", "line 1: '3000000000:1' has too large a column"),
+    ],
+)
+def test_a_column_that_no_memory_holds_is_named_by_its_line(tmp_path, text, words):
+    (tmp_path / "rows").write_text(text)
+    with pytest.raises(DataError, match=words):
+        read_svmlight(tmp_path / "rows")

@@ -10,9 +10,11 @@ import bz2
 import contextlib
 import gzip
 import math
+import os
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +31,8 @@ __all__ = ["read_svmlight", "write_svmlight"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _QUERY = re.compile(rb"\S+\s+qid:(\S*)")
+_NAME_BYTES = 100  # what the name of a column takes
+_DIGITS = 19  # of a column that fits 64 bits
 _COLUMN_ZERO = re.compile(rb"\s0+:")
 
 
@@ -40,7 +44,9 @@ def read_svmlight(path: str | Path, n_features: int | None = None, costs: Costs 
     """
     path = Path(path)
     try:
-        qid, from_zero = _scan(path)
+        found = _scan(path)
+        qid, from_zero = found.qid, found.from_zero
+        found.check_size(path, n_features)
         table, y = load_svmlight_file(
             str(path), n_features=n_features, dtype=np.float32, zero_based=from_zero
         )
@@ -109,18 +115,58 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, row
 
 
-def _scan(path: Path) -> tuple[NDArray[np.int64] | None, bool]:
-    """The query id of every row, if the rows have one, and whether columns count from 0."""
+@dataclass(frozen=True, eq=False)
+class _Scan:
+    """What a first look at a file finds; `widest` is its largest column, and `line` the first that has it."""
+
+    qid: NDArray[np.int64] | None
+    from_zero: bool
+    n_rows: int
+    widest: int
+    line: int
+
+    def check_size(self, path: Path, n_features: int | None) -> None:
+        """Refuse a table that this machine has no memory for, before anything is made of it."""
+        columns = self.widest if n_features is None else n_features
+        needed = columns * (4 * self.n_rows + _NAME_BYTES)
+        if needed > _memory():
+            where = f", line {self.line}: column {self.widest} makes" if n_features is None else ":"
+            raise DataError(
+                f"{path}{where} a table of {self.n_rows} rows and {columns} columns, "
+                f"{needed / 2**30:,.1f} GiB, and this machine has {_memory() / 2**30:,.1f} GiB; number the "
+                "columns that are used from 1"
+            )
+
+
+def _memory() -> float:
+    """The bytes of memory of this machine; unknown is as much as needed."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def _last_column(row: bytes) -> int:
+    """The last column of a row, which is its largest; 0 where there is none that can be read."""
+    words = row.rpartition(b":")[0].rsplit(None, 1)
+    return int(words[-1]) if words and words[-1].isdigit() and len(words[-1]) < _DIGITS else 0
+
+
+def _scan(path: Path) -> _Scan:
+    """What can be said of a file from a look at each line."""
     ids: list[int | None] = []
     from_zero = False
+    widest = line = 0
     for number, row in _lines(path):
+        if (column := _last_column(row)) > widest:
+            widest, line = column, number
         query = _QUERY.match(row)
         ids.append(None if query is None else _query_id(query[1], path, number))
         if (ids[0] is None) != (query is None):
             raise DataError(f"{path}, line {number}: some rows have a query id and some have none")
         from_zero = from_zero or _COLUMN_ZERO.search(row) is not None
     has_ids = bool(ids) and ids[0] is not None
-    return (np.array(ids, dtype=np.int64) if has_ids else None), from_zero
+    return _Scan(np.array(ids, dtype=np.int64) if has_ids else None, from_zero, len(ids), widest, line)
 
 
 def _query_id(text: bytes, path: Path, line: int) -> int:
@@ -153,8 +199,10 @@ def _complaint(parts: list[bytes]) -> str:
         column, colon, value = part.partition(b":")
         if column == b"qid" and part is parts[1]:
             continue
-        if not colon or not column.isdigit() or len(column) > 9:
+        if not colon or not column.isdigit():
             return f"{_shown(part)} is not column:value"
+        if len(column) >= _DIGITS or int(column) >= 2**31:
+            return f"{_shown(part)} has too large a column; columns are numbered up to {2**31 - 1}"
         if int(column) <= last:
             return f"column {int(column)} comes after column {last}; columns must rise"
         last = int(column)

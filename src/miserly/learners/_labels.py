@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from miserly._frames import Table
 from miserly.errors import DataError
+from miserly.learners._samples import check_classes
 
 __all__ = ["encode_classes", "refuse_text"]
 
@@ -31,7 +31,7 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     >>> classes.tolist(), codes.tolist()
     (['no', 'yes'], [0.0, 1.0, 0.0])
     """
-    check_classification_targets(y)
+    check_classes(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         only = classes.tolist()[0]

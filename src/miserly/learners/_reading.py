@@ -17,7 +17,7 @@ from miserly._encoder import Encoder, matrix_from
 from miserly._frames import Table, is_frame, read_frame, refuse_infinities, refuse_twins
 from miserly.errors import DataError, MiserlyError, NotNumericError
 
-__all__ = ["encoded", "in_our_words", "learned"]
+__all__ = ["encoded", "in_our_words", "learned", "numbers_of"]
 
 _NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.bool_)  # float32 holds them without loss
 
@@ -73,8 +73,8 @@ def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     """Rows of an array that holds nothing but numbers."""
     with in_our_words():
         rows = matrix_from(X)
-        if rows.ndim == 2 and rows.dtype.kind in "OUS":
-            rows = _objects_as_numbers(rows)
+        if rows.ndim == 2:
+            rows = numbers_of(rows)
         if rows.dtype in _NARROW:
             rows = rows.astype(np.float32)
         return np.asarray(
@@ -84,8 +84,10 @@ def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         )
 
 
-def _objects_as_numbers(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """An array of objects as numbers; the first value that is none is named by its column and row."""
+def numbers_of(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows with objects as numbers; the first value that is none is named by its column and row."""
+    if rows.dtype.kind not in "OUS":
+        return rows
     values = np.empty(rows.shape)
     for row, given in enumerate(rows.tolist()):
         for column, value in enumerate(given):

@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite
 
+from miserly import _checks
+from miserly._checks import as_number, is_missing, refuse_masked, shown
 from miserly.errors import DataError
+from miserly.learners._reading import in_our_words
 
 __all__ = [
     "Given",
     "Samples",
+    "check_classes",
     "check_grades",
     "check_queries",
     "check_target",
@@ -77,33 +82,105 @@ class Given:
 
 def check_target(y: Any, X: Any, estimator: Any, numeric: bool, note: str = "") -> NDArray[Any]:
     """Labels as one column as long as `X`; numbers where numbers are wanted."""
-    name = type(estimator).__name__
+    name, what = type(estimator).__name__, f"y{note}"
     if y is None:
         raise DataError(
             f"This {name} estimator requires y to be passed, but the target y is None."
             if not note
-            else f"X{note} needs y{note}, its labels"
+            else f"X{note} needs {what}, its labels"
         )
-    labels = column_or_1d(y, warn=True)
-    check_consistent_length(X, labels)
+    refuse_masked(y, what)
+    with in_our_words(f"{what}: "):
+        labels = column_or_1d(y, warn=True)
+    if len(labels) != len(X):
+        raise DataError(f"{what} has {len(labels)} labels for {len(X)} rows")
+    if labels.dtype.kind == "S" and not numeric:
+        raise DataError(f"{what} holds bytes, such as {shown(labels[0])}; give text or numbers")
+    if labels.dtype.kind in "mM":
+        raise DataError(f"{what} holds dates or times ({labels.dtype}); give numbers, or text as classes")
+    if numeric:
+        labels = _numbers(labels, what)
+    elif labels.dtype == object:
+        _refuse_missing(labels, what)
     if labels.dtype.kind == "f" or labels.dtype == object:
-        assert_all_finite(labels, input_name=f"y{note}", estimator_name=name)
-    if not numeric:
-        return labels
-    try:
+        _refuse_infinite(labels, what, name)
+    return labels
+
+
+def _numbers(labels: NDArray[Any], what: str) -> NDArray[np.float64]:
+    """Labels as numbers; what is none is named by its row."""
+    if labels.dtype.kind in "iufb":
         return labels.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"y{note} must hold numbers: {error}") from None
+    _refuse_missing(labels, what)
+    numbers = np.empty(len(labels))
+    for row, label in enumerate(labels.tolist()):
+        number = float(label) if isinstance(label, bool) else as_number(label)
+        if number is None:
+            raise DataError(f"{what} must hold numbers: {what}[{row}] is {shown(label)}")
+        if np.isinf(number) and not isinstance(label, float):
+            raise DataError(f"{what}[{row}] is {shown(label)}, which is too large a number")
+        numbers[row] = number
+    return numbers
+
+
+def _refuse_missing(labels: NDArray[Any], what: str) -> None:
+    for row, label in enumerate(labels.tolist()):
+        if is_missing(label):
+            raise DataError(f"Input {what} contains NaN or None: {what}[{row}] is {shown(label)}")
+
+
+def _refuse_infinite(labels: NDArray[Any], what: str, name: str) -> None:
+    with in_our_words():
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            row = int(np.flatnonzero(~np.isfinite(labels))[0])
+            try:
+                assert_all_finite(labels, input_name=what, estimator_name=name)
+            except ValueError as error:
+                first = str(error).splitlines()[0].rstrip(".")
+                raise DataError(f"{first}: {what}[{row}] is {labels[row]:g}") from None
+        assert_all_finite(labels, input_name=what, estimator_name=name)
+
+
+def check_classes(labels: NDArray[Any], what: str = "y") -> None:
+    """Refuse labels that are no classes: numbers with fractions, or values of several types."""
+    if labels.dtype == object:
+        text = isinstance(labels[0], str)
+        for row, one in enumerate(labels.tolist()):
+            known = isinstance(one, str) if text else isinstance(one, (bool, int, float)) and abs(one) < 2**63
+            if not known:
+                others = "text" if text else "numbers of usual size"
+                why = f"those before it are {others}" if row else "text, numbers or booleans"
+                raise DataError(
+                    f"Unknown label type: {what}[{row}] is {shown(one)}; classes must be of one type, {why}"
+                )
+    with in_our_words(f"{what}: "):
+        check_classification_targets(labels)
 
 
 def check_weight(sample_weight: Any, X: Any, note: str = "") -> NDArray[np.float64] | None:
     """Weights as one non-negative number per row, not all zero."""
     if sample_weight is None:
         return None
-    weight: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weight < 0).any():
-        row = int(np.flatnonzero(weight < 0)[0])
-        raise DataError(f"sample_weight{note}[{row}] is {weight[row]:g}; weights must not be negative")
+    what = f"sample_weight{note}"
+    refuse_masked(sample_weight, what)
+    with in_our_words(f"{what}: "):
+        given = np.asarray(sample_weight)
+    given = np.full(len(X), given) if given.ndim == 0 else given
+    if given.shape != (len(X),) or given.dtype.kind not in "iufbO":
+        raise DataError(f"{what} must hold {len(X)} numbers, not {given.dtype} of shape {given.shape}")
+    weight = np.empty(len(X)) if given.dtype == object else given.astype(np.float64)
+    if given.dtype == object:
+        for row, one in enumerate(given.tolist()):
+            number = as_number(one)
+            if number is None:
+                raise DataError(f"{what}[{row}] is {shown(one)}; weights are numbers")
+            weight[row] = number
+    for wrong, why in ((~np.isfinite(weight), "be finite"), (weight < 0, "not be negative")):
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise DataError(f"{what}[{row}] is {weight[row]:g}; weights must {why}")
+    if not weight.any():
+        raise DataError(f"{what}: Sample weights must contain at least one non-zero number")
     return weight
 
 
@@ -111,10 +188,7 @@ def check_queries(qid: ArrayLike | None, n: int, note: str = "") -> NDArray[Any]
     """The query of each row."""
     if qid is None:
         raise DataError(f"a ranker needs qid{note}, the query of each row: fit(X, y, qid{note}=...)")
-    queries = np.asarray(qid)
-    if queries.shape != (n,):
-        raise DataError(f"qid{note} must name the query of each of {n} rows; its shape is {queries.shape}")
-    return queries
+    return _checks.check_queries(qid, n, f"qid{note}")
 
 
 def check_grades(y: NDArray[np.float64]) -> None:

@@ -21,7 +21,6 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly._frames import is_frame
@@ -37,7 +36,7 @@ from miserly.learners._exits import (
     exit_gates,
     leave,
 )
-from miserly.learners._samples import check_queries, check_target, check_weight, rows_aside
+from miserly.learners._samples import check_classes, check_queries, check_target, check_weight, rows_aside
 from miserly.learners._training import measure
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
@@ -182,7 +181,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         values = self._read(X, reset=True).values
         labels = check_target(y, values, self, numeric=False)
         if is_classifier(self.estimator):
-            check_classification_targets(labels)
+            check_classes(labels)
         queries = None if qid is None else check_queries(qid, len(labels))
         rows = Rows(X if is_frame(X) else values, labels, check_weight(weight, values), queries)
         return rows.that_count()

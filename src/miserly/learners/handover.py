@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.learners._base import PlanClassifier, threads_of
-from miserly.learners._samples import check_target
+from miserly.learners._samples import check_classes, check_target
 from miserly.plan import Plan
 from miserly.plan.handover import can_hand_over, hand_over, suit_each_other
 
@@ -97,7 +96,7 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
         for learner in (self.first, self.then):
             if not is_classifier(learner):
                 raise DataError(f"{type(learner).__name__} does not classify: nobody can be in doubt")
-        check_classification_targets(check_target(y, self._read(X, reset=True).values, self, numeric=False))
+        check_classes(check_target(y, self._read(X, reset=True).values, self, numeric=False))
         return self._joined(*(self._fit(learner, X, y, sample_weight) for learner in (self.first, self.then)))
 
     def _fit(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:

@@ -22,12 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from miserly.errors import DataError, did_you_mean
 from miserly.learners._base import PlanClassifier, PlanRegressor, decision_of, has_probabilities
 from miserly.learners._miser import GreedyMiser
-from miserly.learners._samples import Given, Samples, check_grades
+from miserly.learners._samples import Given, Samples, check_classes, check_grades
 from miserly.learners.losses import (
     LambdaRank,
     Logistic,
@@ -249,7 +248,7 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
         return self
 
     def _encode(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
-        check_classification_targets(y)
+        check_classes(y)
         if learn:
             self.classes_, codes = np.unique(y, return_inverse=True)
             if len(self.classes_) < 2:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly._checks import check_queries
 from miserly.costs import read_budget
 from miserly.errors import DataError, PlanError
 from miserly.plan.reference import run_reference
@@ -188,18 +189,11 @@ def _bundles(plan: Plan, n: int, qid: ArrayLike | None) -> tuple[NDArray[np.int6
     """Rows in an order that keeps together what a list-wise gate compares, and where each bundle starts."""
     if qid is None or not plan.listwise:
         if qid is not None:
-            _check_qid(qid, n)
+            check_queries(qid, n)
         return np.arange(n), np.arange(n + 1)
-    _, code = np.unique(_check_qid(qid, n), return_inverse=True)
+    _, code = np.unique(check_queries(qid, n), return_inverse=True)
     order = np.argsort(code, kind="stable")
     return order, np.concatenate([[0], np.cumsum(np.bincount(code, minlength=0))]).astype(np.int64)
-
-
-def _check_qid(qid: ArrayLike, n: int) -> NDArray[Any]:
-    queries = np.asarray(qid)
-    if queries.shape != (n,):
-        raise DataError(f"qid must name the query of each of {n} rows; its shape is {queries.shape}")
-    return queries
 
 
 def _is_plain_chain(plan: Plan) -> bool:

@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
-from miserly._frames import is_frame
+from miserly._encoder import labels_of, matrix_from
+from miserly._frames import is_frame, refuse_infinities, refuse_twins
 from miserly.errors import DataError
+from miserly.learners._reading import numbers_of
+from miserly.learners._samples import check_queries, check_target
 
 __all__ = ["Parts", "Rows", "divide", "read_rows", "without"]
 
@@ -37,10 +40,20 @@ class Rows:
 
 def read_rows(X: Any, y: ArrayLike, qid: ArrayLike | None) -> Rows:
     """Rows, labels and queries as they are given, if there are as many of each."""
-    rows = Rows(X if is_frame(X) else np.asarray(X), np.asarray(y), None if qid is None else np.asarray(qid))
-    if len(rows.X) != len(rows) or (rows.qid is not None and len(rows.qid) != len(rows)):
-        raise DataError(f"{len(rows.X)} rows, but {len(rows)} labels")
-    return rows
+    table = X if is_frame(X) else matrix_from(X)
+    if is_frame(X):
+        refuse_twins(labels_of(X))
+    elif table.ndim != 2:
+        raise DataError(f"X must be a table of rows and columns; its shape is {table.shape}")
+    else:
+        table = numbers_of(table)
+        refuse_infinities(table)
+    if not len(table):
+        raise DataError("X has no rows")
+    if y is None:
+        raise DataError("y is None; give the label of each row")
+    labels = check_target(y, table, None, numeric=False)
+    return Rows(table, labels, None if qid is None else check_queries(qid, len(table)))
 
 
 def divide(rows: Rows, how: Any, classes: bool, seed: int) -> Parts:

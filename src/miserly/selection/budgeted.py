@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from miserly._frames import is_frame
 from miserly.errors import DataError
 from miserly.learners._base import PlanPredictor
 from miserly.learners._labels import encode_classes
-from miserly.learners._samples import check_queries, check_target
+from miserly.learners._samples import check_classes, check_queries, check_target
 from miserly.metrics import get_metric
 from miserly.plan.batch import Run
 from miserly.selection._best import Wish
@@ -258,7 +257,7 @@ class BudgetedEstimator(PlanPredictor):
             else self.task  # type: ignore[assignment]
         )
         if self.task_ == "classification":
-            check_classification_targets(labels)
+            check_classes(labels)
             encode_classes(labels)  # at least two
         return labels
 
