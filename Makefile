@@ -37,6 +37,9 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/run.py
 
+docs: $(VENV)/installed-dev
+	$(BIN)/python -m tests.documents README.md CONTRIBUTING.md docs/*.md
+
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 

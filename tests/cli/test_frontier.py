@@ -45,7 +45,7 @@ def frontier(folder, *words):
 
 def test_a_table_a_promise_a_report_and_a_model(folder):
     files = ("--out", folder / "report.html", "--save", folder / "m.miser")
-    done = frontier(folder, "--budget", 30, "--confidence", 0.9, *files)
+    done = frontier(folder, "--mean-budget", 30, "--confidence", 0.9, *files)
     assert done.exit_code == 0, done.output
     assert "all 3 features cost 98 CAD a row" in done.stdout and "→ 30" in done.stdout
     assert "a row costs 30 CAD or less on average, with confidence 0.9" in " ".join(done.stdout.split())
@@ -61,7 +61,7 @@ def test_a_table_a_promise_a_report_and_a_model(folder):
 def test_a_record_for_machines_is_all_there_is_on_standard_output(folder):
     """In a process of its own, which may not print anything else."""
     command = [sys.executable, "-m", "miserly", "frontier", "heart.csv", "--target", "disease", "--costs",
-               "costs.csv", "--learners", "GreedyMiser", "--max-fits", "4", "--budget", "8", "--hard",
+               "costs.csv", "--learners", "GreedyMiser", "--max-fits", "4", "--budget", "8",
                "--json"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -74,6 +74,19 @@ def test_a_record_for_machines_is_all_there_is_on_standard_output(folder):
     assert budgets == sorted(budgets) and 8 in budgets
     assert all(line["mean_cost"] <= line["budget"] for line in record["budgets"])
     assert "4 of 4 fits" in done.stderr
+
+
+def test_budget_is_a_cap_and_mean_budget_the_average(folder):
+    """A cap holds for the plan, whatever the row; an average for all rows together."""
+    means = json.loads(frontier(folder, "--mean-budget", 60, "--json").stdout)
+    caps = json.loads(frontier(folder, "--budget", 60, "--json").stdout)
+    assert means["chosen"]["plan_mean_cost"] <= 60 and caps["chosen"]["plan_max_cost"] <= 60
+    assert means["wanted"] == {"budget": None, "mean_budget": 60.0, "confidence": None, "max_loss": None}
+    assert 60 in [line["mean_budget"] for line in means["budgets"]]
+    assert 60 in [line["budget"] for line in caps["budgets"]]
+    both = json.loads(frontier(folder, "--budget", 97, "--mean-budget", 60, "--json").stdout)["chosen"]
+    assert both["plan_mean_cost"] <= 60 and both["plan_max_cost"] <= 97
+    assert run("frontier", folder / "heart.csv", "--target", "disease", "--hard").exit_code == 2
 
 
 def test_the_cheapest_that_loses_little(folder):
@@ -179,10 +192,9 @@ def test_numbers_and_rankings(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--hard",), "--hard needs --budget"),
         (("--confidence", 0.95), "--confidence needs something to promise"),
         (("--confidence", 95, "--budget", 3), "--confidence is between 0 and 1"),
-        (("--save", "m.miser"), "--save needs --budget or --max-loss"),
+        (("--save", "m.miser"), "--save needs --budget, --mean-budget or --max-loss"),
         (("--out", "report.pdf"), "must end in .html or .htm"),
         (("--metric", "mse", "--task", "classify"), "--metric mse: for --task classify there are accuracy"),
         (("--metric", "ndcg@5"), "for --task classify there are accuracy"),
@@ -207,7 +219,7 @@ def test_mistakes_are_said_before_anything_is_searched(folder, options, message)
 
 def test_what_cannot_be_promised_is_told_after_the_table(folder):
     """36 kept rows cannot show much; the table, the report and the record are there all the same."""
-    wanted = ("--max-loss", 0.05, "--budget", 60, "--confidence", 0.99999)
+    wanted = ("--max-loss", 0.05, "--mean-budget", 60, "--confidence", 0.99999)
     done = frontier(folder, *wanted, "--out", folder / "no.html", "--save", folder / "no.miser", "--json")
     assert done.exit_code == 1 and "error: 36 kept rows cannot show" in done.stderr
     record = json.loads(done.stdout)
@@ -217,7 +229,7 @@ def test_what_cannot_be_promised_is_told_after_the_table(folder):
 
 def test_a_promise_needs_rows(folder, tmp_path):
     table(48)[["age", "chol", "disease"]].to_csv(tmp_path / "few.csv", index=False)
-    given = (tmp_path / "few.csv", "--target", "disease", "--budget", 1, "--confidence", 0.9)
+    given = (tmp_path / "few.csv", "--target", "disease", "--mean-budget", 1, "--confidence", 0.9)
     assert "--confidence needs 50 rows or more, and there are 48" in complaint(run("frontier", *given))
 
 

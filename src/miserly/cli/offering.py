@@ -60,7 +60,8 @@ def print_offers(found: Found) -> None:
     """The table of budgets, and how its figures came about."""
     front, unit = found.frontier, found.frontier.costs.unit
     n_rows, target = len(found.problem.y), found.problem.target
-    marked = next((one for one in found.offers if one.budget == found.wanted.budget), None)
+    asked = found.wanted.wish.amount if found.wanted.has_budget else None
+    marked = next((one for one in found.offers if one.budget == asked), None)
     all_of_it = amount(front.costs.total, unit)
     out.print(
         Text(f"{target}, {n_rows:,} rows; all {len(front.costs)} features cost {all_of_it} a row"),
@@ -119,8 +120,9 @@ def _wanted(found: Found) -> str:
     wanted, unit = found.wanted, found.frontier.costs.unit
     words = []
     if wanted.budget is not None:
-        limit = amount(wanted.budget, unit)
-        words.append(f"no row costs more than {limit}" if wanted.hard else f"{limit} or less on average")
+        words.append(f"no row costs more than {amount(wanted.budget, unit)}")
+    if wanted.mean_budget is not None:
+        words.append(f"{amount(wanted.mean_budget, unit)} or less on average")
     if wanted.max_loss is not None:
         words.append(f"{found.frontier.metric} at most {wanted.max_loss:g} worse than that of the best")
     return ", ".join(words)

@@ -84,7 +84,7 @@ Words = Annotated[
 ]
 TaskName = Annotated[Task, typer.Option(help="What the target holds.")]
 Budget = Annotated[
-    float | None, typer.Option(min=0.0, help="What one prediction may cost at most.", show_default=False)
+    float | None, typer.Option(min=0.0, help="A cap: no row ever costs more.", show_default=False)
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Which rows are set aside, and what is drawn.")]
 MetricName = Annotated[

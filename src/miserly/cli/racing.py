@@ -126,7 +126,7 @@ def _budgets(problem: Problem) -> tuple[float, ...]:
 
 def _frontier(track: Track, how: Search, budgets: Sequence[float]) -> list[Entry]:
     problem = track.problem
-    found = run_frontier(problem, how, track.learn, mean_budgets=budgets, certify=0)
+    found = run_frontier(problem, how, rows=track.learn, mean_budgets=budgets, certify=0)
     refuse_failure(found)
     rows = frame_of(problem) if problem.categories else problem.X
     test = _safe_indexing(rows, track.test)

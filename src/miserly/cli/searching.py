@@ -56,20 +56,31 @@ class Wanted:
     """What the model has to keep to."""
 
     budget: float | None = None
+    mean_budget: float | None = None
     confidence: float | None = None
-    hard: bool = False
     max_loss: float | None = None
 
     @property
+    def has_budget(self) -> bool:
+        return self.budget is not None or self.mean_budget is not None
+
+    @property
     def names_a_model(self) -> bool:
-        return self.budget is not None or self.max_loss is not None
+        return self.has_budget or self.max_loss is not None
+
+    @property
+    def budgets(self) -> dict[str, Any]:
+        """The budgets to search for first, as `frontier` takes them; none if the best model matters, too."""
+        if self.max_loss is not None:
+            return {}
+        given = {"budgets": self.budget, "mean_budgets": self.mean_budget}
+        return {name: [one] for name, one in given.items() if one is not None}
 
     @property
     def wish(self) -> Wish:
         from miserly.selection._best import Wish
 
-        cap, mean = (self.budget, None) if self.hard else (None, self.budget)
-        return Wish.read(cap, mean, self.confidence, self.max_loss)
+        return Wish.read(self.budget, self.mean_budget, self.confidence, self.max_loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +112,11 @@ class Found:
         """What budgets buy: the smallest round budget for each model, and the one that was asked for."""
         from miserly.report.page.offers import offers, round_budgets
 
-        asked = self.wanted.wish if self.wanted.budget is not None else None
+        asked = self.wanted.wish if self.wanted.has_budget else None
         every = offers(self.frontier, round_budgets(self.frontier, asked))
         first = {one.candidate: one.budget for one in reversed(every)}
-        return [one for one in every if one.budget in (self.wanted.budget, first[one.candidate])]
+        amount = None if asked is None else asked.amount
+        return [one for one in every if one.budget in (amount, first[one.candidate])]
 
 
 # -- what is asked for ---------------------------------------------------------------------------------------
@@ -112,14 +124,12 @@ class Found:
 
 def check_wanted(wanted: Wanted, save: Path | None) -> None:
     """Refuse wishes that do not go together."""
-    if wanted.hard and wanted.budget is None:
-        raise Misuse("--hard needs --budget, what no row may cost more than")
     if wanted.confidence is not None and not 0.0 < wanted.confidence < 1.0:
         raise Misuse(f"--confidence is between 0 and 1, such as 0.95, not {wanted.confidence:g}")
     if wanted.confidence is not None and not wanted.names_a_model:
-        raise Misuse("--confidence needs something to promise: give --budget, --max-loss or both")
+        raise Misuse("--confidence needs something to promise: give --mean-budget, --max-loss or both")
     if save is not None and not wanted.names_a_model:
-        raise Misuse("--save needs --budget or --max-loss, which say which model")
+        raise Misuse("--save needs --budget, --mean-budget or --max-loss, which say which model")
 
 
 def metric_for(task: str, metric: str | None) -> str:
@@ -145,7 +155,7 @@ def metric_for(task: str, metric: str | None) -> str:
 def search(problem: Problem, how: Search, wanted: Wanted) -> Found:
     """Sweep learners over what they spend, with progress on standard error, and fit the model wanted."""
     check_rows(problem, wanted)
-    found = run_frontier(problem, how)
+    found = run_frontier(problem, how, **wanted.budgets)
     refuse_failure(found)
     if not wanted.names_a_model:
         return Found(problem, found, wanted)
@@ -156,7 +166,7 @@ def search(problem: Problem, how: Search, wanted: Wanted) -> Found:
 
 
 def run_frontier(
-    problem: Problem, how: Search, rows: NDArray[np.int64] | None = None, **more: Any
+    problem: Problem, how: Search, *, rows: NDArray[np.int64] | None = None, **more: Any
 ) -> Frontier:
     """`miserly.selection.frontier` on all rows or some, as Python calls it with the same arguments."""
     from sklearn.utils import _safe_indexing
@@ -197,7 +207,7 @@ def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
     wish = wanted.wish
     candidate, model = found._chooser.take(wish)
     value, error = candidate.mean_value, candidate.error
-    offer = None if wanted.budget is None else offer_for(found, wish)
+    offer = offer_for(found, wish) if wanted.has_budget else None
     is_offered = offer is not None and offer.candidate is candidate
     if offer is not None and is_offered:
         value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
@@ -214,7 +224,7 @@ def check_rows(problem: Problem, wanted: Wanted) -> None:
     what = "rows" if problem.qid is None else "queries"
     if units < FEWEST_TO_JUDGE:
         raise DataError(f"a frontier needs {FEWEST_TO_JUDGE} {what} or more, and there are {units}")
-    if wanted.confidence is not None and units < FEWEST_ROWS:
+    if wanted.wish.needs_rows and units < FEWEST_ROWS:
         raise DataError(f"--confidence needs {FEWEST_ROWS} {what} or more, and there are {units}")
     if problem.task == "classify" and len(np.unique(problem.y)) < 2:
         raise DataError(f"{problem.target!r} holds only one class, {problem.y[0]}; there is nothing to learn")
@@ -245,13 +255,12 @@ def frame_of(problem: Problem) -> Any:
 
 def write_report(found: Found, path: Path) -> None:
     """The report of all budgets, opened at the one that was asked for."""
-    wanted, title = (
-        found.wanted,
-        f"{found.problem.target} from {Path(found.problem.source).name}: what a budget buys",
+    wanted, data = found.wanted, Path(found.problem.source).name
+    title = f"{found.problem.target} from {data}: what a budget buys"
+    promised = wanted.confidence if wanted.has_budget and found.refusal is None else None
+    found.frontier.to_html(
+        path, wanted.budget, mean_budget=wanted.mean_budget, confidence=promised, title=title
     )
-    promised = wanted.confidence if wanted.budget is not None and found.refusal is None else None
-    cap, mean = (wanted.budget, None) if wanted.hard else (None, wanted.budget)
-    found.frontier.to_html(path, cap, mean_budget=mean, confidence=promised, title=title)
 
 
 # -- learners ------------------------------------------------------------------------------------------------

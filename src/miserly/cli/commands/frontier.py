@@ -48,17 +48,19 @@ def frontier(
     metric: MetricName = None,
     budget: Annotated[
         float | None,
-        typer.Option(
-            min=0.0, help="What a row may cost on average; with --hard, at most.", show_default=False
-        ),
+        typer.Option(min=0.0, help="A cap: no row ever costs more.", show_default=False),
+    ] = None,
+    mean_budget: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="What rows may cost on average.", show_default=False),
     ] = None,
     confidence: Annotated[
         float | None,
         typer.Option(
-            help="Promise the limits for new rows, with a confidence of 0.95, say.", show_default=False
+            help="Promise --mean-budget and --max-loss for new rows, with a confidence such as 0.95.",
+            show_default=False,
         ),
     ] = None,
-    hard: Annotated[bool, typer.Option("--hard", help="No row may ever cost more than the budget.")] = False,
     max_loss: Annotated[
         float | None,
         typer.Option(
@@ -83,7 +85,9 @@ def frontier(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(help="Save the plan of the model for --budget or --max-loss.", show_default=False),
+        typer.Option(
+            help="Save the plan of the model for --budget, --mean-budget or --max-loss.", show_default=False
+        ),
     ] = None,
     task: TaskName = Task.auto,
     ignore: Ignore = None,
@@ -101,7 +105,7 @@ def frontier(
     from miserly.cli.searching import Search, Wanted, check_wanted, metric_for
     from miserly.cli.training import read_problem
 
-    wanted = Wanted(budget, confidence, hard, max_loss)
+    wanted = Wanted(budget, mean_budget, confidence, max_loss)
     check_wanted(wanted, save)
     form, inputs = Format.read(sep, decimal, thousands, encoding), (data, costs)
     refuse_twice(report, save)

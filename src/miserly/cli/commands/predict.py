@@ -25,7 +25,7 @@ def predict(
         ),
     ],
     budget: Annotated[
-        float | None, typer.Option(min=0.0, help="What a row may cost at most.", show_default=False)
+        float | None, typer.Option(min=0.0, help="A cap: no row costs more.", show_default=False)
     ] = None,
     target: Annotated[
         Path | None,
