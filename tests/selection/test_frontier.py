@@ -24,6 +24,7 @@ from miserly import (
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
+from miserly.selection._asked import Asked
 from miserly.selection._best import Chooser
 from miserly.selection._cache import Fitted
 from miserly.selection._crew import Order
@@ -283,7 +284,7 @@ def test_fits_are_spent_where_the_curve_is_unknown():
     bench = Steps()
     dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
     learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=2)
-    Search(bench, bench, [learner], max_fits=8, time_limit=np.inf, max_cost=np.inf).run()
+    Search(bench, bench, [learner], max_fits=8, time_limit=np.inf).run()
     costs = 1.0 / np.array(bench.tried[1:])
     assert costs[0] == pytest.approx(np.sqrt(1000.0))
     distance = np.abs(np.log(costs / 40.0))
@@ -303,7 +304,7 @@ def test_a_contender_that_is_behind_beyond_doubt_gets_no_further_first_value():
     dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
     names = ("ahead", "lucky", "behind")
     three = [Contender(name, None, dial, Costs([1.0]), 0, n_start=2) for name in names]
-    search = Search(bench, bench, three, max_fits=5, time_limit=np.inf, max_cost=np.inf)
+    search = Search(bench, bench, three, max_fits=5, time_limit=np.inf)
     search.run()
     assert [trial.contender.name for trial, _ in search.trials] == [*names, "ahead", "lucky"]
 
@@ -312,7 +313,7 @@ def test_nothing_is_sought_beyond_the_largest_budget():
     bench = Steps()
     dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
     learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=3)
-    Search(bench, bench, [learner], max_fits=6, time_limit=np.inf, max_cost=30.0).run()
+    Search(bench, bench, [learner], max_fits=6, time_limit=np.inf, asked=Asked((30.0,))).run()
     assert (1.0 / np.array(bench.tried[3:]) <= np.sqrt(1000.0) + 1e-9).all()
 
 
@@ -356,7 +357,7 @@ def test_what_time_did_not_allow_to_end_is_no_failure():
     bench = Late()
     dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
     learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=3)
-    search = Search(bench, bench, [learner] * 3, max_fits=9, time_limit=0.05, max_cost=np.inf)
+    search = Search(bench, bench, [learner] * 3, max_fits=9, time_limit=0.05)
     search.run()
     assert len(search.trials) == 2 and not search.failures
 

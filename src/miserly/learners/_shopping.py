@@ -9,6 +9,11 @@ what it wants by whole trees:
    these are the trees, and they are the same as without looking ahead.
 2. Otherwise grow its trees once more for each feature they wanted, on that feature and what is paid, and keep
    those with the largest gain, prices included. So one feature is bought, and the next round shops again.
+
+Step 2 grows the trees of a round once for each feature that is weighed, in as many rounds as features are
+bought. At most 16 are weighed in a round; where there are more than 64 columns, also at most 256 divided by
+the number of features that the rest of the money buys, and 2 at least. So from a budget for 16 features on,
+the time that looking ahead takes hardly rises with the budget.
 """
 
 from __future__ import annotations
@@ -23,9 +28,11 @@ from numpy.typing import NDArray
 from miserly.costs import Ledger, fits
 from miserly.grow import Grown
 
-__all__ = ["Fit", "shop"]
+__all__ = ["Fit", "in_turn", "n_weighed", "shop"]
 
 MOST = 16  # how many wanted features are weighed at most, first wanted first
+WIDE = 64  # columns: beyond that fewer are weighed while much money is left,
+WEIGHED = 256  # divided by the number of features that it buys
 
 
 class Fit(Protocol):
@@ -54,10 +61,39 @@ def shop(trees: Sequence[Fit], ledger: Ledger, tradeoff: float) -> list[Grown]:
     within_reach = ledger.paid | np.array([ledger.affordable(f) for f in range(len(ledger.costs))])
     basket = _fill(trees, ledger, tradeoff, within_reach)
     if not fits(0.0, basket.spent, ledger.budget):
-        basket = _best_single(trees, ledger, tradeoff, basket.features[:MOST])
+        basket = _best_single(trees, ledger, tradeoff, _weighed(basket, ledger))
     for feature in basket.features:
         ledger.buy(feature)
     return basket.grown
+
+
+def _weighed(basket: Basket, ledger: Ledger) -> list[int]:
+    """The wanted features that are weighed."""
+    if len(ledger.costs) <= WIDE:
+        return basket.features[:MOST]
+    return in_turn([one.bought for one in basket.grown])[: n_weighed(ledger)]
+
+
+def in_turn(bought: Sequence[Sequence[int]]) -> list[int]:
+    """What several trees buy: the first of each tree, then the second of each, and so on.
+
+    >>> in_turn([(4, 7, 1), (), (2, 9)])
+    [4, 2, 7, 9, 1]
+    """
+    most = max(map(len, bought), default=0)
+    return [features[place] for place in range(most) for features in bought if place < len(features)]
+
+
+def n_weighed(ledger: Ledger) -> int:
+    """How many wanted features are weighed on wide data: the fewer, the more the rest of the money buys.
+
+    >>> from miserly.costs import Costs
+    >>> [n_weighed(Ledger(Costs(np.ones(784)), budget)) for budget in (4, 16, 32, 64, 400)]
+    [16, 16, 8, 4, 2]
+    """
+    prices = np.sort(ledger.costs.marginals(ledger.paid)[~ledger.paid])
+    n_bought = int(np.searchsorted(np.cumsum(prices), ledger.budget - ledger.spent, side="right"))
+    return int(np.clip(WEIGHED // max(1, n_bought), 2, MOST))
 
 
 def _best_single(trees: Sequence[Fit], ledger: Ledger, tradeoff: float, wanted: Sequence[int]) -> Basket:

@@ -63,7 +63,9 @@ class GreedyMiserRegressor(PlanRegressor, GreedyMiser):
     lookahead : bool, default=False
         Whether to spend a `budget` that is running out with more care: what a round wants is weighed by whole
         trees instead of single splits, and bought one feature a round. Better models for a few more trees
-        grown on the way; without a budget, or while all that is wanted fits, it changes nothing.
+        grown on the way; without a budget, or while all that is wanted fits, it changes nothing. At most 16
+        wanted features are weighed in a round; on more than 64 columns fewer (2 at least) while the budget
+        still buys many.
     step : float, default=0.1
         How much of each tree is added.
     max_depth : int, default=4

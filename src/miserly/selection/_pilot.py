@@ -107,7 +107,7 @@ def _too_slow(search: Search, one: Contender, seconds: float, times_more: float,
 def _promise(search: Search, one: Contender) -> float:
     """The mean over budgets, on a logarithmic scale, of the best value on few rows; if unknown, none."""
     own, sign = search.found_by(one), search.bench.sign
-    least, most = cheapest_feature(one.costs), one.costs.total
+    least, most = cheapest_feature(one.costs), min(one.costs.total, search.asked.limit)
     if not own or least >= most:
         return -np.inf
     return sign * cost_curve_area(

@@ -22,6 +22,7 @@ from miserly.plan import Plan
 from miserly.plan.handover import handing_over_at
 from miserly.plan.nodes import Confidence
 from miserly.plan.purchases import purchases
+from miserly.selection._asked import Asked
 from miserly.selection._choosing import parameter_paths
 from miserly.selection._splits import Rows
 
@@ -48,6 +49,7 @@ _N_START = 2  # values of a dial that are tried before any is chosen
 _N_ROUNDS_SEEN = 5  # numbers of rounds at which one boosted model is judged
 _N_COSTS_SEEN = 16  # costs at which one anytime model is judged
 _THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+_ANY = Asked()
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Dial:
     thrifty: float
     lavish: float
 
+    @property
+    def is_budget(self) -> bool:
+        """Whether its value is what a model may cost."""
+        return self.name in ("budget", "mean_budget")
+
     def start(self, n: int) -> list[float]:
         """The first values to try, three at most: the lavish end, the middle, the thrifty end."""
         return [self.lavish, float(np.sqrt(self.lavish * self.thrifty)), self.thrifty][:n]
@@ -66,7 +73,17 @@ class Dial:
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A learner with one of its dials: how to fit it, and which views of a fit are worth judging."""
+    """A learner with one of its dials: how to fit it, and which views of a fit are worth judging.
+
+    Attributes
+    ----------
+    budgets : tuple of float
+        Values of the dial, a budget, that were asked for: these are fitted before any others.
+    searches : bool
+        Whether each fit at a budget is a search of its own, and so takes much longer than others.
+    cautious : bool
+        Whether the dial begins in the middle: beyond the largest budget nothing is of interest.
+    """
 
     name: str
     learner: Any
@@ -76,6 +93,9 @@ class Contender:
     views: tuple[View, ...] = ({},)
     n_start: int = _N_START
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    budgets: tuple[float, ...] = ()
+    searches: bool = False
+    cautious: bool = False
 
     def ready(self, value: float) -> Any:
         """A clone that is ready to be fitted, with the dial at `value`."""
@@ -95,7 +115,13 @@ class Contender:
         return model.fit(rows.X, rows.y, **({"qid": rows.qid} if asks else {}))
 
     def start(self) -> list[float]:
-        return [np.nan] if self.dial is None else self.dial.start(self.n_start)
+        """The values to try first, after the budgets that were asked for."""
+        if self.dial is None:
+            return [np.nan]
+        if self.budgets:
+            return []
+        values = self.dial.start(self.n_start)
+        return [*values[1:2], *values[:1], *values[2:]] if self.cautious else values
 
     def params(self, value: float, view: View) -> dict[str, Any]:
         """What tells this model from others of its learner."""
@@ -140,42 +166,55 @@ def n_nodes(plan: Plan, view: View) -> int:
 
 def numbers_of_nodes(plan: Plan, views: Sequence[View]) -> list[int]:
     """How many nodes of a chain each view keeps."""
-    if "rounds" in views[0]:
-        return [min(int(view["rounds"]), len(plan.nodes)) for view in views]
-    totals = [purchase.total for purchase in purchases(plan)]
-    limits = [view["up_to_cost"] * (1.0 + 1e-12) for view in views]
-    return [int(n) for n in np.searchsorted(totals, limits, side="right")]
+    totals = (
+        [purchase.total for purchase in purchases(plan)]
+        if any("up_to_cost" in view for view in views)
+        else []
+    )
+
+    def number(view: View) -> int:
+        if "rounds" in view:
+            return min(int(view["rounds"]), len(plan.nodes))
+        return int(np.searchsorted(totals, view["up_to_cost"] * (1.0 + 1e-12), side="right"))
+
+    return [number(view) for view in views]
 
 
-def _views(learner: Any, costs: Costs) -> tuple[View, ...]:
+def _views(learner: Any, costs: Costs, asked: Asked) -> tuple[View, ...]:
+    """How a fitted model is looked at; every budget asked for is one at which a chain may end."""
     if isinstance(learner, every.EarlyExit):
         chosen = learner.threshold is not None or learner.saving is not None or learner.rule != "confidence"
         return ({},) if chosen else tuple({"threshold": value} for value in _THRESHOLDS)
     if isinstance(learner, StagedClassifier):
-        limits = np.geomspace(*_prices(costs, learner), _N_COSTS_SEEN)
-        return tuple({"up_to_cost": float(limit)} for limit in limits)
+        limits = np.geomspace(*_prices(costs, learner, asked), _N_COSTS_SEEN)
+        wanted = {float(limit) for limit in limits} | {b for b in asked.budgets if 0.0 < b < np.inf}
+        return tuple({"up_to_cost": limit} for limit in sorted(wanted))
     most = learner.get_params().get("n_rounds")
     if most is None:
         return ({},)
     rounds = {round(number) for number in np.geomspace(min(5, most), most, _N_ROUNDS_SEEN)}
-    return tuple({"rounds": number} for number in sorted(rounds))
+    smaller = [budget for budget in asked.budgets if 0.0 < budget < asked.limit]
+    return (*({"rounds": number} for number in sorted(rounds)), *({"up_to_cost": b} for b in smaller))
 
 
 # -- dials ---------------------------------------------------------------------------------------------------
 
 
-def _dials(learner: Any, rows: Rows, costs: Costs) -> list[Dial]:
-    """The dials of a learner: the budget of a node, a tradeoff, or a budget; the Miser has the last two."""
+def _dials(learner: Any, rows: Rows, costs: Costs, asked: Asked) -> list[Dial]:
+    """The dials of a learner: the budget of a node, a tradeoff, or a budget; the Miser has the last two.
+
+    No dial reaches beyond the largest budget asked for.
+    """
     paths = parameter_paths(learner)
     given = learner.get_params(deep=True)
-    low, high = _prices(costs, learner)
+    low, high = _prices(costs, learner, asked)
     budget = [Dial("budget", paths["budget"], low, high)] if "budget" in paths else []
     if "costs" not in paths:
         raise DataError(f"{type(learner).__name__} has no parameter 'costs', so no price reaches it")
     if "node_budget" in paths:
         return [Dial("node_budget", paths["node_budget"], low, high)]
     if "tradeoff" in paths and given[paths["tradeoff"]] is not None:
-        tradeoff = Dial("tradeoff", paths["tradeoff"], *_tradeoffs(learner, rows, costs))
+        tradeoff = Dial("tradeoff", paths["tradeoff"], *_tradeoffs(learner, rows, costs, asked))
         both = paths.get("lookahead") == "lookahead" and given["budget"] is None
         return [tradeoff, *(budget if both else [])]
     if not budget:
@@ -183,12 +222,23 @@ def _dials(learner: Any, rows: Rows, costs: Costs) -> list[Dial]:
     return budget
 
 
-def _prices(costs: Costs, learner: Any) -> tuple[float, float]:
-    """What the cheapest feature costs, and everything."""
+def _dial_of_budget(learner: Any, costs: Costs, asked: Asked) -> Dial | None:
+    """The budget of a learner that has another dial; None if it has none, or its own is given."""
+    paths = parameter_paths(learner)
+    given = learner.get_params(deep=True)
+    names = [name for name in ("mean_budget", "budget") if name in paths]
+    if not names or any(given[paths[name]] is not None for name in names):
+        return None
+    return Dial(names[0], paths[names[0]], *_prices(costs, learner, asked))
+
+
+def _prices(costs: Costs, learner: Any, asked: Asked) -> tuple[float, float]:
+    """What the cheapest feature costs, and everything; no more than the largest budget asked for."""
     everything = costs.total + costs.evaluation * learner.get_params().get("n_rounds", 1)
     if not everything > 0:
         raise CostError("everything is free: there is no cost to trade")
-    return cheapest_feature(costs), float(everything)
+    most = min(float(everything), asked.limit or np.inf)
+    return min(cheapest_feature(costs), most), most
 
 
 def cheapest_feature(costs: Costs) -> float:
@@ -197,7 +247,7 @@ def cheapest_feature(costs: Costs) -> float:
     return float(prices[prices > 0].min())
 
 
-def _tradeoffs(learner: Any, rows: Rows, costs: Costs) -> tuple[float, float]:
+def _tradeoffs(learner: Any, rows: Rows, costs: Costs, asked: Asked) -> tuple[float, float]:
     """The tradeoff at which not even the cheapest feature can pay, and one that hardly counts.
 
     What there is to gain is the loss of a constant answer.
@@ -207,7 +257,7 @@ def _tradeoffs(learner: Any, rows: Rows, costs: Costs) -> tuple[float, float]:
         loss = -float(share @ np.log(share))
     else:
         loss = 0.5 * float(np.var(rows.y.astype(np.float64)))
-    cheapest, everything = _prices(costs, learner)
+    cheapest, everything = _prices(costs, learner, asked)
     return 0.5 * loss / max(cheapest, 1e-3 * everything), 1e-3 * loss / everything
 
 
@@ -266,21 +316,51 @@ def takes_text(learner: Any) -> bool:
     return given.get("terms") == "boosted" or any(path.endswith("categorical_features") for path in given)
 
 
-def contenders_for(pool: Sequence[Any], task: Task, rows: Rows, costs: Costs, seed: int) -> list[Contender]:
-    """Every learner with every dial of its own, after an answer that buys nothing."""
-    found = [_nothing(task, costs, seed)]
-    for name, learner in zip(_names(pool), pool, strict=True):
+def contenders_for(
+    pool: Sequence[Any], task: Task, rows: Rows, costs: Costs, seed: int, asked: Asked = _ANY
+) -> list[Contender]:
+    """Every learner with every dial of its own, after an answer that buys nothing.
+
+    Where budgets are asked for, a learner whose dial is no budget takes part with its budget too.
+    """
+    for learner in pool:
         _check(learner, task)
-        views = _views(learner, costs)
-        n_start = 1 if "up_to_cost" in views[0] else _N_START  # an anytime model is a whole curve
-        for dial in _dials(learner, rows, costs):
-            fixed: dict[str, Any] = {}
-            if "threshold" in views[0]:
-                fixed["threshold"] = views[0]["threshold"]  # all others are seen from the same fit
-            if dial.name == "budget" and "lookahead" in learner.get_params() and task != "documents":
-                fixed["lookahead"] = True
-            found.append(Contender(name, learner, dial, costs, seed, views, n_start, fixed))
+    found = [_nothing(task, costs, seed)]
+    if asked.limit < np.min(costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation):
+        return found  # nothing else can be had
+    for name, learner in zip(_names(pool), pool, strict=True):
+        views = _views(learner, costs, asked)
+        everything = _prices(costs, learner, _ANY)[1]
+        wanted = asked.to_fit_at(everything)
+        one = Contender(name, learner, None, costs, seed, views, cautious=asked.limit < everything)
+        for dial in _dials(learner, rows, costs, asked):
+            # an anytime model is a whole curve
+            alone = "up_to_cost" in views[0]
+            budgets = (wanted[:1] if alone else wanted) if dial.is_budget else ()
+            fixed = _fixed(learner, views, dial, task)
+            found.append(
+                replace(one, dial=dial, n_start=1 if alone else _N_START, fixed=fixed, budgets=budgets)
+            )
+        held = any(contender.budgets for contender in found if contender.learner is learner)
+        dial_of_budget = _dial_of_budget(learner, costs, asked)
+        # a budget that pays for everything is none: the other dial does as well
+        wanted = tuple(budget for budget in wanted if budget < everything)
+        if not held and wanted and dial_of_budget is not None:
+            fixed = _fixed(learner, views, dial_of_budget, task)
+            searches = "lookahead" not in parameter_paths(learner)
+            found.append(replace(one, dial=dial_of_budget, fixed=fixed, budgets=wanted, searches=searches))
     return found
+
+
+def _fixed(learner: Any, views: Sequence[View], dial: Dial, task: Task) -> dict[str, Any]:
+    """Parameters that are set to what a dial, or the views of a fit, ask for."""
+    fixed: dict[str, Any] = {}
+    if "threshold" in views[0]:
+        fixed["threshold"] = views[0]["threshold"]  # all others are seen from the same fit
+    ahead = parameter_paths(learner).get("lookahead")
+    if dial.is_budget and ahead is not None and task != "documents":
+        fixed[ahead] = True
+    return fixed
 
 
 def _nothing(task: Task, costs: Costs, seed: int) -> Contender:

@@ -20,6 +20,7 @@ from miserly.errors import DataError
 from miserly.learners._base import bind_costs
 from miserly.learners._samples import rows_aside
 from miserly.metrics import Metric, get_metric
+from miserly.selection._asked import Asked
 from miserly.selection._cache import Cache
 from miserly.selection._crew import Crew
 from miserly.selection._handovers import handovers as paired
@@ -149,26 +150,30 @@ def frontier(
         named or get_metric(_DEFAULT_METRIC.get(task, "accuracy")),
     )
     pool, unable = _pool(learners, task, X)
-    contenders = contenders_for(pool, task, rows, prices, seed)
+    wanted, on_average = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
+    asked = Asked(tuple(sorted({*(wanted or ()), *(on_average or ())})))
+    contenders = contenders_for(pool, task, rows, prices, seed, asked)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     if np.isfinite(limit):
         _compile(contenders[0], rows)
     crew = partial(Crew, rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
     with Watch(bench.metric.name, bench.sign, prices.unit, most, bool(verbose)) as watch:
         try:
-            pilot = _pilot(contenders, bench, crew, limit, task, seed)
-            left = limit - pilot.taken
-            with crew(bench.parts, time_limit=left) as fitting:
-                search = Search(bench, fitting, pilot.contenders, most, left, _largest(budgets, mean_budgets))
-                search.expected, search.show = pilot.seconds, watch.show
+            look = partial(_pilot, contenders, bench, crew, limit, task, seed, asked)
+            pilot = Pilot(contenders) if asked.budgets else look()
+            with crew(bench.parts, time_limit=limit - pilot.taken) as fitting:
+                search = Search(bench, fitting, pilot.contenders, most, limit - pilot.taken, asked)
+                search.show = watch.show
+                if asked.budgets:
+                    search.serve()
+                    pilot = look(search.seconds)
+                search.contenders, search.expected = pilot.contenders, pilot.seconds
                 search.run()
         except KeyboardInterrupt as stop:
             stop.add_note(_how_to_go_on(cache))
             raise
-    wanted, on_average = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
     in_turn = isinstance(learners, str) if handovers is None else handovers
-    asked_for = [*(wanted or ()), *(on_average or ())]
-    pairs = paired(bench, search.candidates, asked_for) if in_turn else []
+    pairs = paired(bench, search.candidates, asked.budgets) if in_turn else []
     return Frontier(
         bench,
         prices,
@@ -176,7 +181,7 @@ def frontier(
         wanted,
         seed,
         search.failures,
-        pilot.taken + search.seconds,
+        search.seconds if asked.budgets else pilot.taken + search.seconds,
         left_out={**unable, **pilot.left_out},
         mean_budgets=on_average,
         everything=everything,
@@ -206,14 +211,16 @@ def _pilot(
     limit: float,
     task: Task,
     seed: int,
+    asked: Asked,
+    gone: float = 0.0,
 ) -> Pilot:
-    """Where time is limited and rows are many, a look at everybody on few of them."""
+    """Where time is limited and rows are many, screen all learners on few of them; `gone` are seconds."""
     few = few_rows(bench.rows, bench.parts, task in ("two classes", "several classes"), seed)
-    if few is None or np.isinf(limit):
+    if few is None or np.isinf(limit) or gone > (1.0 - 2.0 * SHARE) * limit:
         return Pilot(contenders)
     with crew(few, time_limit=SHARE * limit) as fitting:
         search = Search(
-            Bench(bench.rows, few, bench.metric), fitting, contenders, sys.maxsize, SHARE * limit, np.inf
+            Bench(bench.rows, few, bench.metric), fitting, contenders, sys.maxsize, SHARE * limit, asked
         )
         search.further = False
         return look_at(search, len(bench.parts[0][0]) / len(few[0][0]), limit)
@@ -274,10 +281,6 @@ def _set_aside(rows: Rows, share: float | None, confidence: float | None, seed: 
     if share == 0.0:
         return np.zeros(len(rows), dtype=np.bool_)
     return rows_aside(len(rows), share, seed, None, rows.qid)
-
-
-def _largest(*budgets: Sequence[float] | None) -> float:
-    return max((max(read_budgets(some)) for some in budgets if some is not None), default=math.inf)
 
 
 def _how_to_go_on(folder: str | PathLike[str] | None) -> str:

@@ -1,0 +1,74 @@
+"""What labels are: classes, numbers, or grades of documents to rank. One rule for all of the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.errors import DataError
+
+__all__ = ["TASKS", "Taken", "Task", "read_task"]
+
+Task: TypeAlias = Literal["classes", "numbers", "ranking"]
+
+TASKS: tuple[Task, ...] = ("classes", "numbers", "ranking")
+MOST_CLASSES = 20  # different whole numbers that may be classes ...
+ROWS_A_CLASS = 5  # ... with so many rows each on average, unless there are two
+_METRICS: dict[str, Task] = {  # that leave no doubt
+    **dict.fromkeys(("accuracy", "balanced_accuracy", "log_loss", "roc_auc"), "classes"),
+    **dict.fromkeys(("mse", "mae", "r2"), "numbers"),
+}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What labels were taken for, and why."""
+
+    task: Task
+    why: str
+
+    def __str__(self) -> str:
+        return f"labels taken as {self.task}: {self.why}"
+
+
+def read_task(y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: str | None = None) -> Taken:
+    """What labels are, as `task` says or, for "auto", by one rule.
+
+    Queries mean ranking. A metric of classes or of numbers decides next. Text and booleans are classes,
+    numbers with fractions are numbers. Whole numbers are classes if there are few different ones: two, or at
+    most 20 with five rows each on average; otherwise they are numbers.
+
+    >>> print(read_task(np.array(["yes", "no", "no"])))
+    labels taken as classes: they are text
+    >>> print(read_task(np.array([0, 1, 1, 0])))
+    labels taken as classes: 2 different whole numbers in 4 rows
+    >>> print(read_task(np.array([151, 75, 141, 206, 135, 97])))
+    labels taken as numbers: 6 different whole numbers in 6 rows
+    """
+    if task == "ranking" and qid is None:
+        raise DataError('task="ranking" needs qid, the query of each row')
+    if task in TASKS:
+        return Taken(task, "as asked for")
+    if task != "auto":
+        raise DataError(f'task is "auto", "classes", "numbers" or "ranking", not {task!r}')
+    if qid is not None:
+        return Taken("ranking", "rows belong to queries")
+    if metric in _METRICS:
+        return Taken(_METRICS[metric], f"the metric is {metric}")
+    return _by_labels(np.asarray(y))
+
+
+def _by_labels(y: NDArray[Any]) -> Taken:
+    if y.dtype.kind == "b":
+        return Taken("classes", "they are booleans")
+    if y.dtype.kind not in "iuf":
+        return Taken("classes", "they are text" if y.dtype.kind in "US" else "they are not all numbers")
+    known = y[~np.isnan(y)] if y.dtype.kind == "f" else y
+    if (known != np.rint(known)).any():
+        return Taken("numbers", "they have fractions")
+    n, rows = len(np.unique(known)), len(known)
+    few = n <= max(2, min(MOST_CLASSES, rows // ROWS_A_CLASS))
+    return Taken("classes" if few else "numbers", f"{n} different whole numbers in {rows} rows")

@@ -1,0 +1,136 @@
+"""Budgets that are asked for come first, and nothing is spent beyond them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from miserly import (
+    CostLassoClassifier,
+    Costs,
+    EarlyExit,
+    GreedyMiserClassifier,
+    SpeedBoostClassifier,
+    frontier,
+)
+from miserly.selection import _crew
+from miserly.selection._asked import Asked
+from miserly.selection._pool import contenders_for
+from miserly.selection._splits import Rows
+
+from .tables import miser, table
+
+BUDGETS = [2.0, 5.0, 10.0]
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Five classes that ten of 200 columns tell apart, two columns each."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 5, 600)
+    X = random.normal(size=(600, 200)).astype(np.float32)
+    for k in range(5):
+        X[:, 20 * k : 20 * k + 2] += 2.0 * (y == k)[:, None]
+    return X, y
+
+
+@pytest.fixture
+def orders(monkeypatch):
+    """What was fitted, in order: the learner and its parameters."""
+    seen = []
+    begin = _crew.Crew.begin
+
+    def spy(self, contender, value, wanted=False):
+        seen.append((contender.name, contender.ready(value).get_params(deep=True)))
+        return begin(self, contender, value, wanted)
+
+    monkeypatch.setattr(_crew.Crew, "begin", spy)
+    return seen
+
+
+def budgets_of(orders):
+    """The budgets of fits, those of an estimator inside included."""
+    found = []
+    for _, params in orders:
+        found += [value for path, value in params.items() if path.rpartition("__")[2].endswith("budget")]
+    return [budget for budget in found if budget is not None]
+
+
+def search(wide, learners, **changes):
+    X, y = wide
+    settings = {"budgets": BUDGETS, "max_fits": 6, "certify": 0, "cv": 2, "random_state": 0, **changes}
+    return frontier(learners, X, y, **settings)
+
+
+def small():
+    return GreedyMiserClassifier(n_rounds=12, max_depth=2, step=0.5)
+
+
+# -- order ---------------------------------------------------------------------------------------------------
+
+
+def test_six_fits_serve_every_budget_asked_for(wide, orders):
+    _, y = wide
+    found = search(wide, [small(), SpeedBoostClassifier(n_rounds=10), CostLassoClassifier()])
+    constant = np.bincount(y).max() / len(y)
+    for line in found.at().itertuples():
+        assert line.value > constant + 0.1 and 0.0 < line.cost <= line.budget
+    assert len(orders) <= 6 and max(budgets_of(orders)) <= 10.0
+
+
+def test_the_first_learner_is_fitted_at_each_budget_before_anything_else(wide, orders):
+    search(wide, [small(), EarlyExit(small()), CostLassoClassifier()], max_fits=12)
+    names, params = zip(*orders, strict=True)
+    assert names[0] == "nothing paid"
+    assert [(name, one["budget"]) for name, one in zip(names[1:4], params[1:4], strict=True)] == [
+        ("GreedyMiserClassifier", 10.0),
+        ("GreedyMiserClassifier", 2.0),
+        ("GreedyMiserClassifier", 5.0),
+    ]
+    assert names[4:6] == ("EarlyExit", "CostLassoClassifier")  # at the largest, searches of their own last
+    assert params[4]["estimator__budget"] == params[5]["budget"] == 10.0
+
+
+def test_one_fit_at_the_largest_budget_serves_the_smaller_ones(wide):
+    found = search(wide, small(), max_fits=2)
+    assert [line.params["budget"] for line in found.at().itertuples()] == [10.0] * 3
+    assert (found.at().cost <= found.at().budget).all() and (found.at().value > 0.3).all()
+
+
+def test_no_model_is_fitted_beyond_the_largest_budget(wide, orders):
+    found = search(wide, [small(), CostLassoClassifier()], max_fits=16)
+    assert max(budgets_of(orders)) == 10.0
+    tradeoffs = [(name, one["tradeoff"]) for name, one in orders if one.get("budget") is None]
+    beyond = {
+        (line.learner, line.params.get("tradeoff")) for line in found.points.itertuples() if line.cost > 10
+    }
+    for name, tradeoff in tradeoffs:  # a smaller one costs more: none is tried after one that was beyond
+        later = tradeoffs[tradeoffs.index((name, tradeoff)) + 1 :]
+        assert (name, tradeoff) not in beyond or all(t > tradeoff for other, t in later if other == name)
+
+
+def test_many_budgets_are_thinned_out():
+    asked = Asked(tuple(np.geomspace(1.0, 100.0, 24)))
+    fitted = asked.to_fit_at(1000.0)
+    assert len(fitted) == 8 and fitted[0] == 100.0 and fitted[1] == 1.0
+    assert set(fitted) <= set(asked.budgets)
+    assert Asked((0.0, 5.0, 50.0, 80.0)).to_fit_at(50.0) == (50.0, 5.0)
+
+
+def test_a_budget_of_the_learner_is_left_alone():
+    X, y, _ = table(60)
+    (_, tradeoff) = contenders_for(
+        [miser(budget=1.0)], "two classes", Rows(X, y), Costs([1.0, 2.0, 3.0]), 0, Asked((2.0,))
+    )
+    assert tradeoff.dial.name == "tradeoff" and not tradeoff.budgets
+
+
+def test_without_budgets_the_search_is_as_it_was(wide, orders):
+    search(wide, [small()], budgets=None, max_fits=5)
+    assert [name for name, _ in orders] == ["nothing paid"] + ["GreedyMiserClassifier"] * 4
+    assert [one["budget"] for _, one in orders[1:3]] == [None, 200.0]  # the lavish ends
+
+
+def test_a_time_limit_serves_budgets_first(wide):
+    found = search(wide, [small(), EarlyExit(small()), CostLassoClassifier()], time_limit=0.0)
+    assert (found.at().value > 0.3).all()
