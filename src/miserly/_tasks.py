@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from miserly.errors import DataError
 
-__all__ = ["TASKS", "Taken", "Task", "read_task"]
+__all__ = ["TASKS", "Taken", "Task", "read_task", "task_of_metric"]
 
 Task: TypeAlias = Literal["classes", "numbers", "ranking"]
 
@@ -20,6 +20,7 @@ ROWS_A_CLASS = 5  # ... with so many rows each on average, unless there are two
 _METRICS: dict[str, Task] = {  # that leave no doubt
     **dict.fromkeys(("accuracy", "balanced_accuracy", "log_loss", "roc_auc"), "classes"),
     **dict.fromkeys(("mse", "mae", "r2"), "numbers"),
+    **dict.fromkeys(("ndcg", "precision"), "ranking"),
 }
 
 
@@ -56,9 +57,19 @@ def read_task(y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: s
         raise DataError(f'task is "auto", "classes", "numbers" or "ranking", not {task!r}')
     if qid is not None:
         return Taken("ranking", "rows belong to queries")
-    if metric in _METRICS:
-        return Taken(_METRICS[metric], f"the metric is {metric}")
+    told = task_of_metric(metric)
+    if told in ("classes", "numbers"):
+        return Taken(told, f"the metric is {metric}")
     return _by_labels(np.asarray(y))
+
+
+def task_of_metric(metric: str | None) -> Task | None:
+    """The task that a metric is for.
+
+    >>> task_of_metric("mae"), task_of_metric("ndcg@5"), task_of_metric(None)
+    ('numbers', 'ranking', None)
+    """
+    return None if metric is None else _METRICS.get(metric.partition("@")[0])
 
 
 def _by_labels(y: NDArray[Any]) -> Taken:

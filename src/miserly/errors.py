@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "BudgetWarning",
     "CostError",
     "DataError",
     "MetricError",
@@ -43,6 +44,10 @@ class PlanError(MiserlyError, ValueError):
 
 class PlanFormatError(PlanError):
     """A file that is not a sound saved plan: truncated, altered, hostile, or from a later version."""
+
+
+class BudgetWarning(UserWarning):
+    """No model inside a budget is better than a constant answer; the message says why."""
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from miserly import (
+    BudgetedEstimator,
     CostLassoClassifier,
     Costs,
     EarlyExit,
@@ -13,8 +14,9 @@ from miserly import (
     SpeedBoostClassifier,
     frontier,
 )
+from miserly.errors import BudgetWarning
 from miserly.selection import _crew
-from miserly.selection._asked import Asked
+from miserly.selection._asked import Asked, Effort, why_nothing_helps
 from miserly.selection._pool import contenders_for
 from miserly.selection._splits import Rows
 
@@ -134,3 +136,46 @@ def test_without_budgets_the_search_is_as_it_was(wide, orders):
 def test_a_time_limit_serves_budgets_first(wide):
     found = search(wide, [small(), EarlyExit(small()), CostLassoClassifier()], time_limit=0.0)
     assert (found.at().value > 0.3).all()
+
+
+# -- where nothing helps -------------------------------------------------------------------------------------
+
+
+def reasons(found, **budget):
+    with pytest.warns(BudgetWarning, match="is better than a constant answer") as told:
+        model = found.best(**budget)
+    assert model.plan_.max_cost == 0.0 or not len(model.plan_.nodes)
+    return str(told[0].message)
+
+
+def test_a_budget_below_the_cheapest_feature_is_told(wide):
+    found = search(wide, [small()], costs=np.full(200, 3.0), budgets=[1.0])
+    assert "the cheapest feature, 0, costs 3" in reasons(found, budget=1.0)
+    assert "the cheapest feature, 0, costs 3" in reasons(found, mean_budget=2.0)
+
+
+def test_that_no_feature_helps_is_told():
+    """Labels that no column says anything about; nothing but a constant is best."""
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(300, 3)), (random.random(300) < 0.2).astype(int)
+    found = frontier([miser()], X, y, budgets=[2.0], cv=2, certify=0, max_fits=4, random_state=0)
+    assert "no feature that fits the budget helps, by held-out rows of" in reasons(found, budget=2.0)
+
+
+def test_the_estimator_warns(wide):
+    with pytest.warns(BudgetWarning, match="the cheapest feature, 0, costs 3"):
+        BudgetedEstimator(1.0, costs=np.full(200, 3.0), learners=[small()], cv=2).fit(*wide)
+
+
+def test_a_free_answer_that_was_asked_for_is_no_reason_to_warn(wide):
+    found = search(wide, [small()], budgets=[0.0, 5.0], max_fits=4)
+    found.best(budget=0.0)
+    assert found.best(budget=5.0).run(wide[0]).cost.max() <= 5.0
+
+
+def test_time_and_failures_are_named():
+    costs = Costs([1.0, 2.0])
+    told = why_nothing_helps(costs, 5.0, Effort(3, 12.4, True, ["ASTC: TimeoutError: stopped"]))
+    assert told == "time ran out after 3 fits, 12 seconds (1 failed; the first: ASTC: TimeoutError: stopped)"
+    told = why_nothing_helps(costs, 5.0, Effort(2, 1.0, False, ["ASTC: DataError: no"]))
+    assert told == "every fit failed; the first: ASTC: DataError: no"

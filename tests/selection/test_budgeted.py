@@ -41,8 +41,8 @@ def regressor(**changes):
 
 
 CHECKED = [
-    classifier(budget=5.0, task="classification", costs=None, max_fits=3, cv=2),  # the lavish ends of dials
-    regressor(task="regression", costs=None, max_fits=3, cv=2),
+    classifier(budget=5.0, task="classes", costs=None, max_fits=3, cv=2),  # the lavish ends of dials
+    regressor(task="numbers", costs=None, max_fits=3, cv=2),
 ]
 
 
@@ -115,25 +115,25 @@ def test_plan_run_and_predictions_agree():
 
 def test_the_task_is_known_as_soon_as_it_can_be():
     X, y, truth = table(60)
-    assert is_classifier(classifier(task="classification")) and is_regressor(regressor(task="regression"))
+    assert is_classifier(classifier(task="classes")) and is_regressor(regressor(task="numbers"))
     assert is_classifier(classifier(metric="log_loss")) and is_regressor(regressor(metric="mae"))
     unknown = classifier(budget=6.0)
     assert not is_classifier(unknown) and not is_regressor(unknown)
     assert is_classifier(unknown.fit(X, y)) and not is_classifier(clone(unknown))
     assert is_regressor(regressor(budget=6.0).fit(X, truth))
-    folds = check_cv(3, y, classifier=is_classifier(classifier(task="classification")))
+    folds = check_cv(3, y, classifier=is_classifier(classifier(task="classes")))
     assert isinstance(folds, StratifiedKFold)
 
 
 def test_whole_numbers_can_be_numbers():
     X, _, truth = table()
-    model = regressor(task="regression").fit(X, np.round(3 * truth).astype(int))
+    model = regressor(task="numbers").fit(X, np.round(3 * truth).astype(int))
     assert model.frontier_.metric == "mse" and model.score(X, np.round(3 * truth)) > 0.8
 
 
 def test_in_a_pipeline_and_in_cross_validation():
     X, y, _ = table(150)
-    model = make_pipeline(StandardScaler(), classifier(budget=26.0, task="classification", max_fits=3))
+    model = make_pipeline(StandardScaler(), classifier(budget=26.0, task="classes", max_fits=3))
     scores = cross_val_score(model, X, y, cv=3)
     assert scores.mean() > 0.8
 

@@ -21,6 +21,7 @@ from miserly import (
     GreedyMiserRanker,
     GreedyMiserRegressor,
 )
+from miserly._tasks import read_task
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
@@ -423,10 +424,13 @@ def test_row_values_average_to_the_metric(name):
 
 def test_the_task_is_read_from_the_labels():
     X, y, truth = table(60)
-    assert task_of(Rows(X, y), None) == "two classes"
-    assert task_of(Rows(X, y + (truth > 1)), None) == "several classes"
-    assert task_of(Rows(X, y), "mse") == task_of(Rows(X, truth), None) == "numbers"
-    assert task_of(Rows(X, y, np.zeros(60)), None) == "documents"
+
+    def task(y, metric=None, qid=None):
+        return task_of(Rows(X, y, qid), read_task(y, metric=metric, qid=qid))
+
+    assert task(y) == "two classes" and task(y + (truth > 1)) == "several classes"
+    assert task(y, "mse") == task(truth) == "numbers"
+    assert task(y, qid=np.zeros(60)) == "documents"
 
 
 @pytest.mark.parametrize("task", ["two classes", "several classes", "numbers", "documents"])

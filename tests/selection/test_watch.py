@@ -30,8 +30,10 @@ def test_plain_lines_without_control_codes_where_there_is_no_terminal(monkeypatc
     X, y, _ = table(120)
     sweep([CostLassoClassifier(), miser()], X, y, max_fits=9, verbose=1)
     lines = told.getvalue().splitlines()
-    assert "\x1b" not in told.getvalue() and len(lines) == 11  # before each fit, after the last, in the end
-    assert re.match(r"0:\d\d  3 of 9 fits, at .*Classifier.*; accuracy .* for 0, .* for ", lines[3])
+    assert (
+        "\x1b" not in told.getvalue() and len(lines) == 12
+    )  # the task, before each fit, after the last, in the end
+    assert re.match(r"0:\d\d  3 of 9 fits, at .*Classifier.*; accuracy .* for 0, .* for ", lines[4])
     assert re.match(r"0:\d\d  9 of 9 fits; accuracy ", lines[-1])
 
 
@@ -39,7 +41,7 @@ def test_lines_come_now_and_then(monkeypatch):
     told = watched(monkeypatch, terminal=False)
     X, y, _ = table(120)
     sweep(CostLassoClassifier(), X, y, max_fits=4, verbose=True)
-    assert len(told.getvalue().splitlines()) == 1  # done in less than ten seconds
+    assert len(told.getvalue().splitlines()) == 2  # the task and the end: done in less than ten seconds
 
 
 def test_a_terminal_gets_a_table_of_the_best_curve(monkeypatch):

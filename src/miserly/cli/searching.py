@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from miserly.cli.console import Misuse
 from miserly.cli.problems import ManyProblems
-from miserly.cli.training import NUMBER_METRICS, Problem, noted
+from miserly.cli.training import NUMBER_METRICS, TASKS, Problem, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
 from miserly.plan.effort import engine_for
@@ -176,11 +176,12 @@ def run_frontier(
     X = frame_of(problem) if problem.categories else problem.X
     chosen = np.arange(len(problem.y)) if rows is None else rows
     return frontier(
-        "auto" if how.learners is None else named(how.learners, problem, how.metric),
+        "auto" if how.learners is None else named(how.learners, problem),
         X if rows is None else _safe_indexing(X, chosen),
         problem.y[chosen],
         costs=problem.costs,
         qid=None if problem.qid is None else problem.qid[chosen],
+        task=TASKS[problem.task],
         metric=how.metric,
         max_fits=how.max_fits,
         time_limit=how.time_limit,
@@ -266,12 +267,14 @@ def write_report(found: Found, path: Path) -> None:
 # -- learners ------------------------------------------------------------------------------------------------
 
 
-def named(names: str, problem: Problem, metric: str | None) -> list[Any]:
+def named(names: str, problem: Problem) -> list[Any]:
     """The learners of a list with commas, whatever the case, with or without Classifier at the end."""
+    from miserly._tasks import read_task
     from miserly.selection._pool import pool_for, task_of
     from miserly.selection._splits import Rows
 
-    every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), metric))
+    taken = read_task(problem.y, TASKS[problem.task], qid=problem.qid)
+    every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), taken))
     known = {short_name(learner).lower(): short_name(learner) for learner in every}
     wanted = []
     for name in filter(None, (part.strip() for part in names.split(","))):

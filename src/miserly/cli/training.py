@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly import _frames
+from miserly._tasks import read_task
 from miserly.cli.cells import Format
 from miserly.cli.console import Misuse, shell_word
 from miserly.cli.csv_files import opened
@@ -25,7 +26,7 @@ __all__ = ["Fitted", "Problem", "Settings", "fit_problem", "guess_task", "noted"
 
 SCORES = {"classify": "accuracy", "regress": "r2", "rank": "ndcg@5"}  # what a fit is reported by
 NUMBER_METRICS = ("mse", "mae", "r2")
-_MOST_CLASSES = 20  # whole numbers with more values than this are taken for numbers, not classes
+TASKS = {"classify": "classes", "regress": "numbers", "rank": "ranking"}  # as `frontier` calls them
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,16 +131,13 @@ def _task(task: str, query: str | None, labels: NDArray[Any]) -> str:
 
 
 def guess_task(labels: NDArray[Any]) -> str:
-    """Classes if labels are words, truth values or few different whole numbers; else numbers.
+    """Classes or numbers, by the rule of `frontier`: see `read_task`.
 
     >>> guess_task(np.array([0.0, 1.0, 1.0])), guess_task(np.array([0.5, 1.25]))
     ('classify', 'regress')
     """
-    if labels.dtype == object:
-        return "classify"
-    known = labels[~np.isnan(labels)]
-    few = len(np.unique(known)) <= min(_MOST_CLASSES, max(2, len(known) // 5))
-    return "classify" if few and (known == np.rint(known)).all() else "regress"
+    taken = read_task(labels).task
+    return next(said for said, task in TASKS.items() if task == taken)
 
 
 def _labels(table: Columns, target: str, task: str, problems: Problems) -> NDArray[Any]:

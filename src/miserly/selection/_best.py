@@ -6,6 +6,7 @@ held-out figures alone: the kept rows have a say only in whether a promise is sh
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -18,11 +19,12 @@ from numpy.typing import NDArray
 
 from miserly._checks import read_budget
 from miserly.costs import Costs
-from miserly.errors import CostError, DataError, MetricError
+from miserly.errors import BudgetWarning, CostError, DataError, MetricError
 from miserly.metrics import Queries
 from miserly.plan import Plan
 from miserly.plan.batch import Run
 from miserly.plan.effort import engine_for
+from miserly.selection._asked import Effort, why_nothing_helps
 from miserly.selection._choosing import scores_of
 from miserly.selection._cross_choosing import SLACK, steady_gains
 from miserly.selection._handovers import Pair
@@ -145,12 +147,14 @@ class Chooser:
         candidates: Sequence[Candidate],
         everything: Rows | None = None,
         kept: Rows | None = None,
+        effort: Effort | None = None,
     ) -> None:
         self._bench = bench
         self._costs = costs
         self._candidates = candidates
         self._everything = bench.rows if everything is None else everything
         self._kept = kept
+        self._effort = effort
         self._sign = 1.0 if bench.metric.greater_is_better else -1.0
         self._held: dict[float, list[Candidate]] = {}  # candidates under caps
         self._fitted: dict[tuple[Trial, bool], Any] = {}  # models of all rows, or of all but the kept ones
@@ -161,7 +165,27 @@ class Chooser:
     def take(self, wish: Wish) -> tuple[Candidate, Any]:
         """The candidate that is chosen, and its model."""
         offers = self._offers(wish)
-        return self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
+        taken = self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
+        if self._effort is not None and wish.max_loss is None and wish.amount > 0.0:
+            self._warn_of_a_constant(wish, offers, taken[0], self._effort)
+        return taken
+
+    def _warn_of_a_constant(
+        self, wish: Wish, offers: Sequence[Candidate], taken: Candidate, effort: Effort
+    ) -> None:
+        """Say why nothing better than the answer that buys nothing is taken."""
+        free = [one for one in self._candidates if one.trial.contender.dial is None]
+        constant = max(map(self._gain, free), default=-np.inf)
+        if self._gain(taken) > constant:
+            return
+        if not any(self._gain(one) > constant for one in offers):
+            why = why_nothing_helps(self._costs, wish.amount, effort)
+        elif wish.needs_rows:
+            why = "kept rows cannot show of any other that it keeps what is promised"
+        else:
+            why = "those that seemed better cost more, or do worse, once they are fitted to all rows"
+        told = f"no model for {wish.words} is better than a constant answer: {why}"
+        warnings.warn(told, BudgetWarning, stacklevel=4)
 
     # -- caps ----------------------------------------------------------------------------------------
 
@@ -219,7 +243,7 @@ class Chooser:
                 continue
             inside[one.trial] = one, model
             reached = self._sign * self._reached(model.plan_, done)
-            if not reached < self._gain(one) - _WITLESS * one.error:
+            if not reached < self._gain(one) - _WITLESS * self._doubt(one):
                 return one, _told(model, self._certain(wish))
             if len(inside) == _N_TRIED:
                 break
@@ -227,6 +251,11 @@ class Chooser:
             raise CostError(f"no model costs {wish.words} once it is fitted to all rows; allow a little more")
         one, model = next(iter(inside.values()))
         return one, _told(model, self._certain(wish))
+
+    def _doubt(self, one: Candidate) -> float:
+        """The standard error of a candidate; at least one row (query), where all are right."""
+        span = RowValues(self._bench.metric, self._everything.y).span
+        return max(one.error, span / len(one.value) if np.isfinite(span) else 0.0)
 
     def _reached(self, plan: Plan, done: Run) -> float:
         """The metric on all rows."""

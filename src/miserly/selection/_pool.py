@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly import learners as every
+from miserly._tasks import Taken
 from miserly.costs import Costs
 from miserly.errors import CostError, DataError
 from miserly.learners._staged import StagedClassifier
@@ -226,7 +227,7 @@ def _dial_of_budget(learner: Any, costs: Costs, asked: Asked) -> Dial | None:
     """The budget of a learner that has another dial; None if it has none, or its own is given."""
     paths = parameter_paths(learner)
     given = learner.get_params(deep=True)
-    names = [name for name in ("mean_budget", "budget") if name in paths]
+    names = [name for name in ("budget", "mean_budget") if name in paths]
     if not names or any(given[paths[name]] is not None for name in names):
         return None
     return Dial(names[0], paths[names[0]], *_prices(costs, learner, asked))
@@ -264,15 +265,15 @@ def _tradeoffs(learner: Any, rows: Rows, costs: Costs, asked: Asked) -> tuple[fl
 # -- who takes part ------------------------------------------------------------------------------------------
 
 
-def task_of(rows: Rows, metric: str | None) -> Task:
-    """What is asked for, from the labels; whole numbers are classes unless the metric says otherwise."""
-    if rows.qid is not None:
+def task_of(rows: Rows, taken: Taken) -> Task:
+    """What is asked for, with labels taken for what they are."""
+    if taken.task == "ranking":
         return "documents"
     kind = type_of_target(rows.y)
-    if metric in ("mse", "mae", "r2") or kind.startswith("continuous"):
-        return "numbers"
-    if kind not in ("binary", "multiclass"):
+    if kind not in ("binary", "multiclass") and not (kind == "continuous" and taken.task == "numbers"):
         raise DataError(f"labels of the kind {kind!r}: give classes or numbers, one per row")
+    if taken.task == "numbers":
+        return "numbers"
     return "two classes" if kind == "binary" else "several classes"
 
 
@@ -377,7 +378,8 @@ def _check(learner: Any, task: Task) -> None:
     inner = getattr(learner, "estimator", learner)
     wants_classes = task in ("two classes", "several classes")
     if is_classifier(inner) != wants_classes or (task == "numbers" and not is_regressor(inner)):
-        raise DataError(f"{type(learner).__name__} is not for labels that are {task}")
+        hint = "" if task == "documents" else "; task= says what labels are"
+        raise DataError(f"{type(learner).__name__} is not for labels that are {task}{hint}")
 
 
 def _names(pool: Sequence[Any]) -> list[str]:

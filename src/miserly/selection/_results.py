@@ -12,10 +12,12 @@ import numpy as np
 
 from miserly._checks import read_budget
 from miserly._frames import is_frame
+from miserly._tasks import Taken
 from miserly.costs import Costs
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.learners._base import bind_costs
 from miserly.metrics import cost_curve_area
+from miserly.selection._asked import Effort
 from miserly.selection._best import Chooser, Wish, read_wishes
 from miserly.selection._cross_choosing import choose, cross_choose, holm, paired
 from miserly.selection._judging import Bench, Candidate, mean_and_error, pareto
@@ -67,6 +69,8 @@ class Frontier:
         kept: Rows | None = None,
         confidence: float | None = None,
         before: Frontier | None = None,
+        taken: Taken | None = None,
+        effort: Effort | None = None,
     ) -> None:
         self.costs = costs
         self.failures = list(failures)
@@ -81,10 +85,17 @@ class Frontier:
         self._kept = kept
         self._confidence = confidence
         self._before = before
+        self._taken = taken
+        self._effort = effort
 
     @property
     def metric(self) -> str:
         return self._bench.metric.name
+
+    @property
+    def task(self) -> str | None:
+        """What the labels were taken for: "classes", "numbers" or "ranking"."""
+        return None if self._taken is None else self._taken.task
 
     @property
     def learners(self) -> list[str]:
@@ -180,7 +191,8 @@ class Frontier:
         ]
         failed = [f"failed: {one.learner} {one.params}: {one.error}" for one in self.failures]
         left_out = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
-        return "\n".join([head, *lines, *failed, *left_out])
+        taken = [] if self._taken is None else [str(self._taken)]
+        return "\n".join([head, *taken, *lines, *failed, *left_out])
 
     # -- choosing ------------------------------------------------------------------------------------
 
@@ -240,7 +252,7 @@ class Frontier:
 
     @cached_property
     def _chooser(self) -> Chooser:
-        return Chooser(self._bench, self.costs, self._candidates, self._everything, self._kept)
+        return Chooser(self._bench, self.costs, self._candidates, self._everything, self._kept, self._effort)
 
     # -- pictures ------------------------------------------------------------------------------------
 
@@ -317,6 +329,8 @@ class Frontier:
             kept=self._kept,
             confidence=self._confidence,
             before=self,
+            taken=self._taken,
+            effort=self._effort,
         )
 
     def changes(self, *budgets: float, mean_budgets: Sequence[float] | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
@@ -9,7 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 from sklearn.utils import _safe_indexing
 
 from miserly._encoder import labels_of, matrix_from
@@ -18,7 +26,7 @@ from miserly.errors import DataError
 from miserly.learners._reading import numbers_of
 from miserly.learners._samples import check_queries, check_target
 
-__all__ = ["Parts", "Rows", "divide", "read_rows", "without"]
+__all__ = ["Parts", "Rows", "divide", "held_out", "read_rows", "without"]
 
 Parts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
@@ -75,6 +83,17 @@ def divide(rows: Rows, how: Any, classes: bool, seed: int) -> Parts:
     return [_checked(pair, len(rows)) for pair in pairs]
 
 
+def held_out(rows: Rows, share: float, classes: bool, seed: int) -> Any:
+    """A splitter into one pair, with a share of the rows to evaluate by.
+
+    Queries stay whole, and `classes` have the same share each.
+    """
+    if rows.qid is not None or not classes:
+        split = ShuffleSplit if rows.qid is None else GroupShuffleSplit
+        return split(1, test_size=share, random_state=seed)
+    return _ByClass(StratifiedShuffleSplit(1, test_size=share, random_state=seed))
+
+
 def without(parts: Parts, aside: NDArray[np.bool_]) -> Parts:
     """Parts less the rows set aside, numbered as if those were not there.
 
@@ -88,10 +107,29 @@ def without(parts: Parts, aside: NDArray[np.bool_]) -> Parts:
     return [(train, test) for train, test in left]
 
 
+@dataclass(frozen=True)
+class _ByClass:
+    """A stratified split; the only row of a class is always learned from, as no model knows it otherwise."""
+
+    how: Any
+
+    def split(self, X: Any, y: NDArray[Any], groups: Any = None) -> Parts:
+        codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+        alone, several = np.flatnonzero(counts[codes] == 1), np.flatnonzero(counts[codes] > 1)
+        if not len(several):
+            raise DataError("every class has one row only: there is nothing to evaluate models by")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds
+            parts = list(self.how.split(several, codes[several]))
+        return [(np.sort(np.concatenate([several[train], alone])), several[test]) for train, test in parts]
+
+
 def _folds(n: int, rows: Rows, classes: bool, seed: int) -> Any:
     if rows.qid is not None:
         return GroupKFold(n, shuffle=True, random_state=seed)
-    return (StratifiedKFold if classes else KFold)(n, shuffle=True, random_state=seed)
+    if classes:
+        return _ByClass(StratifiedKFold(n, shuffle=True, random_state=seed))
+    return KFold(n, shuffle=True, random_state=seed)
 
 
 def _is_pair(thing: Any) -> bool:

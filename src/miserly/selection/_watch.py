@@ -57,6 +57,11 @@ class Watch:
         elif self._visible:
             self._line()
 
+    def say(self, what: str) -> None:
+        """Print a line."""
+        if self._visible:
+            self._console.print(what, soft_wrap=True, markup=False)
+
     def show(
         self, candidates: Sequence[Candidate], n_done: int, n_failed: int, fitting: Sequence[str]
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,32 +13,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from miserly._frames import is_frame
-from miserly.errors import DataError
+from miserly._tasks import TASKS, Task, read_task, task_of_metric
 from miserly.learners._base import PlanPredictor
 from miserly.learners._labels import encode_classes
 from miserly.learners._samples import check_classes, check_queries, check_target
 from miserly.metrics import get_metric
 from miserly.plan.batch import Run
 from miserly.selection._best import Wish
-from miserly.selection._pool import task_of
-from miserly.selection._splits import Rows
 from miserly.selection.frontier import frontier
 
 __all__ = ["BudgetedEstimator"]
-
-Task = Literal["classification", "regression", "ranking"]
-
-_TASKS: dict[str, Task] = {
-    "two classes": "classification",
-    "several classes": "classification",
-    "numbers": "regression",
-    "documents": "ranking",
-}
-_METRICS: dict[str, Task] = {  # that leave no doubt about the task
-    **dict.fromkeys(("accuracy", "balanced_accuracy", "log_loss"), "classification"),
-    **dict.fromkeys(("mse", "mae", "r2"), "regression"),
-    **dict.fromkeys(("ndcg", "precision"), "ranking"),
-}
 
 
 def _answers_with(method: str) -> Callable[[Any], bool]:
@@ -47,7 +31,7 @@ def _answers_with(method: str) -> Callable[[Any], bool]:
     def has(self: Any) -> bool:
         if hasattr(self, "best_estimator_"):
             return hasattr(self.best_estimator_, method)
-        return self._known_task() in (None, "classification")
+        return self._known_task() in (None, "classes")
 
     return has
 
@@ -68,11 +52,10 @@ class BudgetedEstimator(PlanPredictor):
         accuracy, mse or ndcg@5 by default.
     costs : as for learners
     learners : "auto", estimator or list of estimators
-    task : {"auto", "classification", "regression", "ranking"}
-        "auto" tells by the labels: queries are for ranking, whole numbers and text are classes unless the
-        metric is one of numbers. Before `fit` there are no labels, so with "auto" and no metric scikit-learn
-        does not yet know that this is a classifier, and `cross_val_score` does not stratify: name the task
-        there.
+    task : {"auto", "classes", "numbers", "ranking"}
+        What the labels are; "auto" tells as `frontier` does. Before `fit` there are no labels, so with "auto"
+        and no metric scikit-learn does not yet know that this is a classifier, and `cross_val_score` does not
+        stratify: name the task there.
     confidence : float, optional
         How surely new rows keep to `mean_budget` (and to `max_loss`). With one, a fifth of the rows is
         kept for the proof; without, all are learned from.
@@ -165,7 +148,8 @@ class BudgetedEstimator(PlanPredictor):
             labels,
             costs=self.costs,
             qid=qid if self.task_ == "ranking" else None,
-            metric="mse" if self.metric is None and self.task_ == "regression" else self.metric,
+            task=self.task_,
+            metric=self.metric,
             budgets=_of_interest(wish, wish.budget),
             mean_budgets=_of_interest(wish, wish.mean_budget),
             cv=self.cv,
@@ -181,7 +165,7 @@ class BudgetedEstimator(PlanPredictor):
         )
         self.plan_ = self.best_estimator_.plan_
         self._promised = self.plan_, self.best_estimator_.promise_
-        if self.task_ == "classification":
+        if self.task_ == "classes":
             self.classes_ = self.best_estimator_.classes_
         return self
 
@@ -227,7 +211,7 @@ class BudgetedEstimator(PlanPredictor):
         if self.task_ == "ranking":
             metric = get_metric(self.metric or "ndcg@5")
             return float(metric(y, answers, qid=qid, sample_weight=sample_weight))
-        judge = accuracy_score if self.task_ == "classification" else r2_score
+        judge = accuracy_score if self.task_ == "classes" else r2_score
         return float(judge(y, answers, sample_weight=sample_weight))
 
     def _model(self) -> Any:
@@ -241,22 +225,17 @@ class BudgetedEstimator(PlanPredictor):
         if hasattr(self, "task_"):
             return self.task_
         if self.task != "auto":
-            return self.task if self.task in _TASKS.values() else None  # type: ignore[return-value]
+            return next((task for task in TASKS if task == self.task), None)
         name = getattr(self.metric, "name", self.metric)
-        return _METRICS.get(name.partition("@")[0]) if isinstance(name, str) else None
+        return task_of_metric(name) if isinstance(name, str) else None
 
     def _read_labels(self, y: Any, X: NDArray[Any], qid: ArrayLike | None) -> NDArray[Any]:
         """Labels that suit the task, which is settled by them where it is not given."""
-        if self.task not in ("auto", *_TASKS.values()):
-            raise DataError(f"task is auto, classification, regression or ranking, not {self.task!r}")
-        labels = check_target(y, X, self, numeric=self.task == "regression")
+        labels = check_target(y, X, self, numeric=self.task == "numbers")
         queries = None if qid is None and self.task != "ranking" else check_queries(qid, len(X))
-        self.task_: Task = (
-            _TASKS[task_of(Rows(X, labels, queries), getattr(self.metric, "name", self.metric))]
-            if self.task == "auto"
-            else self.task  # type: ignore[assignment]
-        )
-        if self.task_ == "classification":
+        name = getattr(self.metric, "name", self.metric)
+        self.task_: Task = read_task(labels, self.task, qid=queries, metric=name).task
+        if self.task_ == "classes":
             check_classes(labels)
             encode_classes(labels)  # at least two
         return labels
@@ -264,9 +243,9 @@ class BudgetedEstimator(PlanPredictor):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         task = self._known_task()
-        if task == "classification":
+        if task == "classes":
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        elif task == "regression":
+        elif task == "numbers":
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from miserly._frames import first_text, is_frame
+from miserly._tasks import read_task
 from miserly.errors import DataError
 from miserly.learners._base import bind_costs
 from miserly.learners._samples import rows_aside
@@ -29,7 +29,7 @@ from miserly.selection._pilot import SHARE, Pilot, few_rows, look_at
 from miserly.selection._pool import Contender, Task, contenders_for, pool_for, takes_text, task_of
 from miserly.selection._results import Frontier, read_budgets
 from miserly.selection._search import Search
-from miserly.selection._splits import Parts, Rows, divide, read_rows, without
+from miserly.selection._splits import Parts, Rows, divide, held_out, read_rows, without
 from miserly.selection._watch import Watch
 from miserly.selection.guarantee import read_confidence
 
@@ -52,6 +52,7 @@ def frontier(
     *,
     costs: Any = None,
     qid: ArrayLike | None = None,
+    task: str = "auto",
     metric: str | Metric | None = None,
     budgets: Sequence[float] | None = None,
     mean_budgets: Sequence[float] | None = None,
@@ -79,14 +80,21 @@ def frontier(
         "auto" takes all learners that suit the labels; where a column holds text or categories, those that
         need numbers are left out, which `Frontier.left_out` says.
     X, y, qid :
-        Rows, labels, and in ranking the query of each row. Whole numbers are classes, unless the metric is
-        one of numbers (mse, mae, r2).
+        Rows, labels, and in ranking the query of each row.
     costs : as for learners
+    task : {"auto", "classes", "numbers", "ranking"}
+        What the labels are. "auto": with queries, ranking; else as a metric of classes or of numbers says;
+        else text and booleans are classes, numbers with fractions are numbers, and whole numbers are classes
+        if there are two different ones, or at most 20 with five rows each on average. What was taken is in
+        `Frontier.task`, and told with `verbose`.
     metric : str or Metric, optional
         accuracy, ndcg@5 or mse by default. It must be a mean over rows or queries, which roc_auc is not.
     budgets : list of numbers, optional
-        The budgets of interest, each of which no row may pay more than: fits are spent up to the largest, and
-        tables are for these.
+        The budgets of interest, each of which no row may pay more than; tables are for these. They come
+        first: the first learner that can be held to a budget is fitted at each of them (at eight, if there
+        are more), the largest first, whose beginnings serve the smaller ones at once. Then the others are
+        fitted at the largest and, if they are not behind, at all of them, with up to half of `max_fits`. No
+        dial goes beyond the largest.
     mean_budgets : list of numbers, optional
         The same for what rows pay on average. Where neither is given, tables are for eight of these,
         geometric from the cheapest to the most expensive model.
@@ -140,26 +148,28 @@ def frontier(
     everything = read_rows(X, y, qid)
     prices = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
     named = get_metric(metric) if metric is not None else None
-    task = task_of(everything, None if named is None else named.name)
+    taken = read_task(everything.y, task, qid=everything.qid, metric=None if named is None else named.name)
+    kind = task_of(everything, taken)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     aside = _set_aside(everything, certify, confidence, seed)
     rows = everything.take(np.flatnonzero(~aside))
     bench = Bench(
         rows,
-        _parts(everything, aside, cv, task, seed),
-        named or get_metric(_DEFAULT_METRIC.get(task, "accuracy")),
+        _parts(everything, aside, cv, kind, seed),
+        named or get_metric(_DEFAULT_METRIC.get(kind, "accuracy")),
     )
-    pool, unable = _pool(learners, task, X)
+    pool, unable = _pool(learners, kind, X)
     wanted, on_average = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
     asked = Asked(tuple(sorted({*(wanted or ()), *(on_average or ())})))
-    contenders = contenders_for(pool, task, rows, prices, seed, asked)
+    contenders = contenders_for(pool, kind, rows, prices, seed, asked)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     if np.isfinite(limit):
         _compile(contenders[0], rows)
     crew = partial(Crew, rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
     with Watch(bench.metric.name, bench.sign, prices.unit, most, bool(verbose)) as watch:
+        watch.say(str(taken))
         try:
-            look = partial(_pilot, contenders, bench, crew, limit, task, seed, asked)
+            look = partial(_pilot, contenders, bench, crew, limit, kind, seed, asked)
             pilot = Pilot(contenders) if asked.budgets else look()
             with crew(bench.parts, time_limit=limit - pilot.taken) as fitting:
                 search = Search(bench, fitting, pilot.contenders, most, limit - pilot.taken, asked)
@@ -187,6 +197,8 @@ def frontier(
         everything=everything,
         kept=everything.take(np.flatnonzero(aside)) if aside.any() else None,
         confidence=confidence,
+        taken=taken,
+        effort=search.effort,
     )
 
 
@@ -260,10 +272,7 @@ def _parts(everything: Rows, aside: NDArray[np.bool_], cv: Any, task: Task, seed
     if cv is None and n_units <= _FEW_UNITS:
         cv = _FOLDS
     if cv is None:
-        split = (
-            GroupShuffleSplit if rows.qid is not None else StratifiedShuffleSplit if classes else ShuffleSplit
-        )
-        cv = split(1, test_size=_HELD_OUT, random_state=seed)
+        cv = held_out(rows, _HELD_OUT, classes, seed)
     return divide(rows, cv, classes, seed)
 
 
