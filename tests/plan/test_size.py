@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from miserly import Costs, DataError, Plan
-from miserly.plan import Node, Raw, Threshold, Tree, links
+from miserly.plan import Kernel, Node, Raw, Threshold, Tree, links
 from miserly.plan.format import dumps
 
 ROWS = np.ones((5, 4))
@@ -104,6 +104,22 @@ def test_a_group_is_set_up_once_by_a_whole_tree():
     assert trail.next() == (2,) and trail.cost == 17.0
     poor = plan.start(count="tree", budget=12)
     assert poor.stopped and not poor.acquired.any() and poor.cost == 0.0
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "sigmoid"])
+@pytest.mark.parametrize("count", ["path", "tree"])
+def test_wide_kernels_are_summed_in_blocks_to_the_same_bits(kernel, count):
+    rng = np.random.default_rng(0)
+    terms = [Kernel(rng.normal(size=150), kernel, gamma=0.01, fill=rng.normal(size=150)) for _ in range(3)]
+    nodes = [Node([0, 1], [0, 0], [1.0, -2.0], [0.0], up=1), Node([2, 0], [0, 0], [1.0, 3.0], [0.0])]
+    groups = {"lab": {"features": list(range(40, 90)), "setup": 7.0}}
+    plan = Plan(costs=Costs(rng.random(150), groups=groups), terms=terms, nodes=nodes, base=[0.0])
+    rows = rng.normal(size=(6, 150))
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    for budget in (None, 20.0):
+        plain, fast = (plan.run(rows, budget, count, compiled=compiled) for compiled in (False, True))
+        for name in ("scores", "cost", "acquired", "exit", "stopped", "evaluated"):
+            np.testing.assert_array_equal(getattr(plain, name), getattr(fast, name), err_msg=name)
 
 
 # -- one row at a time ---------------------------------------------------------------------------------------

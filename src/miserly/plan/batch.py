@@ -222,9 +222,10 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     if engine is None or coded or np.isfinite(plan.budget) or not _is_plain_chain(plan):
         return lambda x: run(plan, matrix_of(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)
     arrays, base, n_outputs = chain_arrays(plan.tables), plan.base[None], plan.n_outputs
+    narrow, wide = _FLOATS
 
     def walk(x: NDArray[Any]) -> NDArray[np.float64]:
-        if type(x) is not np.ndarray or x.shape != shape or x.dtype not in _FLOATS:
+        if type(x) is not np.ndarray or x.shape != shape or (x.dtype is not wide and x.dtype is not narrow):
             x = matrix_of(plan, _row(x, shape)[None])[0]
         scores = base.copy()
         engine.score_few(*arrays, x.reshape(1, -1), scores)

@@ -67,9 +67,10 @@ def confidence(link: str, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         positive = 1.0 / (1.0 + exp(-scores[:, 0]))
         return np.maximum(positive, 1.0 - positive)
     top = scores.max(axis=1)
+    parts = exp(scores - top[:, None])
     total = np.zeros(len(scores))
     for output in range(scores.shape[1]):
-        total += exp(scores[:, output] - top)
+        total += parts[:, output]
     return 1.0 / total
 
 

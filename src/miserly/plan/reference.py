@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["goes_up", "kernel_value", "leave_below", "run_reference"]
 
 STOPPED = -2
+_FEATURES_AT_A_TIME = 64
 
 
 def run_reference(
@@ -96,7 +97,7 @@ class _Clerk:
             values, through = self._walk_paying(term, rows)
         else:
             through = np.ones(len(rows), dtype=np.bool_)
-            for f in term.features:
+            for f in self._unpaid(term, rows):
                 through[through] = self._buy(rows[through], np.full(through.sum(), f))
             values = self._values(term, rows)
         self.stop(rows[~through], k, j + 1)
@@ -134,8 +135,8 @@ class _Clerk:
         self.state.opened[rows[group >= 0], group[group >= 0]] = True
 
     def _pay_whole(self, term: Term, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        total = np.full(len(rows), term.evaluation)
-        for f in term.features:
+        total, unpaid_features = np.full(len(rows), term.evaluation), self._unpaid(term, rows)
+        for f in unpaid_features:
             features = np.full(len(rows), f)
             total += self._price(rows, features)
             group = self.plan.costs.group[f]
@@ -143,9 +144,13 @@ class _Clerk:
                 unpaid = ~self.state.acquired[rows, f]
                 self.state.opened[rows[unpaid], group] = True
         through = self._pay(rows, total)
-        for f in term.features:
+        for f in unpaid_features:
             self._take(rows[through], np.full(int(through.sum()), f))
         return through
+
+    def _unpaid(self, term: Term, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The features of a term that some row has not acquired; the others cost nothing."""
+        return term.features[~self.state.acquired[rows[:, None], term.features].all(axis=0)]
 
     def _walk_paying(
         self, tree: Tree, rows: NDArray[np.int64]
@@ -199,11 +204,17 @@ def _goes_left(tree: Tree, node: NDArray[np.int64], x: NDArray[np.float64]) -> N
 def kernel_value(term: Kernel, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """A kernel between each row and the term's vector, summed feature by feature."""
     assert term.fill is not None and term.scale is not None
-    total = np.zeros(len(X))
-    for f in range(X.shape[1]):
-        value = np.where(np.isnan(X[:, f]), term.fill[f], X[:, f])
-        difference = (value - term.vector[f]) * term.scale[f]
-        total += difference * difference if term.kernel == "rbf" else value * term.vector[f]
+    total = np.zeros((len(X), 1))
+    for first in range(0, X.shape[1], _FEATURES_AT_A_TIME):
+        some = slice(first, first + _FEATURES_AT_A_TIME)
+        value = np.where(np.isnan(X[:, some]), term.fill[some], X[:, some])
+        if term.kernel == "rbf":
+            difference = (value - term.vector[some]) * term.scale[some]
+            parts = difference * difference
+        else:
+            parts = value * term.vector[some]
+        total = np.add.accumulate(np.hstack([total, parts]), axis=1)[:, -1:]  # one after the other
+    total = total[:, 0]
     if term.kernel == "linear":
         return total
     if term.kernel == "rbf":
