@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from miserly import GreedyMiserClassifier, GreedyMiserRegressor, load
+from miserly import EarlyExit, GreedyMiserClassifier, GreedyMiserRegressor, load
 from miserly._encoder import Encoder
 from miserly.errors import DataError
 
@@ -160,6 +160,15 @@ def test_a_search_goes_on_where_a_category_is_only_among_held_out_rows():
     found = frontier([learner], frame, y, cv=3, max_fits=3, random_state=0, certify=0)
     assert found.best(4.0).plan_.categories[1] == ("1", "2", "3", "rare")
     assert len(sweep(learner, frame, y, budgets=[4], tradeoffs=[0], cv=3, inner=2)) == 1
+
+
+def test_a_category_of_one_row_is_known_to_a_model_that_sets_rows_aside():
+    frame, y = zones(120)
+    for row in range(0, 120, 20):
+        rare = frame.assign(zone=np.where(np.arange(120) == row, "rare", frame["zone"]))
+        model = EarlyExit(GreedyMiserClassifier(n_rounds=3), validation_fraction=0.5, random_state=0)
+        assert model.fit(rare, y).plan_.categories[1] == ("1", "2", "3", "rare")
+        model.predict(rare)
 
 
 def test_validation_rows_may_hold_new_categories():

@@ -14,6 +14,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from miserly import _checks
 from miserly._checks import as_number, is_missing, refuse_masked, shown
+from miserly._frames import is_frame, read_frame
 from miserly.errors import DataError
 from miserly.learners._reading import in_our_words
 
@@ -25,6 +26,7 @@ __all__ = [
     "check_queries",
     "check_target",
     "check_weight",
+    "less_new_categories",
     "rows_aside",
     "set_aside",
 ]
@@ -233,6 +235,24 @@ def rows_aside(
         what = "queries" if qid is not None else "rows"
         raise DataError(f"too few {what} to set {fraction:g} of them aside for validation (n_samples={n})")
     return aside
+
+
+def less_new_categories(X: Any, aside: NDArray[np.bool_], qid: NDArray[Any] | None) -> NDArray[np.bool_]:
+    """Rows set aside, less those with a category of a frame that no row to learn from has.
+
+    A model refuses categories that it has not met, so it must meet those of the rows it was given. Where
+    no row would be left, all stay aside.
+    """
+    if not is_frame(X):
+        return aside
+    table, back = read_frame(X), np.zeros(len(aside), dtype=np.bool_)
+    for column, known in table.categories.items():
+        codes = table.values[:, column]
+        if known != (False, True):  # booleans are known, both of them
+            back |= np.isin(codes, np.setdiff1d(np.arange(len(known)), codes[~aside]))
+    if qid is not None:
+        back = np.isin(qid, qid[back])
+    return aside & ~back if (aside & ~back).any() else aside
 
 
 def _whole_queries(qid: NDArray[Any], fraction: float, random: np.random.Generator) -> NDArray[np.bool_]:

@@ -36,7 +36,14 @@ from miserly.learners._exits import (
     exit_gates,
     leave,
 )
-from miserly.learners._samples import check_classes, check_queries, check_target, check_weight, rows_aside
+from miserly.learners._samples import (
+    check_classes,
+    check_queries,
+    check_target,
+    check_weight,
+    less_new_categories,
+    rows_aside,
+)
 from miserly.learners._training import measure
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
@@ -193,6 +200,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanPredictor):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         classes = rows.y if is_classifier(self.estimator) else None
         aside = rows_aside(len(rows.y), self.validation_fraction, seed, classes, rows.qid)
+        aside = less_new_categories(rows.X, aside, rows.qid)
         return rows.take(~aside), rows.take(aside)
 
     def _fit_estimator(self, rows: Rows) -> None:
