@@ -22,6 +22,7 @@ __all__ = ["FORMATTERS", "PARSERS"]
 Record: TypeAlias = dict[str, Any]
 
 _COLUMNS = ("feature", "cost", "group", "setup")
+_MOST_PROBLEMS = 10  # of a file that are told
 
 
 # -- CSV -------------------------------------------------------------------------------------------------
@@ -33,18 +34,24 @@ def _parse_csv(text: str) -> Record:
     reader = csv.reader(stream, skipinitialspace=True, strict=True)
     features: dict[str, float] = {}
     groups: dict[str, Record] = {}
+    problems: list[str] = []
     try:
         header = _read_header(next(reader, []))
-        for cells in reader:
-            if cells:
+        for cells in filter(None, reader):
+            try:
                 _read_row(header, cells, features, groups)
+            except CostError as error:
+                problems.append(f"line {skipped + reader.line_num}: {error}")
     except CostError as error:
         raise CostError(f"line {skipped + max(reader.line_num, 1)}: {error}") from None
     except csv.Error as error:
-        raise CostError(f"line {skipped + reader.line_num}: not a sound CSV file ({error})") from None
-    for label, group in groups.items():
-        if group["setup"] is None:
-            raise CostError(f"group {label!r} has no setup in any of its rows")
+        problems.append(f"line {skipped + reader.line_num}: not a sound CSV file ({error})")
+    if not problems:
+        problems = [f"group {label!r} has no setup in any of its rows" for label, group in groups.items()
+                    if group["setup"] is None]  # fmt: skip
+    if problems:
+        more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+        raise CostError("; ".join(problems[:_MOST_PROBLEMS]) + more)
     return {"features": features, "groups": groups, **notes}
 
 

@@ -1,7 +1,7 @@
 """Text for a terminal, which shows control characters and never sends them.
 
 Names of columns, cells of tables, units and messages come from files. Sent as they are, escape sequences in
-them would move the cursor, rename the window or turn text around.
+them would move the cursor, rename the window or turn text around, and square brackets would be markup.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ def visible(text: str) -> str:
 
 
 class Terminal(Console):
-    """A console that makes control characters of texts visible; its own colours are as always."""
+    """A console that shows texts as they are: control characters are visible, and nothing is markup."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{"highlight": False, "markup": False, **given})
 
     def render(self, *args: Any, **given: Any) -> Iterable[Segment]:
         for segment in super().render(*args, **given):

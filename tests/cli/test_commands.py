@@ -128,6 +128,11 @@ def test_a_model_that_cannot_be_saved_is_not_learned(folder):
             "feature,cost\nage,1\nchol,cheap\n",
             "costs.csv: line 3: the cost of feature 'chol' must be a number",
         ),
+        (
+            "feature,cost\nage,one\nchol,5\nage,2\nchol,6\n",
+            "line 2: the cost of feature 'age' must be a number, not 'one'; line 5: feature 'chol' "
+            "appears twice",
+        ),
     ],
 )
 def test_costs_that_do_not_fit_the_table_are_named(folder, tmp_path, costs, message):

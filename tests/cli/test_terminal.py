@@ -64,6 +64,14 @@ def test_markup_of_names_is_text(tmp_path):
     assert "[red]x[/]" in run("show", tmp_path / "a.miser").stdout
 
 
+def test_units_in_brackets_are_text(folder):
+    """A closing bracket that closes nothing was an error of its own."""
+    (folder / "costs.csv").write_text(f"# unit: [/x]\nfeature,cost\nage,1\nthal{EVIL},2\n")
+    learn = (folder / "a.csv", "--target", f"disease{EVIL}", "--costs", folder / "costs.csv")
+    assert "3 [/x]" in shown("fit", *learn, *QUICK, "--out", folder / "a.miser").stdout
+    assert "[/x]" in shown("frontier", *learn, "--learners", "GreedyMiser", "--max-fits", 2).stdout
+
+
 def test_words_for_a_shell_show_control_characters():
     assert shell_word("a\x1b'b") == "$'a\\x1b\\'b'"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 
 from miserly._files import check_target
 from miserly._terminal import CONTROLS, Terminal, visible
@@ -24,8 +24,8 @@ from miserly.errors import DataError, MiserlyError
 __all__ = ["Misuse", "amount", "amounts", "check_output", "err", "friendly", "json_text", "listing", "out",
            "percent", "print_json", "refuse_twice", "shell_line", "shell_word", "warn"]  # fmt: skip
 
-out = Terminal(highlight=False)
-err = Terminal(stderr=True, highlight=False)
+out = Terminal()
+err = Terminal(stderr=True)
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -76,11 +76,11 @@ def _words(error: Exception) -> str:
 
 
 def _complain(message: str) -> None:
-    err.print(f"[bold red]error:[/] {escape(' '.join(message.split()))}", soft_wrap=True)
+    err.print(Text.assemble(("error:", "bold red"), f" {' '.join(message.split())}"), soft_wrap=True)
 
 
 def warn(message: str) -> None:
-    err.print(f"[bold yellow]warning:[/] {escape(message)}", soft_wrap=True)
+    err.print(Text.assemble(("warning:", "bold yellow"), f" {message}"), soft_wrap=True)
 
 
 def print_json(record: Any) -> None:

@@ -110,7 +110,8 @@ def _print_frontier(found: Frontier, made: Sequence[Offer], chosen: Offer) -> No
         f"\nMeasured on patients held out, by choices among {len(found.points)} models of "
         f"{len(found.learners)} learners that did not see them. [bold]Chosen: "
         f"{amount(chosen.budget, found.costs.unit)}[/], the cheapest within one standard error of the best "
-        f"({reached}).\n"
+        f"({reached}).\n",
+        markup=True,
     )
 
 
@@ -136,7 +137,8 @@ def _step_through(plan: Plan, heart: Dataset) -> None:
     out.print(table)
     out.print(
         f"Answer: [bold]{trail.answer().value}[/] of heart disease, "
-        f"for {amount(trail.cost, plan.costs.unit)}. In truth: {_labels(heart)[PATIENT]}.\n"
+        f"for {amount(trail.cost, plan.costs.unit)}. In truth: {_labels(heart)[PATIENT]}.\n",
+        markup=True,
     )
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from miserly.cli.answering import Predictions
 from miserly.cli.console import amount, err, json_text, out, warn
 from miserly.cli.showing import new_table
-from miserly.cli.writing import CsvWriter, table_writer
+from miserly.cli.writing import CsvWriter, table_writer, warn_of_formulas
 
 __all__ = ["predict"]
 
@@ -81,7 +81,8 @@ class FirstRows:
             table.add_row(str(row), *(Text(_short(value)) for value in values))
         out.print(table)
         if n_rows > MOST_ROWS:
-            out.print(f"[dim]... and {n_rows - MOST_ROWS:,} more rows; --out FILE.csv writes all[/]")
+            more = f"... and {n_rows - MOST_ROWS:,} more rows; --out FILE.csv writes all"
+            out.print(Text(more, style="dim"))
 
 
 class JsonRows:
@@ -133,8 +134,7 @@ def _warn(predictions: Predictions, n_guarded: int) -> None:
             f"{where}: unknown to the plan; {len(cells):,} rows have such words there "
             f"({', '.join(words[:3])}), which count as missing"
         )
-    if n_guarded:
-        warn(f"{n_guarded} cells look like formulas of a spreadsheet; a ' was put in front of them")
+    warn_of_formulas(n_guarded)
 
 
 def summary(predictions: Predictions) -> str:

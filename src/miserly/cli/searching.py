@@ -155,7 +155,12 @@ def metric_for(task: str, metric: str | None) -> str:
 def search(problem: Problem, how: Search, wanted: Wanted) -> Found:
     """Sweep learners over what they spend, with progress on standard error, and fit the model wanted."""
     check_rows(problem, wanted)
-    found = run_frontier(problem, how, **wanted.budgets)
+    try:
+        found = run_frontier(problem, how, **wanted.budgets)
+    except KeyboardInterrupt as stop:
+        if how.cache is None:
+            stop.__notes__ = ["what was fitted is lost; --cache FOLDER would have kept it"]
+        raise
     refuse_failure(found)
     if not wanted.names_a_model:
         return Found(problem, found, wanted)

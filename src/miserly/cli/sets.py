@@ -12,7 +12,7 @@ from rich.text import Text
 from miserly import datasets
 from miserly.cli.console import amount, err, out, shell_line
 from miserly.cli.showing import new_table
-from miserly.cli.writing import write_table
+from miserly.cli.writing import warn_of_formulas, write_table
 from miserly.datasets import Dataset
 from miserly.errors import DataError
 
@@ -77,7 +77,7 @@ def write_set(name: str, table: Path, costs: Path | None) -> dict[str, Any]:
     data = datasets.load(name)
     if costs is not None and data.costs is None:
         raise DataError(f"{name} has no prices to write; without --costs every feature costs 1")
-    write_table(table, _columns(data))
+    warn_of_formulas(write_table(table, _columns(data)))
     if costs is not None and data.costs is not None:
         data.costs.write(costs)
     query = None if data.qid is None else _free(QUERY, data)

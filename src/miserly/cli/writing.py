@@ -15,10 +15,11 @@ from typing import IO, Any, Protocol
 
 from miserly._files import atomic_path, atomic_write
 from miserly.cli.cells import Format
+from miserly.cli.console import warn
 from miserly.cli.tables import FORMATS, PARQUET
 from miserly.errors import DataError
 
-__all__ = ["CsvWriter", "TableWriter", "guarded", "table_writer", "write_table"]
+__all__ = ["CsvWriter", "TableWriter", "guarded", "table_writer", "warn_of_formulas", "write_table"]
 
 _STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -135,3 +136,9 @@ def write_table(path: Path, columns: Cells) -> int:
     with table_writer(path) as writer:
         writer.add(columns)
     return writer.n_guarded
+
+
+def warn_of_formulas(n_guarded: int) -> None:
+    """Say that cells were changed, if any were."""
+    if n_guarded:
+        warn(f"{n_guarded:,} cells look like formulas of a spreadsheet; a ' was put in front of them")

@@ -35,7 +35,7 @@ class Watch:
         self._unit = f" {unit}" if unit else ""
         self._max_fits = max_fits
         self._visible = visible
-        self._console = Terminal(stderr=True, highlight=False)
+        self._console = Terminal(stderr=True)
         self._live: Live | None = None
         self._start = self._told = time.monotonic()
         self._n_done = self._n_failed = 0

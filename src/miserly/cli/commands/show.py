@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from miserly.cli.console import check_output, friendly, out, print_json
 from miserly.cli.options import Debug, Force, Json, Model
@@ -38,4 +37,4 @@ def show(
         return
     print_plan(plan, model.name, everything)
     if draw is not None:
-        out.print(f"Drawn to {escape(str(draw))}", soft_wrap=True)
+        out.print(f"Drawn to {draw}", soft_wrap=True)
