@@ -52,7 +52,7 @@ def test_fit_for_machines(folder):
     done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", folder / "costs.csv", *QUICK,
                "--tradeoff", 0.002, "--out", folder / "thrifty.miser", "--json")  # fmt: skip
     record = json.loads(done.stdout)
-    assert record["task"] == "classify" and record["rows"] == 120 and record["validation_rows"] == 24
+    assert record["task"] == "classes" and record["rows"] == 120 and record["validation_rows"] == 24
     assert record["buys"] == ["chol"] or "thal" not in record["buys"]
     assert record["metric"] == "accuracy" and record["validation_value"] > 0.7
 
@@ -68,7 +68,7 @@ def test_numbers_are_regressed_and_columns_can_be_left_out(folder):
     done = run("fit", folder / "risk.csv", "--target", "risk", "--ignore", "patient", "--ignore", "grade",
                *QUICK, "--validation", 0, "--out", folder / "all.miser", "--json")  # fmt: skip
     record = json.loads(done.stdout)
-    assert record["task"] == "regress" and record["validation_value"] is None
+    assert record["task"] == "numbers" and record["validation_value"] is None
     judged = run("predict", folder / "all.miser", folder / "risk.csv", "--json")
     assert json.loads(judged.stdout)["mse"] < np.var(table()["risk"])
 
@@ -77,7 +77,7 @@ def test_rankings_are_learned_by_query(folder):
     table()[["age", "chol", "grade", "patient"]].to_csv(folder / "rank.csv", index=False)
     done = run("fit", folder / "rank.csv", "--target", "grade", "--query", "patient", *QUICK,
                "--out", folder / "rank.miser", "--json")  # fmt: skip
-    assert json.loads(done.stdout)["task"] == "rank"
+    assert json.loads(done.stdout)["task"] == "ranking"
     judged = run("predict", folder / "rank.miser", folder / "rank.csv", "--query", "patient", "--json")
     assert json.loads(judged.stdout)["ndcg@5"] > 0.8
 
@@ -87,12 +87,12 @@ def test_rankings_are_learned_by_query(folder):
     [
         (("--target", "diseas"), "heart.csv: no column 'diseas'; did you mean 'disease'?"),
         (
-            ("--target", "disease", "--task", "regress"),
+            ("--target", "disease", "--task", "numbers"),
             "line 2, column 'disease': 'presence' is not a number",
         ),
         (("--target", "disease", "--ignore", "agee"), "no column 'agee'; did you mean 'age'?"),
         (("--target", "disease", "--words", "agee"), "no column 'agee'; did you mean 'age'?"),
-        (("--target", "chol", "--task", "regress"), "line 5, column 'chol': the target is missing"),
+        (("--target", "chol", "--task", "numbers"), "line 5, column 'chol': the target is missing"),
         (("--target", "disease", "--costs", "nowhere.csv"), "nowhere.csv: no such file"),
     ],
 )
@@ -104,8 +104,8 @@ def test_fit_names_what_is_wrong(folder, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--task", "rank"), "ranking needs --query"),
-        (("--task", "classify", "--query", "age"), "--query is for ranking"),
+        (("--task", "ranking"), "ranking needs --query"),
+        (("--task", "classes", "--query", "age"), "--query is for ranking"),
         (("--tradeoff", "inf"), "--tradeoff must be a number"),
     ],
 )

@@ -44,7 +44,7 @@ def test_rankings_gaps_and_words_are_written(tmp_path, monkeypatch):
     )  # fmt: skip
     monkeypatch.setenv("MISERLY_DATA", str(tmp_path))
     record = json.loads(run("datasets", "some", "--out", tmp_path / "a.parquet", "--json").stdout)
-    assert record["target"] == "target_" and record["query"] == "qid" and record["task"] == "rank"
+    assert record["target"] == "target_" and record["query"] == "qid" and record["task"] == "ranking"
     written = pd.read_parquet(tmp_path / "a.parquet")
     assert written["colour"].tolist()[:2] == ["red", "blue"] and written["colour"].isna().sum() == 4
     np.testing.assert_array_equal(written["target"].astype(np.float32), X[:, 0])

@@ -180,10 +180,10 @@ def test_numbers_and_rankings(folder):
     assert json.loads(done.stdout)["metric"] == "mse"
     done = run("frontier", folder / "rank.csv", "--target", "grade", "--query", "patient", *QUICK, "--json")
     record = json.loads(done.stdout)
-    assert record["task"] == "rank" and record["metric"] == "ndcg@5"
+    assert record["task"] == "ranking" and record["metric"] == "ndcg@5"
     done = run("frontier", folder / "rank.csv", "--target", "grade", "--ignore", "patient", *QUICK,
                "--metric", "mae", "--json")  # fmt: skip
-    assert json.loads(done.stdout)["task"] == "regress"  # few whole numbers, but the metric is one of numbers
+    assert json.loads(done.stdout)["task"] == "numbers"  # few whole numbers, but the metric is one of numbers
 
 
 # -- mistakes ------------------------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ def test_numbers_and_rankings(folder):
         (("--confidence", 95, "--budget", 3), "--confidence is between 0 and 1"),
         (("--save", "m.miser"), "--save needs --budget, --mean-budget or --max-loss"),
         (("--out", "report.pdf"), "must end in .html or .htm"),
-        (("--metric", "mse", "--task", "classify"), "--metric mse: for --task classify there are accuracy"),
-        (("--metric", "ndcg@5"), "for --task classify there are accuracy"),
+        (("--metric", "mse", "--task", "classes"), "--metric mse: for --task classes there are accuracy"),
+        (("--metric", "ndcg@5"), "for --task classes there are accuracy"),
         (("--learners", "greedymisr"), "no 'greedymisr' for this target; did you mean 'GreedyMiser'?"),
     ],
 )
@@ -298,7 +298,7 @@ def test_commands_and_learners_are_completed():
 
     assert completed("fro") == ["frontier"]
     assert completed("frontier", "a.csv", "--learners", "AFR,AS") == ["AFR,ASTC"]
-    assert completed("frontier", "a.csv", "--task", "re") == ["regress"]
+    assert completed("frontier", "a.csv", "--task", "nu") == ["numbers"]
 
 
 def test_learners_to_complete_are_those_there_are():

@@ -52,7 +52,7 @@ def test_errors_and_warnings_send_no_escape_sequences(folder, tmp_path):
     told = (folder / "a.miser", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
     (tmp_path / "new.csv").write_text(f"age,thal{EVIL}\n1,strange{EVIL}\n")
     assert "strange" in shown("predict", *told).stderr
-    done = shown("fit", *learn, "--task", "regress", "--out", folder / "b.miser", code=1)
+    done = shown("fit", *learn, "--task", "numbers", "--out", folder / "b.miser", code=1)
     assert "is not a number" in done.stderr
 
 

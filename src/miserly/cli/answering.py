@@ -24,7 +24,7 @@ from miserly.plan.ranking import ranked
 
 __all__ = ["Answers", "Asked", "Predictions", "Tally"]
 
-METRICS = {"classify": "accuracy", "regress": "mse", "rank": "ndcg@5"}
+METRICS = {"classes": "accuracy", "numbers": "mse", "ranking": "ndcg@5"}
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Predictions:
     def metric(self) -> str | None:
         """The metric of the plan's task, if the file has the target."""
         task = self.plan.info.get("task")
-        has_queries = task != "rank" or self.asked.query is not None
+        has_queries = task != "ranking" or self.asked.query is not None
         return METRICS[task] if task in METRICS and self.batches.target is not None and has_queries else None
 
     def _check_plan(self) -> None:

@@ -155,7 +155,7 @@ def _chance(trail: Trail) -> float:
 def _save(folder: Path, found: Frontier, chosen: Offer) -> Plan:
     """The plan, its picture and the report; gives the plan as it is read back."""
     fitted: Plan = found.best(chosen.budget).plan_
-    info = {**fitted.info, "task": "classify", "target": "target", "budget": chosen.budget}
+    info = {**fitted.info, "task": "classes", "target": "target", "budget": chosen.budget}
     fitted.replace(info=info).save(folder / "heart.miser")
     plan = load(folder / "heart.miser")
     plan.draw().save(folder / "plan.svg")

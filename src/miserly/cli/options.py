@@ -22,9 +22,9 @@ class Task(StrEnum):
     """What the target holds."""
 
     auto = "auto"
-    classify = "classify"
-    regress = "regress"
-    rank = "rank"
+    classes = "classes"
+    numbers = "numbers"
+    ranking = "ranking"
 
 
 class Unknown(StrEnum):

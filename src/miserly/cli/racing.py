@@ -95,7 +95,7 @@ def race(problem: Problem, how: Search) -> Race:
     if find_spec("lightgbm") is None:
         raise DataError("--against lightgbm: it is not installed: pip install lightgbm")
     check_rows(problem, Wanted())
-    classes = np.unique(problem.y) if problem.task == "classify" else None
+    classes = np.unique(problem.y) if problem.task == "classes" else None
     aside = _aside(problem, np.arange(len(problem.y)), how.seed)
     test = np.flatnonzero(aside)
     values = RowValues(get_metric(str(how.metric)), problem.y[test])
@@ -110,7 +110,7 @@ def race(problem: Problem, how: Search) -> Race:
 
 def _aside(problem: Problem, rows: Numbers, seed: int) -> NDArray[np.bool_]:
     """A quarter of some rows: whole queries, the same share of every class."""
-    classes = problem.y[rows] if problem.task == "classify" else None
+    classes = problem.y[rows] if problem.task == "classes" else None
     return rows_aside(len(rows), ASIDE, seed, classes, None if problem.qid is None else problem.qid[rows])
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from miserly.cli.console import Misuse
 from miserly.cli.problems import ManyProblems
-from miserly.cli.training import NUMBER_METRICS, TASKS, Problem, noted
+from miserly.cli.training import NUMBER_METRICS, Problem, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
 from miserly.plan.effort import engine_for
@@ -29,9 +29,9 @@ __all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", 
            "refuse_failure", "run_frontier", "search", "stem", "write_report"]  # fmt: skip
 
 METRICS = {
-    "classify": ("accuracy", "balanced_accuracy", "log_loss"),
-    "regress": NUMBER_METRICS,
-    "rank": ("ndcg@K", "precision@K"),
+    "classes": ("accuracy", "balanced_accuracy", "log_loss"),
+    "numbers": NUMBER_METRICS,
+    "ranking": ("ndcg@K", "precision@K"),
 }
 FEWEST_TO_JUDGE = 10  # rows or queries: two for each of five folds
 FEWEST_ROWS = 50  # or queries: of fewer, `frontier` keeps none for promises
@@ -135,7 +135,7 @@ def check_wanted(wanted: Wanted, save: Path | None) -> None:
 def metric_for(task: str, metric: str | None) -> str:
     """The metric of a search, if it suits the task.
 
-    >>> metric_for("classify", None), metric_for("rank", "ndcg@10")
+    >>> metric_for("classes", None), metric_for("ranking", "ndcg@10")
     ('accuracy', 'ndcg@10')
     """
     from miserly.metrics import get_metric
@@ -186,7 +186,7 @@ def run_frontier(
         problem.y[chosen],
         costs=problem.costs,
         qid=None if problem.qid is None else problem.qid[chosen],
-        task=TASKS[problem.task],
+        task=problem.task,
         metric=how.metric,
         max_fits=how.max_fits,
         time_limit=how.time_limit,
@@ -232,7 +232,7 @@ def check_rows(problem: Problem, wanted: Wanted) -> None:
         raise DataError(f"a frontier needs {FEWEST_TO_JUDGE} {what} or more, and there are {units}")
     if wanted.wish.needs_rows and units < FEWEST_ROWS:
         raise DataError(f"--confidence needs {FEWEST_ROWS} {what} or more, and there are {units}")
-    if problem.task == "classify" and len(np.unique(problem.y)) < 2:
+    if problem.task == "classes" and len(np.unique(problem.y)) < 2:
         raise DataError(f"{problem.target!r} holds only one class, {problem.y[0]}; there is nothing to learn")
     if not problem.costs.total > 0:
         raise CostError("every feature is free: there is no cost to trade")
@@ -278,7 +278,7 @@ def named(names: str, problem: Problem) -> list[Any]:
     from miserly.selection._pool import pool_for, task_of
     from miserly.selection._splits import Rows
 
-    taken = read_task(problem.y, TASKS[problem.task], qid=problem.qid)
+    taken = read_task(problem.y, problem.task, qid=problem.qid)
     every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), taken))
     known = {short_name(learner).lower(): short_name(learner) for learner in every}
     wanted = []

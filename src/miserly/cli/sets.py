@@ -44,7 +44,7 @@ def set_record(name: str, data: Dataset) -> dict[str, Any]:
         "name": name,
         "rows": len(data),
         "features": data.X.shape[1],
-        "task": "rank" if data.qid is not None else "classify",
+        "task": "ranking" if data.qid is not None else "classes",
         "classes": None if data.qid is not None else len(np.unique(data.y)),
         "queries": None if data.qid is None else len(np.unique(data.qid)),
         "cost_of_all_features": None if data.costs is None else data.costs.total,

@@ -182,10 +182,10 @@ def print_fit(problem: Problem, fitted: Fitted, path: Path) -> None:
 
 
 def _what(problem: Problem) -> str:
-    if problem.task == "classify":
+    if problem.task == "classes":
         classes = [str(label) for label in np.unique(problem.y)]
         return f"{len(classes)} classes: {listing(classes, most=5)}"
-    if problem.task == "rank":
+    if problem.task == "ranking":
         return f"a ranking within {len(np.unique(np.asarray(problem.qid))):,} queries"
     return "a number"
 

@@ -24,9 +24,8 @@ from miserly.plan.effort import engine_for
 
 __all__ = ["Fitted", "Problem", "Settings", "fit_problem", "guess_task", "noted", "read_problem"]
 
-SCORES = {"classify": "accuracy", "regress": "r2", "rank": "ndcg@5"}  # what a fit is reported by
+SCORES = {"classes": "accuracy", "numbers": "r2", "ranking": "ndcg@5"}  # what a fit is reported by
 NUMBER_METRICS = ("mse", "mae", "r2")
-TASKS = {"classify": "classes", "regress": "numbers", "rank": "ranking"}  # as `frontier` calls them
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,7 @@ def read_problem(
     if not features.columns:
         problems.add(f"{source.name}: no columns are left to learn from")
     if task == "auto" and query is None and metric in NUMBER_METRICS:
-        task = "regress"
+        task = "numbers"
     if target in table:
         task = _task(task, query, table[target])
     prices = None
@@ -122,10 +121,10 @@ def read_problem(
 
 def _task(task: str, query: str | None, labels: NDArray[Any]) -> str:
     if task == "auto":
-        return "rank" if query is not None else guess_task(labels)
-    if task == "rank" and query is None:
+        return "ranking" if query is not None else guess_task(labels)
+    if task == "ranking" and query is None:
         raise Misuse("ranking needs --query, the column that says which rows belong together")
-    if task != "rank" and query is not None:
+    if task != "ranking" and query is not None:
         raise Misuse(f"--query is for ranking; with --task {task}, leave its column out with --ignore")
     return task
 
@@ -134,16 +133,15 @@ def guess_task(labels: NDArray[Any]) -> str:
     """Classes or numbers, by the rule of `frontier`: see `read_task`.
 
     >>> guess_task(np.array([0.0, 1.0, 1.0])), guess_task(np.array([0.5, 1.25]))
-    ('classify', 'regress')
+    ('classes', 'numbers')
     """
-    taken = read_task(labels).task
-    return next(said for said, task in TASKS.items() if task == taken)
+    return read_task(labels).task
 
 
 def _labels(table: Columns, target: str, task: str, problems: Problems) -> NDArray[Any]:
-    labels = table[target] if task == "classify" else numbers_only(table, target, problems)
+    labels = table[target] if task == "classes" else numbers_only(table, target, problems)
     _refuse_missing(table, target, "target", problems)
-    if task != "classify":
+    if task != "classes":
         return labels
     if labels.dtype == object:
         refuse_dates(table, target, problems)
@@ -250,7 +248,7 @@ def fit_problem(problem: Problem, settings: Settings) -> Fitted:
         return Fitted(plan, fitted.stopped_by_, SCORES[problem.task], None, None, 0)
     from miserly.learners._samples import rows_aside
 
-    classes = problem.y if problem.task == "classify" else None
+    classes = problem.y if problem.task == "classes" else None
     aside = rows_aside(len(problem.y), settings.validation, settings.seed, classes, problem.qid)
     X, y, qid = problem.take(~aside)
     X_val, y_val, qid_val = problem.take(aside)
@@ -266,9 +264,9 @@ def _learner(problem: Problem, settings: Settings) -> Any:
     from miserly import learners
 
     kinds = {
-        "classify": learners.GreedyMiserClassifier,
-        "regress": learners.GreedyMiserRegressor,
-        "rank": learners.GreedyMiserRanker,
+        "classes": learners.GreedyMiserClassifier,
+        "numbers": learners.GreedyMiserRegressor,
+        "ranking": learners.GreedyMiserRanker,
     }
     return kinds[problem.task](
         costs=problem.costs,
@@ -278,7 +276,7 @@ def _learner(problem: Problem, settings: Settings) -> Any:
         max_depth=settings.depth,
         categorical_features=sorted(problem.categories),
         early_stopping=bool(settings.validation),
-        metric="log_loss" if problem.task == "classify" else None,  # accuracy on a few rows is a coarse judge
+        metric="log_loss" if problem.task == "classes" else None,  # accuracy on a few rows is a coarse judge
         random_state=settings.seed,
         verbose=int(settings.verbose),
     )
