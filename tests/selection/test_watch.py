@@ -7,9 +7,9 @@ import re
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from miserly import CostLassoClassifier
+from miserly._terminal import Terminal
 from miserly.selection import _watch
 from miserly.selection._watch import Watch
 
@@ -19,8 +19,8 @@ from .tables import miser, sweep, table
 def watched(monkeypatch, terminal):
     """Where a search writes to: a terminal, or a file."""
     told = io.StringIO()
-    console = Console(file=told, force_terminal=terminal, width=100, highlight=False)
-    monkeypatch.setattr(_watch, "Console", lambda **options: console)
+    console = Terminal(file=told, force_terminal=terminal, width=100)
+    monkeypatch.setattr(_watch, "Terminal", lambda **options: console)
     return told
 
 
