@@ -207,16 +207,21 @@ def refuse_failure(found: Frontier) -> None:
 
 
 def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
-    from miserly.report.page.offers import offer_for
+    from miserly.report.page.offers import offer_for, offers, round_budgets
     from miserly.selection._tables import shown
 
     wish = wanted.wish
-    candidate, model = found._chooser.take(wish)
-    value, error = candidate.mean_value, candidate.error
-    offer = offer_for(found, wish) if wanted.has_budget else None
-    is_offered = offer is not None and offer.candidate is candidate
-    if offer is not None and is_offered:
-        value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
+    if wanted.has_budget and wanted.max_loss is None and not wish.needs_rows:
+        every = offers(found, round_budgets(found, wish))  # where a smaller budget does as well, its model
+        made = [one for one in every if one.budget == wish.amount]
+    else:
+        made = []
+    offer = made[0] if made else offer_for(found, wish)
+    candidate, model = offer.candidate, offer.model
+    value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
+    is_offered = not offer.is_second and wanted.has_budget
+    if not is_offered:
+        value, error = candidate.mean_value, candidate.error
     plan, rows = noted(model.plan_, problem), found._everything or found._bench.rows
     done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
     pays = float(done.cost.mean())
