@@ -108,8 +108,8 @@ def _print_frontier(found: Frontier, made: Sequence[Offer], chosen: Offer) -> No
     reached = value_words("accuracy", best.value, (best.high - best.low) / (2 * 1.96)).replace("±", "less")
     out.print(
         f"\nAccuracy and mean cost are estimates from patients held out, by choices among "
-        f"{len(found.points)} models of {len(found.learners)} learners that did not see them; tests are those "
-        f"of the plan. [bold]Chosen: "
+        f"{len(found.points)} models of {len(found.learners)} learners that did not see them; tests are "
+        f"those of the plan. [bold]Chosen: "
         f"{amount(chosen.budget, found.costs.unit)}[/], the cheapest within one standard error of the best "
         f"({reached}).\n",
         markup=True,
