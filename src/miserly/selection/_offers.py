@@ -167,7 +167,10 @@ def _unless_no_better(one: Offer, before: Sequence[Offer], sign: float) -> Offer
         sign * one.value > sign * best.value and one._key not in [old._key for old in before]
     ):
         return one
-    return replace(best, wish=one.wish, same_as=best.budget if best.same_as is None else best.same_as)
+    smaller = best.budget if best.same_as is None else best.same_as
+    if one._key == best._key:  # the same but for a cap that no row reaches
+        return replace(one, estimates=best.estimates, same_as=smaller)
+    return replace(best, wish=one.wish, same_as=smaller)
 
 
 def offer_for(found: Frontier, wish: Wish) -> Offer:

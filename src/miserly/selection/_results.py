@@ -286,7 +286,8 @@ class Frontier:
             The budget whose model is shown first and fitted: no row pays more. The slider is over such caps
             then.
         mean_budget : float, optional
-            The same for what rows pay on average. Give one of the two. By default the smallest of the
+            The same for what rows pay on average. With both, the slider is over the smaller one. By default
+            the smallest of the
             frontier's budgets that buys what is within one standard error of the best.
         confidence : float, optional
             As in `best`: what is promised of that model.
@@ -294,8 +295,6 @@ class Frontier:
         """
         from miserly.report.page import write_page
 
-        if budget is not None and mean_budget is not None:
-            raise DataError("a report is for a budget or for a mean_budget: give one of them")
         wished = budget is not None or mean_budget is not None
         wish = self._wish(budget, mean_budget, confidence) if wished else None
         return write_page(self, path, wish, confidence, title)

@@ -54,7 +54,9 @@ def round_budgets(found: Frontier, asked: Wish | None = None) -> list[Wish]:
     asked_for = [] if asked is None else [asked.amount]
     own = [min(one, everything) for one in made_for or []] + asked_for
     amounts = sorted({*zero, *own, *(min(one, everything) for one in crowded)})
-    wishes = [Wish(**{kind: amount}) for amount in amounts]
+    other = np.inf if asked is None else max(asked.budget, asked.mean_budget)
+    rest = "mean_budget" if kind == "budget" else "budget"
+    wishes = [Wish(**{kind: amount, rest: other}) for amount in amounts if amount < other]
     found._chooser.hold(wish.budget for wish in wishes)
     inside = [wish for wish in wishes if found._chosen_if_any(wish) is not None]
     first = {found._chosen(wish): wish.amount for wish in reversed(inside)}
