@@ -85,12 +85,10 @@ def summary(found: Frontier) -> str:
 
 def briefly(one: Candidate) -> str:
     """A model in few words: of a handover, who hands over to whom, and at which probability."""
-    pair = one.trial.contender
-    halves = getattr(pair, "first", None), getattr(pair, "then", None)
-    if None in halves:
+    pair: Any = one.trial.contender
+    if "handover" not in one.view:
         return shown(one)
-    first, then = (_half(half) for half in halves)
-    return f"{one.learner} at {one.view['handover']:.3g} from {first} to {then}"
+    return f"{one.learner} at {one.view['handover']:.3g} from {_half(pair.first)} to {_half(pair.then)}"
 
 
 def _half(one: Candidate) -> str:
