@@ -39,7 +39,7 @@ FEWEST_ROWS = 50  # or queries: of fewer, `frontier` keeps none for promises
 
 @dataclass(frozen=True)
 class Search:
-    """How to search."""
+    """How to search; `metric` is the one of the task, `asked_metric` and `task` are what options say."""
 
     metric: str | None = None
     learners: str | None = None
@@ -49,6 +49,8 @@ class Search:
     cache: Path | None = None
     seed: int = 0
     handovers: bool | None = None  # as `frontier` takes it: with all learners unless told otherwise
+    task: str = "auto"
+    asked_metric: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,8 @@ def run_frontier(
         problem.y[chosen],
         costs=problem.costs,
         qid=None if problem.qid is None else problem.qid[chosen],
-        task=problem.task,
-        metric=how.metric,
+        task=how.task if rows is None else problem.task,  # some of the rows might be taken otherwise
+        metric=how.asked_metric if rows is None else how.metric,
         max_fits=how.max_fits,
         time_limit=how.time_limit,
         handovers=how.handovers,
