@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import Costs, Ledger
 from miserly.errors import CostError, DataError
 from miserly.grow.binning import Binned
-from miserly.grow.compiled import threads
+from miserly.grow.compiled import build, threads
 from miserly.grow.growth import CHOICE, LEAF, NODE, Limits, Problem, Tally, Workshop, grow
 from miserly.grow.histogram import table_of
 from miserly.grow.packing import Packed, Scale, pack_newton, pack_squared
@@ -186,9 +186,9 @@ class Grower:
         shop.free[:] = np.arange(len(shop.free))
         shop.rows[:] = np.arange(len(shop.rows), dtype=np.uint32)
         problem = self._problem(packed, ledger, tradeoff, max_new)
-        tally = Tally(*grow(problem, shop, len(allowed), len(shop.free)))
+        tally = Tally(*build(grow)(problem, shop, len(allowed), len(shop.free)))
         leaf = np.empty(self.binned.n_rows, dtype=np.int32)
-        write_leaves(shop.rows, shop.leaves[: tally.n_leaves], leaf)
+        build(write_leaves)(shop.rows, shop.leaves[: tally.n_leaves], leaf)
         bought = tuple(shop.bought[: tally.n_bought].tolist())
         tree = self._tree(shop.nodes[: tally.n_nodes], shop.goes_left, packed.scale)
         return Grown(tree, leaf, bought, _real_gain(tally.gain, packed))
