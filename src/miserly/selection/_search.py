@@ -19,7 +19,6 @@ with the most room per second.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -93,11 +92,15 @@ class Search:
     _failed_at: list[tuple[Contender, float]] = field(default_factory=list)
     _given_up: set[Contender] = field(default_factory=set)
     _under_way: deque[tuple[Order, _Gap | None]] = field(default_factory=deque)
-    _begun: float = field(default_factory=time.monotonic)
+    _begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begun = self.crew.now()
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self._begun
+        """How long the search has taken, but for the time in which functions were compiled."""
+        return self.crew.now() - self._begun
 
     @property
     def n_tried(self) -> int:
