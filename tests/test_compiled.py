@@ -239,6 +239,15 @@ def test_an_installation_and_a_home_that_cannot_be_written_are_enough(tmp_path):
     assert done[0].stderr.count("may not last") == 1 and "Warning" not in done[1].stderr
 
 
+TRAINS = """
+import numpy as np
+from miserly import GreedyMiserClassifier, MiserlyError
+try:
+    GreedyMiserClassifier().fit(np.arange(8.0)[:, None], np.arange(8) % 2)
+except MiserlyError as error:
+    print(error)
+"""
+
 BROKEN = """
 import sys
 class Blocks:
@@ -254,6 +263,14 @@ plan = Plan(costs=Costs([1.0]), terms=[Raw(0)], nodes=[Node([0], [0], [2.0], [0.
 for _ in range(2):
     print(plan.run(np.array([[3.0]])).scores.tolist())
 """
+
+
+def test_without_a_usable_numba_growing_trees_is_refused_in_words():
+    code = BROKEN.format(error="OSError('no LLVM')").partition("import numpy")[0] + TRAINS
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "growing trees needs numba, which cannot be used: OSError: no LLVM\n", done.stderr
 
 
 @pytest.mark.parametrize("error, warns", [("OSError('no LLVM')", 1), ("ModuleNotFoundError('numba')", 0)])

@@ -1,7 +1,8 @@
 """How compiled functions are made, kept and timed: the one place that decides what numba is asked for.
 
 `compiled` is numba's `njit` with a cache that never stops a program (`_compiled_files`). Without a usable
-numba the functions stay plain Python: plans then run in NumPy, and training is many times slower.
+numba the functions stay plain Python: plans then run in NumPy, learners that grow trees refuse to, and others
+are slower.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
     "compiled",
     "is_compiling",
     "prange",
+    "why_not",
 ]
 
 
@@ -67,6 +69,11 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def is_compiling() -> bool:
     """Whether functions are compiled here: numba can be imported, and nobody has switched it off."""
     return numba is not None and not numba.config.DISABLE_JIT
+
+
+def why_not() -> str:
+    """Why functions are not compiled here; nothing where they are."""
+    return "" if is_compiling() else MISSING or "NUMBA_DISABLE_JIT switches it off"
 
 
 # -- how long compiling takes --------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly._compiled import why_not
 from miserly.costs import Costs, Ledger
-from miserly.errors import CostError, DataError
+from miserly.errors import CostError, DataError, MiserlyError
 from miserly.grow.binning import Binned
 from miserly.grow.compiled import build, threads
 from miserly.grow.growth import CHOICE, LEAF, NODE, Limits, Problem, Tally, Workshop, grow
@@ -113,6 +114,8 @@ class Grower:
         options: GrowOptions | None = None,
         n_threads: int | None = None,
     ) -> None:
+        if why_not():
+            raise MiserlyError(f"growing trees needs numba, which cannot be used: {why_not()}")
         if len(costs) != binned.n_features:
             raise CostError(f"{len(costs)} costs for {binned.n_features} columns")
         self.binned = binned

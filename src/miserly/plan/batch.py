@@ -183,7 +183,7 @@ def _engine(compiled: bool | None) -> Any:
         from miserly.plan import kernels
 
         return kernels
-    why = _compiled.MISSING or "NUMBA_DISABLE_JIT switches it off"
+    why = _compiled.why_not()
     if compiled:
         raise PlanError(f"compiled=True needs numba, which cannot be used: {why}")
     if _compiled.MISSING not in ("", _compiled.NOT_INSTALLED):
