@@ -55,6 +55,16 @@ def rows():
     return Rows(np.arange(40.0)[:, None], np.zeros(40))
 
 
+def test_processes_share_the_cores_and_take_no_more_threads_than_the_user_set(monkeypatch):
+    monkeypatch.setattr(_crew.joblib, "cpu_count", lambda: 16)
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "6")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "all")  # not a number: as if nothing was set
+    given = _crew._threads_of_each(4)
+    assert [given[f"{of}_NUM_THREADS"] for of in ("NUMBA", "OMP", "OPENBLAS", "MKL")] == ["1", "4", "4", "4"]
+
+
 def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
     monkeypatch.setattr(_crew, "LEAST", 2.0)
     with Crew(rows(), PARTS[:1], n_jobs=2, time_limit=0.1) as crew:

@@ -149,6 +149,20 @@ class Crew:
             self._processes.close()
 
 
+def _threads_of_each(n: int) -> dict[str, str]:
+    """Environment variables that give each of `n` processes its share of the cores this one may use.
+
+    Where the user has set fewer threads, it is these.
+    """
+    share = max(1, joblib.cpu_count() // n)
+
+    def threads(name: str) -> int:
+        asked = os.environ.get(name, "")
+        return min(share, int(asked)) if asked.isdecimal() and int(asked) > 0 else share
+
+    return {name: str(threads(name)) for name in _THREADS}
+
+
 class _Processes:
     """Threads that each have a process of their own, started when there is something for it to fit."""
 
@@ -158,7 +172,7 @@ class _Processes:
         self._longest = LONGEST * time_limit * min(n, len(parts)) / len(parts)
         self._clocks: list[CompileClock] = []
         self._end = self._now() + time_limit
-        self._env = dict.fromkeys(_THREADS, str(max(1, (os.cpu_count() or 1) // n)))
+        self._env = _threads_of_each(n)
         self._threads = ThreadPoolExecutor(n, thread_name_prefix="frontier")
         self._own = threading.local()
         self._alive: set[ProcessPoolExecutor] = set()
