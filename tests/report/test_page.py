@@ -24,7 +24,7 @@ from miserly import (
 from miserly.datasets import load_heart, make_ranking
 from miserly.errors import CostError, DataError
 from miserly.report.page.offers import offers, round_budgets, round_steps
-from miserly.report.page.purchase_charts import features_shown
+from miserly.report.page.purchase_charts import feature_chart, features_shown
 from miserly.report.page.words import Words
 from miserly.selection import frontier
 from miserly.selection._best import Chooser, Wish
@@ -60,6 +60,16 @@ def page(heart, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "heart.html"
     assert heart.to_html(path, mean_budget=30, title="Heart disease") == path
     return path
+
+
+@pytest.fixture(scope="module")
+def phone(tmp_path_factory):
+    """A page with handovers, whose parameters are many words."""
+    data = load_heart()
+    found = search(
+        [CostLassoClassifier(), miser(), EarlyExit(miser())], data.X, data.y, costs=data.costs, handovers=True
+    )
+    return found.to_html(tmp_path_factory.mktemp("page") / "phone.html", title="Heart disease")
 
 
 @pytest.fixture(scope="module")
@@ -400,6 +410,45 @@ def test_a_phone_need_not_scroll_sideways_and_dark_is_dark(page):
         text = opened.execute_script("return document.getElementById('chart-frontier').layout.font.color")
         assert text == "#e6ecf1"
         assert [entry["message"] for entry in opened.get_log("browser")] == []
+
+
+def test_on_a_phone_rows_of_tables_are_low_and_the_drawing_is_whole(phone):
+    with browser(390, 844) as opened:
+        opened.get(phone.as_uri())
+        heights = opened.execute_script(
+            "return [...document.querySelectorAll('#budgets tbody tr')]"
+            ".map(e => e.getBoundingClientRect().height)"
+        )
+        assert len(heights) > 4 and max(heights) <= 90
+        seen = "const all = document.querySelector('.drawing'); const drawn = all.querySelector('svg, img');"
+        wide = f"{seen} return [drawn.clientWidth, all.clientWidth]"
+        drawn, room = opened.execute_script(wide)
+        assert 0 < drawn <= room
+        opened.execute_script("document.querySelector('.enlarge').click()")
+        assert opened.execute_script(wide)[0] >= 900
+        assert opened.execute_script("return document.documentElement.scrollWidth") == 390
+
+
+def test_no_line_ends_inside_a_number(phone):
+    """Every number with an exponent is on one line, in the table and beside the slider."""
+    with browser(390, 844) as opened:
+        opened.get(phone.as_uri())
+        lines = opened.execute_script(
+            "return [...document.querySelectorAll('td .whole, .card .whole')]"
+            ".map(e => [e.textContent, e.getClientRects().length])"
+        )
+        assert any("e-0" in words for words, _ in lines) and all(n == 1 for words, n in lines if n)
+
+
+def test_a_feature_of_a_group_that_is_set_up_is_shown_with_its_own_price(heart):
+    """So the prices beside the names add up to what all of them cost."""
+    made = offers(heart, round_budgets(heart))
+    shown = features_shown(heart.costs, made)
+    ticks = feature_chart(heart.costs, shown, Words(heart))["layout"]["yaxis"]["ticktext"]
+    prices = [float(words.split()[-1]) for words in ticks]
+    names = [heart.costs.name(f) for f in shown]
+    assert "thal" in names and "thalach" in names  # whose set-up is 101.90
+    assert sum(prices) == pytest.approx(heart.costs.of(names), abs=0.05 * len(prices))
 
 
 def test_strange_names_run_nothing_and_are_drawn_as_they_are(strange):

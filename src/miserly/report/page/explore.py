@@ -10,7 +10,7 @@ from miserly.plan.wording import listing, plain
 from miserly.report.page.axis import Axis
 from miserly.report.page.bill_chart import bill_chart, bills
 from miserly.report.page.frontier_chart import frontier_chart
-from miserly.report.page.html import figure, text, tied
+from miserly.report.page.html import figure, text, tied, unbroken
 from miserly.report.page.offers import Offer
 from miserly.report.page.purchase_charts import (
     MOST_FEATURES,
@@ -65,7 +65,7 @@ def _cards(story: Story) -> str:
     shown = step_words(story, story.chosen)
     inside = "".join(
         f'<div class="card {large}"><b id="now-{large}">{text(shown[large])}</b>'
-        f'<span id="now-{small}">{text(shown[small])}</span></div>'
+        f'<span id="now-{small}">{unbroken(shown[small])}</span></div>'
         for large, small in _CARDS
     )
     return (
@@ -175,8 +175,8 @@ def _feature_caption(story: Story) -> str:
     unit = f" in {words.unit}" if words.unit else ""
     return (
         f"The share of the given {words.rows} that buy each feature with the plan of this model{some}; what "
-        f"small budgets buy comes first. Beside each name its price{unit}, with the set-up of its group; "
-        "colours go from green (cheap) to violet (dear)."
+        f"small budgets buy comes first. Beside each name its price{unit}, the first of a group with "
+        "its set-up; colours go from green (cheap) to violet (dear)."
     )
 
 
