@@ -1,6 +1,8 @@
 """The contract covers every learner there is, also one that was written a minute ago, and it has teeth."""
 
+import re
 from importlib import import_module
+from inspect import signature
 from pkgutil import walk_packages
 
 import pytest
@@ -140,3 +142,12 @@ def test_a_learner_that_is_never_the_same_is_caught(add_learner, tmp_path):
     case, *_ = cases_of(add_learner("dice", slope="np.random.default_rng().normal()"))
     with pytest.raises(AssertionError):
         contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)
+
+
+@pytest.mark.parametrize("learner", all_learners(), ids=lambda learner: learner.__name__)
+def test_every_tradeoff_says_what_unit_it_is_in(learner):
+    """A tradeoff is a price in some loss; "as for another learner" does not say which."""
+    if "tradeoff" not in signature(learner).parameters:
+        return
+    entry = re.search(r"^    tradeoff : .*\n((?:        .*\n)+)", learner.__doc__, re.MULTILINE)
+    assert entry is not None and re.search("loss|squared error", entry.group(1))

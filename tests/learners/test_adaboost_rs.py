@@ -37,16 +37,27 @@ def test_many_draws_are_adaboost(rows):
 def test_votes_are_right_on_average(rows):
     X, _ = rows
     wanted = AdaBoostBTClassifier(rule="early-stop", n_rounds=N_ROUNDS).fit(*rows).decision_function(X)
-    few = np.mean([fit(rows, random_state=s).decision_function(X) for s in range(200)], axis=0)
+    few = np.mean([fit(rows, n_draws=1, random_state=s).decision_function(X) for s in range(200)], axis=0)
     assert np.abs(few - wanted).mean() < 0.1 * np.abs(wanted).mean()
 
 
 def test_drawing_ends_with_the_budget_or_the_draws(rows):
-    poor, rich = fit(rows, budget=2.0), fit(rows)
+    poor, rich = fit(rows, budget=2.0), fit(rows, n_draws=1)
     assert (
         poor.stopped_by_ == "budget" and poor.cost_ <= 2.0 and poor.ledger_.spent == pytest.approx(poor.cost_)
     )
     assert rich.stopped_by_ == "draws" and 1 < rich.n_rounds_ <= N_ROUNDS
+
+
+def test_learners_are_drawn_until_the_budget_is_spent(rows):
+    whole = fit(rows)
+    assert whole.stopped_by_ == "all"
+    wanted = AdaBoostBTClassifier(rule="early-stop", n_rounds=N_ROUNDS).fit(*rows)
+    np.testing.assert_array_equal(whole.decision_function(rows[0]), wanted.decision_function(rows[0]))
+    for seed in range(5):
+        model = fit(rows, budget=0.95 * whole.cost_, random_state=seed)
+        assert model.stopped_by_ == "budget" and model.cost_ <= 0.95 * whole.cost_
+        assert model.cost_ >= fit(rows, budget=0.95 * whole.cost_, n_draws=1, random_state=seed).cost_
 
 
 def test_other_seeds_draw_other_learners(rows):
@@ -57,6 +68,6 @@ def test_other_seeds_draw_other_learners(rows):
 def test_cheap_learners_are_drawn_more(rows):
     for cheap in (0, 1):  # of the two columns that matter most
         costs = np.where(np.arange(8) == cheap, 0.01, 1.0)
-        models = [fit(rows, costs=costs, random_state=seed) for seed in range(20)]
+        models = [fit(rows, costs=costs, n_draws=1, random_state=seed) for seed in range(20)]
         first = [model.plan_.terms[0].features.tolist() for model in models]
         assert first.count([cheap]) > 14

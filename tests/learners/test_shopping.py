@@ -5,6 +5,7 @@ import pytest
 
 from miserly import Costs
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRegressor
+from miserly.plan.purchases import purchases
 
 # The target is +1 in the middle two of four bands of `bands`. `noisy` is the target with one of eight turned
 # round on either side. One split: noisy gains 1/2 * 16 * 0.75^2 = 4.5, bands 1/2 * (4 * 1 + 12 / 9) = 2.67.
@@ -53,3 +54,41 @@ def test_the_budget_holds_with_groups_and_evaluations(budget):
     assert model.cost_ <= budget * (1 + 1e-9)
     used = costs.mask(model.plan_.features)
     assert model.ledger_.spent == pytest.approx(costs.of(used, evaluations=len(model.plan_.terms)))
+
+
+# -- free and paid features come first -----------------------------------------------------------------------
+
+PRICES = [0.0, 0.0, 12.0, 30.0, 30.0]
+
+
+def patients():
+    """Two free columns say something, the one for 12 says more, the last two nearly nothing."""
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(1500, 5))
+    return rows, (rows @ [1.0, 1.0, 1.6, 0.1, 0.1] + 0.5 * rng.normal(size=1500) > 0).astype(int)
+
+
+@pytest.mark.parametrize("lookahead", [False, True])
+@pytest.mark.parametrize("tradeoff", [0.0, 1e-4])
+def test_a_small_budget_uses_free_features_before_what_it_cannot_pay(lookahead, tradeoff):
+    rows, y = patients()
+    model = GreedyMiserClassifier(costs=PRICES, budget=40, tradeoff=tradeoff, lookahead=lookahead)
+    model.fit(rows[:1000], y[:1000])
+    base = max(np.mean(y[1000:]), 1 - np.mean(y[1000:]))
+    assert np.mean(model.predict(rows[1000:], budget=5) == y[1000:]) > base + 0.1
+    assert 2 in model.features_  # what is worth its price is bought all the same
+    assert model.score(rows[1000:], y[1000:]) > 0.85
+
+
+def test_a_round_that_buys_buys_one_feature():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(1000, 4))
+    model = GreedyMiserRegressor(costs=[1.0, 2.0, 3.0, 9.0], budget=6, n_rounds=60)
+    bought = purchases(model.fit(rows, rows @ [1.0, 1.0, 1.0, 0.2]).plan_)
+    assert max(len(one.items) for one in bought) == 1 and model.cost_ == 6.0
+
+
+def test_a_budget_for_everything_is_no_budget():
+    rows, y = patients()
+    models = [GreedyMiserClassifier(costs=PRICES, budget=b).fit(rows, y) for b in (None, sum(PRICES))]
+    np.testing.assert_array_equal(*(model.decision_function(rows) for model in models))

@@ -271,9 +271,6 @@ class Steps:
     def __init__(self):
         self.tried = []
 
-    def now(self):
-        return time.monotonic()
-
     def begin(self, contender, value, wanted=False):
         self.tried.append(value)
         return Order(contender, value, [])

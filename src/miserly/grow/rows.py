@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import prange
 
-from miserly.grow.compiled import compiled, prange, threaded
+from miserly.grow.compiled import compiled, threaded
 
 __all__ = ["gather", "partition", "write_leaves"]
 

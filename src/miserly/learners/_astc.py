@@ -189,15 +189,18 @@ class TreeGrower:
         return gram(self.columns, self.targets, spread, rows=rows, n_threads=self.n_threads)
 
     def _shares(self, steering: Floats, threshold: float, weight: Floats | None) -> tuple[Floats, Floats]:
-        """How likely each row is to go up and to go low."""
+        """How likely each row is to go up and to go low; both sum to 1, as one child is the other's rest.
+
+        A row that is negligible on one side belongs to the other side alone.
+        """
         if not self.soft:
             up = (steering > threshold).astype(np.float64)
             return up, 1.0 - up
         middle = np.average(steering, weights=weight)
         deviation = np.sqrt(np.average((steering - middle) ** 2, weights=weight))
         up = expit(STEEPNESS / deviation * (steering - threshold))
-        low = 1.0 - up
-        return np.where(up < NEGLIGIBLE, 0.0, up), np.where(low < NEGLIGIBLE, 0.0, low)
+        up = np.where(up < NEGLIGIBLE, 0.0, np.where(up > 1.0 - NEGLIGIBLE, 1.0, up))
+        return up, 1.0 - up
 
 
 def _direction(scores: Floats, weight: Floats | None) -> Floats:

@@ -21,7 +21,7 @@ from miserly.grow import Grower, Grown
 from miserly.grow.compiled import threads
 from miserly.learners._chain import Round, terms_of
 from miserly.learners._samples import Samples
-from miserly.learners._shopping import Fit, shop
+from miserly.learners._shopping import Fit, buy_last, shop
 from miserly.learners.losses import Loss
 from miserly.plan import Tree
 
@@ -42,6 +42,10 @@ class Booster:
         What of the budget is kept for evaluating trees and may not go to features.
     lookahead : bool
         Whether a budget is spent by weighing whole trees.
+    paid_first : bool
+        Whether features that are free or paid come before those that are neither, where there is a budget.
+    all_trees : float
+        How many trees there will be if nothing stops it before.
     stopped_by : str
         Why the last `grow` gave nothing: "budget", "tree budget" or "no split".
     """
@@ -57,6 +61,8 @@ class Booster:
     max_trees: float = np.inf
     reserve: float = 0.0
     lookahead: bool = False
+    paid_first: bool = False
+    all_trees: float = np.inf
     stopped_by: str = ""
 
     def grow(self) -> Round | None:
@@ -94,8 +100,12 @@ class Booster:
 
     def _grow_trees(self) -> list[Grown]:
         trees = self._fits()
-        if self.lookahead and np.isfinite(self.ledger.budget):
-            return shop(trees, self.ledger, self.tradeoff)
+        if np.isfinite(self.ledger.budget):
+            if self.paid_first:
+                done = self.n_trees / self.all_trees
+                return buy_last(trees, self.ledger, self.tradeoff, self.lookahead, done)
+            if self.lookahead:
+                return shop(trees, self.ledger, self.tradeoff)
         return [grow(ledger=self.ledger, tradeoff=self.tradeoff) for grow in trees]
 
     def _fits(self) -> list[Fit]:
@@ -103,7 +113,7 @@ class Booster:
         y, weight = self.samples.y, self.samples.weight
         if self.loss.least_squares:
             return [partial(self.grower.fit_tree, self.loss.residual(y, self.scores, weight), weight)]
-        with threads(self.grower.n_threads, self.grower.binned.codes.size):
+        with threads(self.grower.n_threads):
             gradient, hessian = self.loss.gradient_hessian(y, self.scores, weight)
         total = self.loss.total_weight(y, weight)
         self._hessian = hessian

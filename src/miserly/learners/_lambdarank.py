@@ -10,18 +10,17 @@ discounts; inside a block it is the mean absolute difference of two of its place
 from __future__ import annotations
 
 import numpy as np
-
-from miserly._compiled import compiled, prange
+from numba import njit, prange
 
 __all__ = ["pair_gradients", "pair_loss"]
 
 
-@compiled()
+@njit(cache=True)
 def _discount(place, k):  # type: ignore[no-untyped-def]
     return 1.0 / np.log2(2.0 + place) if place < k else 0.0
 
 
-@compiled()
+@njit(cache=True)
 def _best_dcg(gains, k):  # type: ignore[no-untyped-def]
     best = np.sort(gains)[::-1]
     total = 0.0
@@ -30,7 +29,7 @@ def _best_dcg(gains, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled()
+@njit(cache=True)
 def _blocks(ordered, k):  # type: ignore[no-untyped-def]
     """Of each place: the mean discount of its block, the mean difference inside it, where it ends."""
     n = ordered.shape[0]
@@ -54,7 +53,7 @@ def _blocks(ordered, k):  # type: ignore[no-untyped-def]
     return mean, inside, end
 
 
-@compiled()
+@njit(cache=True)
 def _prepare(y, score, rows, k):  # type: ignore[no-untyped-def]
     """The rows of one query in order of score, their gains over the best DCG (0 if there is none), blocks."""
     order = rows[np.argsort(-score[rows], kind="mergesort")]
@@ -68,13 +67,13 @@ def _prepare(y, score, rows, k):  # type: ignore[no-untyped-def]
     return order, gain, mean, inside, end
 
 
-@compiled()
+@njit(cache=True)
 def _change(a, b, gain, mean, inside, end):  # type: ignore[no-untyped-def]
     """The mean change of NDCG if the documents at places a < b were swapped."""
     return abs(gain[a] - gain[b]) * (inside[a] if b < end[a] else mean[a] - mean[b])
 
 
-@compiled(parallel=True)
+@njit(cache=True, parallel=True)
 def pair_gradients(y, score, order, start, k, query_weight, gradient, hessian):  # type: ignore[no-untyped-def]
     """Add the derivatives of every query's pairs to `gradient` and `hessian`.
 
@@ -97,7 +96,7 @@ def pair_gradients(y, score, order, start, k, query_weight, gradient, hessian): 
                 hessian[low] += change * wrong * (1.0 - wrong)
 
 
-@compiled()
+@njit(cache=True)
 def pair_loss(y, score, order, start, k):  # type: ignore[no-untyped-def]
     """The loss of each query."""
     losses = np.zeros(start.shape[0] - 1)

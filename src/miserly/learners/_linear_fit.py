@@ -38,6 +38,7 @@ __all__ = [
 
 TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
 FALL = 100.0  # of the tradeoff of boosted terms, first to last; 1,000 did about as well for Cronus
+SCREENED = 4096  # terms that greedy least squares looks at, where there are more
 EXACT = 1 << 21  # values: up to as many are kept in float64, beyond in float32
 
 
@@ -123,6 +124,8 @@ def boosted_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss, **option
 def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget: float) -> LinearTerms:
     """The terms that together cost no more than a budget, chosen by greedy least squares; all if all fit.
 
+    Of more than `SCREENED` terms, those that explain most per price by themselves are chosen from.
+
     Examples
     --------
     The second column says most and does not fit beside the first, which is free:
@@ -130,15 +133,27 @@ def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget:
     >>> X = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 3.0, 1.0]])
     >>> samples, costs = Samples(X, X[:, 1]), Costs([0.0, 9.0, 2.0])
     >>> chosen = affordable_terms(LinearTerms.fit(samples, costs), samples, costs, budget=5.0)
-    >>> [term.feature for term in chosen.plan_terms]
+    >>> chosen.columns.tolist()
     [0, 2]
     """
-    market = Market.of(terms.uses, terms.evaluation, costs)
-    if fits(0.0, costs.of(terms.uses.any(axis=0)) + math.fsum(terms.evaluation), budget):
+    if fits(0.0, costs.of(terms.columns) + math.fsum(terms.evaluation), budget):
         return terms
+    if terms.n_terms > SCREENED:
+        terms = terms.take(_most_for_their_price(terms, samples, costs))
     columns = DenseColumns(terms.values(samples.X))
     left = gram(columns, samples.y[:, None], samples.weight).centred()
+    market = Market.of(terms.uses, terms.evaluation, costs)
     return terms.take(np.sort(greedy_least_squares(left, market, budget).terms))
+
+
+def _most_for_their_price(terms: LinearTerms, samples: Samples, costs: Costs) -> NDArray[np.int64]:
+    """The `SCREENED` terms that explain most of the target per price, each by itself; free ones first."""
+    weight = np.ones(len(samples)) if samples.weight is None else samples.weight
+    left = weight * (samples.y - np.average(samples.y, weights=weight))
+    drop = (left @ terms.values(samples.X)) ** 2
+    price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))[terms.columns] + terms.evaluation
+    rate = np.divide(drop, price, out=np.full_like(drop, np.inf), where=price > 0.0)
+    return np.sort(np.argsort(-rate, kind="stable")[:SCREENED])
 
 
 def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:

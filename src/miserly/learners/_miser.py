@@ -199,6 +199,8 @@ class GreedyMiser(CallbackSupportMixin, PlanPredictor):
             max_trees=max_trees_of(self.tree_budget, costs),
             reserve=reserve_of(self.budget, self.tree_budget, self.n_rounds * loss.n_scores, costs),
             lookahead=bool(self.lookahead),
+            paid_first=ledger.budget < costs.total,
+            all_trees=self.n_rounds * loss.n_scores,
         )
         return Training(booster, self._watch(judging, rounds), self._patience, rounds)
 

@@ -14,6 +14,10 @@ Step 2 grows the trees of a round once for each feature that is weighed, in as m
 bought. At most 16 are weighed in a round; where there are more than 64 columns, also at most 256 divided by
 the number of features that the rest of the money buys, and 2 at least. So from a budget for 16 features on,
 the time that looking ahead takes hardly rises with the budget.
+
+With or without looking ahead, what is free or paid comes first (`buy_last`). A chain that buys as single
+splits want to may begin with a tree of four expensive features, and a row with less to spend gets nothing
+from it but the base rate.
 """
 
 from __future__ import annotations
@@ -28,11 +32,14 @@ from numpy.typing import NDArray
 from miserly.costs import Ledger, fits
 from miserly.grow import Grown
 
-__all__ = ["Fit", "in_turn", "n_weighed", "shop"]
+__all__ = ["Fit", "buy_last", "in_turn", "n_weighed", "shop"]
 
 MOST = 16  # how many wanted features are weighed at most, first wanted first
 WIDE = 64  # columns: beyond that fewer are weighed while much money is left,
 WEIGHED = 256  # divided by the number of features that it buys
+ENOUGH = 0.5  # of the gain of trees that buy: what trees on features at hand must gain to be taken
+FREE = 0.1  # of the rounds: so many begin with free features, if there are any
+HASTE = 2.0  # how much faster than rounds are done money must be spent
 
 
 class Fit(Protocol):
@@ -94,6 +101,44 @@ def n_weighed(ledger: Ledger) -> int:
     prices = np.sort(ledger.costs.marginals(ledger.paid)[~ledger.paid])
     n_bought = int(np.searchsorted(np.cumsum(prices), ledger.budget - ledger.spent, side="right"))
     return int(np.clip(WEIGHED // max(1, n_bought), 2, MOST))
+
+
+def buy_last(
+    trees: Sequence[Fit], ledger: Ledger, tradeoff: float, lookahead: bool, done: float
+) -> list[Grown]:
+    """Grow the trees of a round on what is at hand, free or paid, as long as that gains enough.
+
+    Trees that buy are taken where trees on features at hand gain less than `ENOUGH` of what they do. Then one
+    feature is bought, the first of the tree that gains most. So a model that is stopped early has made use of
+    what it could have for its money. `done` is the share of all rounds that are done: in the first tenth, as
+    long as nothing is paid, anything free is good enough; and once the share of the budget that is spent
+    falls behind twice that of the rounds, nothing is, as money that is left in the end is of no use.
+    """
+    at_hand = ledger.paid | (ledger.costs.marginals(ledger.paid) == 0.0)
+    before = ledger.state()
+    wanted = shop(trees, ledger, tradeoff) if lookahead else _grow(trees, ledger, tradeoff)
+    buying = [one for one in wanted if any(not at_hand[feature] for feature in one.bought)]
+    if not buying:
+        return wanted
+    ledger.restore(before)
+    basket = Basket(wanted, [feature for one in wanted for feature in one.bought], 0.0)
+    if sum(not at_hand[feature] for feature in basket.features) > 1:
+        most = max(buying, key=lambda one: one.gain)
+        first = next(feature for feature in most.bought if not at_hand[feature])
+        single = _fill(trees, ledger, tradeoff, at_hand | (np.arange(len(at_hand)) == first))
+        basket = single if first in single.features else basket
+    if at_hand.any():
+        kept = _fill(trees, ledger, tradeoff, at_hand)
+        free = done < FREE and kept.gain > 0.0 and ledger.costs.of(ledger.paid) == 0.0
+        on_time = ledger.spent >= HASTE * done * ledger.budget
+        basket = kept if free or (on_time and kept.gain >= ENOUGH * basket.gain) else basket
+    for feature in basket.features:
+        ledger.buy(feature)
+    return basket.grown
+
+
+def _grow(trees: Sequence[Fit], ledger: Ledger, tradeoff: float) -> list[Grown]:
+    return [grow(ledger=ledger, tradeoff=tradeoff) for grow in trees]
 
 
 def _best_single(trees: Sequence[Fit], ledger: Ledger, tradeoff: float, wanted: Sequence[int]) -> Basket:

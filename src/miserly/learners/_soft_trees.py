@@ -115,6 +115,14 @@ class SoftTreeLearner(PlanPredictor):
         """The factor that turns scores into what the link expects."""
         return 1.0
 
+    def _class_weights(self, samples: Samples) -> Floats | None:
+        """How much the loss of each class counts, from the rows to learn from; None if all count the same."""
+        return None
+
+    def _squared_targets(self, samples: Samples) -> Floats | None:
+        """What scores are fitted to by the squared error; None if they are fitted by `_judged_by`'s loss."""
+        return None
+
     # -- fitting -------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, given: Given) -> None:
@@ -227,7 +235,7 @@ class _Workshop:
         self.targets = learner._targets(rows.learning)
         self.judge = judge
         if rows.judging is not None:
-            self.judge = Judge(judge.metric, judge.loss, rows.judging)
+            self.judge = Judge(judge.metric, judge.loss, self.weighed(rows.judging))
             self.judged_columns = np.ascontiguousarray(terms.values(rows.judging.X).T)
         weight = rows.learning.weight
         mass = np.ones(len(rows.learning)) if weight is None else weight
@@ -241,6 +249,14 @@ class _Workshop:
         size = np.sqrt(np.maximum(0.0, (self.columns**2) @ self.mass - (self.columns @ self.mass) ** 2))
         cap = PathCap(Market.of(self.terms.uses, self.terms.evaluation, self.rows.costs), budget, size)
         return cap if cap.binds else None
+
+    def weighed(self, samples: Samples) -> Samples:
+        """Rows to judge by, weighed as the loss weighs them; with a metric of one's own, as they are."""
+        by_class = self.learner._class_weights(self.rows.learning)
+        if by_class is None or self.learner.metric is not None:
+            return samples
+        emphasis = by_class[samples.y.astype(np.int64)]
+        return replace(samples, weight=emphasis if samples.weight is None else samples.weight * emphasis)
 
     def problem(self, tradeoff: float) -> Problem:
         return Problem(
@@ -304,9 +320,22 @@ class _Workshop:
         return self.rank(clamped, fine_tune(problem, clamped, self.effort))
 
     def rank(self, tree: SoftTree, answers: SoftTree) -> tuple[float, float]:
-        """How well a tree does on the rows set aside."""
-        scores, _ = _classifiers(tree, answers, False).ways(self.judged_columns.T)
-        return self.judge.rank(scores, self.judge.value(scores))
+        """How well a tree does on the rows set aside: by the metric, then by the loss it was fitted by.
+
+        A metric of probabilities sees them calibrated, as the finished tree would give them.
+        """
+        made = _classifiers(tree, answers, False)
+        scores, _ = made.ways(self.judged_columns.T)
+        aims = self.learner._squared_targets(self.judge.samples)
+        if aims is None:
+            return self.judge.rank(scores, self.judge.value(scores))
+        answered = scores
+        if self.judge.metric.needs == "proba":
+            learned = made.ways(self.columns.T)[0]
+            answered = self.learner._answers(learned, self.rows.learning) * scores
+        better, _ = self.judge.rank(answered, self.judge.value(answered))
+        error = ((scores - aims) ** 2).sum(axis=1)
+        return better, -float(np.average(error, weights=self.judge.samples.weight))
 
     def plan(self, problem: Problem, tree: SoftTree, answers: SoftTree) -> Plan:
         mean = self._constant(problem)

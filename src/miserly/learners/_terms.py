@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -33,6 +34,7 @@ from miserly.plan import Node, Plan, Raw, Tree
 from miserly.plan.batch import run as run_plan
 from miserly.solvers.columns import means_and_deviations, pieces_of, standardised
 from miserly.solvers.term_prices import term_prices
+from miserly.solvers.width import check_table
 
 __all__ = ["BoostedTerms", "LinearTerms", "Terms"]
 
@@ -47,9 +49,19 @@ class Terms:
     """What both kinds share."""
 
     plan_terms: tuple[Raw, ...] | tuple[Tree, ...]
-    uses: NDArray[np.bool_]
+    n_features: int
     center: Floats
     scale: Floats
+
+    @cached_property
+    def uses(self) -> NDArray[np.bool_]:
+        """The raw features that each term needs, (T, d)."""
+        check_table(self.n_terms, self.n_features)
+        uses = np.zeros((self.n_terms, self.n_features), dtype=np.bool_)
+        terms: tuple[Raw | Tree, ...] = self.plan_terms
+        for t, term in enumerate(terms):
+            uses[t, term.features] = True
+        return uses
 
     @property
     def n_terms(self) -> int:
@@ -76,7 +88,7 @@ class Terms:
         """Some of the terms, by a mask or by their numbers."""
         numbers = np.arange(self.n_terms)[which]
         terms = tuple(self.plan_terms[t] for t in numbers)
-        return type(self)(terms, self.uses[numbers], self.center[numbers], self.scale[numbers])
+        return type(self)(terms, self.n_features, self.center[numbers], self.scale[numbers])
 
     def weights_in_plan(self, beta: ArrayLike, intercept: ArrayLike) -> tuple[Floats, Floats]:
         """Weights (T,) or (T, C) and intercept () or (C,) of ready columns as those of the plan's terms."""
@@ -115,12 +127,16 @@ class LinearTerms(Terms):
         taken = np.arange(len(costs)) if features is None else features
         center, scale = means_and_deviations(samples.X, samples.weight, taken, n_threads)
         terms = tuple(Raw(int(f), fill=float(c)) for f, c in zip(taken, center, strict=True))
-        return cls(terms, np.eye(len(costs), dtype=np.bool_)[taken], center, scale)
+        return cls(terms, len(costs), center, scale)
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """The column that each term is."""
+        return np.array([term.features[0] for term in self.plan_terms], dtype=np.int64)
 
     def values(self, X: NDArray[Any], dtype: Any = np.float64, n_threads: int = 1) -> NDArray[Any]:
         """Ready columns; in float32 on demand, standardised before they are rounded."""
-        taken = np.array([term.features[0] for term in self.plan_terms], dtype=np.int64)
-        return standardised(X, taken, self.center, self.scale, dtype, n_threads)
+        return standardised(X, self.columns, self.center, self.scale, dtype, n_threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +194,7 @@ class BoostedTerms(Terms):
     @classmethod
     def of(cls, trees: tuple[Tree, ...], n_features: int) -> BoostedTerms:
         """Terms from trees that are there already."""
-        uses = np.zeros((len(trees), n_features), dtype=np.bool_)
-        for t, tree in enumerate(trees):
-            uses[t, tree.features] = True
-        return cls(trees, uses, np.zeros(len(trees)), np.ones(len(trees)))
+        return cls(trees, n_features, np.zeros(len(trees)), np.ones(len(trees)))
 
     @property
     def _trees(self) -> list[Tree]:
@@ -222,7 +235,7 @@ class BoostedTerms(Terms):
             return
         each = np.arange(len(trees))
         plan = Plan(
-            costs=Costs.uniform(self.uses.shape[1], 0.0),
+            costs=Costs.uniform(self.n_features, 0.0),
             terms=trees,
             nodes=[Node(each, each, np.ones(len(trees)), np.zeros(len(trees)))],
             base=np.zeros(len(trees)),

@@ -160,7 +160,7 @@ class _Workshop:
         among = None
         if learner.budget is not None:
             chosen = affordable_terms(every, samples, costs, float(learner.budget))
-            among = np.asarray(chosen.uses.any(axis=0))
+            among = costs.mask(chosen.columns)
         allowed = stages_by_price(costs, learner.tiers, canonical(worth, 9), among)
         order = np.argsort(-allowed.sum(axis=0), kind="stable")[: allowed.any(axis=0).sum()]
         problem = TieredProblem(

@@ -20,7 +20,10 @@ __all__ = ["Judge", "Training", "Watch", "measure"]
 
 
 class Judge:
-    """How good scores are on some labelled rows: by a metric, and where it ties, by the loss."""
+    """How good scores are on some labelled rows: by a metric, and where it ties, by the loss.
+
+    The rows' weights are those that both go by.
+    """
 
     def __init__(self, metric: Metric, loss: Loss, samples: Samples) -> None:
         self.metric = metric

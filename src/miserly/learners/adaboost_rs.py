@@ -27,15 +27,18 @@ from miserly.solvers.mixed_norm import canonical
 
 __all__ = ["AdaBoostRSClassifier"]
 
+MOST_DRAWS = 1000  # times the number of learners: where what is too expensive is hardly ever drawn
+
 
 class AdaBoostRSClassifier(VotingClassifier):
     """AdaBoost whose learners are sampled to fit a budget: the baseline of budgeted boosting.
 
     Parameters
     ----------
-    n_draws : int, default=1
-        How many times as many learners are drawn as AdaBoost has, if the budget lasts so long; the vote is
-        the mean of all draws. The more, the closer to AdaBoost's own vote.
+    n_draws : int, optional
+        Draw no more than so many times as many learners as AdaBoost has. By default learners are drawn until
+        the budget is spent. The vote is the mean of all draws: the more, the closer to AdaBoost's own vote,
+        which it is if there is no limit and the budget pays for all learners.
     costs, budget, base, max_depth, n_rounds, ... :
         As for `AdaBoostBTClassifier`; `n_rounds` is the number of learners to draw from.
     random_state : int, RandomState or None
@@ -46,7 +49,8 @@ class AdaBoostRSClassifier(VotingClassifier):
     plan_ : Plan
         A chain of the learners drawn, in the order in which they were first drawn.
     n_rounds_ : int
-        How many different learners were drawn, and `stopped_by_` why drawing ended: "draws" or "budget".
+        How many different learners were drawn, and `stopped_by_` why drawing ended: "budget", "draws" (no
+        more of them), or "all" (nothing had to be drawn, the budget pays for all).
     cost_, ledger_, feature_importances_ :
         As for `AdaBoostBTClassifier`; importance is by AdaBoost's rounds that were drawn.
 
@@ -64,7 +68,7 @@ class AdaBoostRSClassifier(VotingClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **VotingClassifier._parameter_constraints,
-        "n_draws": [ONE_OR_MORE],
+        "n_draws": [ONE_OR_MORE, None],
     }
 
     def __init__(
@@ -72,7 +76,7 @@ class AdaBoostRSClassifier(VotingClassifier):
         *,
         costs: Any = None,
         budget: float | None = None,
-        n_draws: int = 1,
+        n_draws: int | None = None,
         base: str = "stump",
         max_depth: int = 3,
         n_rounds: int = 400,
@@ -99,27 +103,30 @@ class AdaBoostRSClassifier(VotingClassifier):
         rule = Rule("early-stop")
         rounds, _ = boost(self._voter(binned), standing, unpriced, rule, self.n_rounds, bar.show)
         self.ledger_ = Ledger(rows.costs, self.budget)
-        random = np.random.default_rng(rows.seed)
-        most = self.n_draws * len(rounds)
-        drawn, n_drawn = draw_rounds(rounds, self.ledger_, most, random)
-        self.stopped_by_ = "draws" if n_drawn == most else "budget"
+        most = None if self.n_draws is None else self.n_draws * len(rounds)
+        drawn, self.stopped_by_ = draw_rounds(rounds, self.ledger_, most, np.random.default_rng(rows.seed))
         return drawn
 
 
 def draw_rounds(
-    rounds: Sequence[VoteRound], ledger: Ledger, n_draws: int, random: np.random.Generator
-) -> tuple[list[VoteRound], int]:
-    """Draw rounds until one cannot be paid; gives those drawn, with the weights of their votes, and how many.
+    rounds: Sequence[VoteRound], ledger: Ledger, n_draws: int | None, random: np.random.Generator
+) -> tuple[list[VoteRound], str]:
+    """Draw rounds until one cannot be paid; gives those drawn, with their weights, and why no more.
 
-    What is drawn again costs nothing and counts again.
+    What is drawn again costs nothing and counts again. Without `n_draws`, drawing ends with the budget; if
+    all rounds can be paid it would never end, and its limit, all rounds as they are, is taken.
     """
     if not rounds:
-        return [], 0
+        return [], "all"
+    if n_draws is None and _pay_all(rounds, ledger):
+        return list(rounds), "all"
     probability = _probabilities(rounds, ledger.costs)
     times: dict[int, int] = {}
     terms: set[int] = set()
-    for t in random.choice(len(rounds), size=n_draws, p=probability).tolist():
+    stopped_by = "draws"
+    for t in _draws(probability, MOST_DRAWS * len(rounds) if n_draws is None else n_draws, random):
         if t not in times and not _pay(rounds[t], ledger, terms):
+            stopped_by = "budget"
             break
         times[t] = times.get(t, 0) + 1
     total = sum(times.values())
@@ -127,7 +134,24 @@ def draw_rounds(
         replace(rounds[t], weights=rounds[t].weights * (count / (total * probability[t])))
         for t, count in times.items()
     ]
-    return drawn, total
+    return drawn, stopped_by
+
+
+def _draws(probability: NDArray[np.float64], most: int, random: np.random.Generator) -> Iterator[int]:
+    """Up to so many numbers, drawn some at a time."""
+    size = len(probability)
+    for first in range(0, most, size):
+        yield from random.choice(size, size=min(size, most - first), p=probability).tolist()
+
+
+def _pay_all(rounds: Sequence[VoteRound], ledger: Ledger) -> bool:
+    """Pay for all rounds if the budget allows; gives whether it did."""
+    before = ledger.state()
+    terms: set[int] = set()
+    if all(_pay(one, ledger, terms) for one in rounds):
+        return True
+    ledger.restore(before)
+    return False
 
 
 def _probabilities(rounds: Sequence[VoteRound], costs: Costs) -> NDArray[np.float64]:

@@ -26,7 +26,10 @@ class AndOrCascadeClassifier(TieredCascade):
 
     Parameters
     ----------
-    costs, tradeoff, budget, mean_budget, tiers, positive_weight, miss, l2_regularization, ... :
+    tradeoff : float, default=1e-4
+        What one unit of expected cost must bring in mean loss: squared hinges, the worst of its stages for an
+        example of the second class, their product for one of the first.
+    costs, budget, mean_budget, tiers, positive_weight, miss, l2_regularization, ... :
         As for `SoftCascadeClassifier`.
 
     Examples

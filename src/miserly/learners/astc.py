@@ -150,7 +150,10 @@ class ASTCClassifier(PlanClassifier, ASTC):
 
     Parameters
     ----------
-    costs, node_budget, budget, mean_budget, tradeoff, max_depth, min_samples_leaf, soft, terms, ... :
+    tradeoff : float, default=0
+        What one unit of cost must bring in mean loss: half the squared error to 1 and -1, summed over
+        classes.
+    costs, node_budget, budget, mean_budget, max_depth, min_samples_leaf, soft, terms, ... :
         As for `ASTCRegressor`.
 
     Examples

@@ -197,7 +197,10 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
 
     Parameters
     ----------
-    costs, tradeoff, budget, refit :
+    tradeoff : float, default=0.001
+        What one unit of cost must bring in mean log-loss for a weight of 1 on a feature of standard deviation
+        1. Features that cost nothing are not penalised.
+    costs, budget, refit :
         As for `CostLassoRegressor`; the loss is the logistic one, or the multinomial one for more classes.
 
     Examples

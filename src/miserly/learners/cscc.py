@@ -36,11 +36,17 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
     Parameters
     ----------
     class_weight : mapping of class to weight, "balanced", or None
-        How much the loss of each class counts; "balanced" makes both count the same in all.
+        How much the loss of each class counts; "balanced" makes both count the same in all. The accuracy by
+        which nodes are pruned, optimising is stopped early and a tradeoff is chosen is weighed in the same
+        way, unless a `metric` is given.
     max_depth : int, default=4
         The number of classifiers.
     loss : {"log_loss", "squared"}, default="log_loss"
-    costs, tradeoff, budget, mean_budget, terms, n_terms, ... :
+    tradeoff : float, default=0.001
+        What one unit of expected cost weighs against the mean log-loss, class weights included, or with
+        loss="squared" against the mean squared error to 1 and -1, without a factor 1/2. As for
+        `CSTCRegressor`, costs enter as norms of weights.
+    costs, budget, mean_budget, terms, n_terms, ... :
         As for `CSTCClassifier`. With queries, a metric such as "precision@5" looks at each of them.
 
     Attributes
@@ -131,9 +137,17 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
         return Shape.chain(self.max_depth)
 
     def _targets(self, samples: Samples) -> Targets:
-        codes = samples.y.astype(np.int64)
-        weight = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
-        return replace(class_targets(samples.y, 2, self.loss), emphasis=weight[codes])
+        targets, weight = class_targets(samples.y, 2, self.loss), self._class_weights(samples)
+        return targets if weight is None else replace(targets, emphasis=weight[samples.y.astype(np.int64)])
+
+    def _class_weights(self, samples: Samples) -> NDArray[np.float64] | None:
+        if self.class_weight is None:
+            return None
+        labels = self.classes_[samples.y.astype(np.int64)]
+        return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=labels))
+
+    def _squared_targets(self, samples: Samples) -> NDArray[np.float64] | None:
+        return None if self.loss == "log_loss" else class_targets(samples.y, 2, self.loss).values
 
     def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
         return "accuracy", Logistic()

@@ -44,9 +44,10 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
     costs : Costs, array, mapping of name to cost, or None
         What features cost; 1 each by default.
     tradeoff : float, default=0.001
-        The paper's lambda: what one unit of expected cost weighs against the mean squared error (without a
-        factor 1/2). Costs enter as norms of weights, so it is the price of a weight of 1 on a column of
-        deviation 1.
+        The paper's lambda: what one unit of expected cost weighs against the mean squared error, without the
+        factor 1/2 that other learners' mean loss has. Costs enter as norms of weights, so it is the price of
+        a weight of 1 on a column of deviation 1, and not a threshold on what a feature must bring: the same
+        value buys something else than in a Greedy Miser.
     budget : float, optional
         A cap: no row ever pays more. No way through the tree costs more, counting whole terms: a node weighs
         only terms that still fit, those first that contribute most to its score per price. Several
@@ -184,7 +185,11 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
     loss : {"log_loss", "squared"}, default="log_loss"
         The logistic loss (the multinomial one for several classes), or the squared error to 1 and -1, which
         is faster. Either way there are probabilities.
-    costs, tradeoff, budget, mean_budget, max_depth, terms, n_terms, ... :
+    tradeoff : float, default=0.001
+        What one unit of expected cost weighs against the mean log-loss, or with loss="squared" against the
+        mean squared error to 1 and -1, without a factor 1/2, summed over classes. As for `CSTCRegressor`,
+        costs enter as norms of weights.
+    costs, budget, mean_budget, max_depth, terms, n_terms, ... :
         As for `CSTCRegressor`. The metric is accuracy by default.
 
     Examples
@@ -266,6 +271,11 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
 
     def _targets(self, samples: Samples) -> Targets:
         return class_targets(samples.y, len(self.classes_), self.loss)
+
+    def _squared_targets(self, samples: Samples) -> NDArray[np.float64] | None:
+        if self.loss == "log_loss":
+            return None
+        return class_targets(samples.y, len(self.classes_), self.loss).values
 
     def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
         n_classes = len(self.classes_)

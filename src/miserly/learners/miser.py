@@ -57,7 +57,9 @@ class GreedyMiserRegressor(PlanRegressor, GreedyMiser):
     budget : float, optional
         What the whole model may cost at most: all features, set-ups and evaluations of its trees. Where
         evaluations cost something, up to a fifth of it (or `tree_budget`) is kept for the trees of `n_rounds`
-        rounds and not spent on features.
+        rounds and not spent on features. Unless it pays for everything, features that are free or paid come
+        first: a round buys, and one feature only, where trees without it gain less than half as much, or
+        where half of the rounds would end with money left.
     tree_budget : float, optional
         What evaluating trees may cost at most; needs ``costs.evaluation > 0``.
     lookahead : bool, default=False
@@ -159,7 +161,9 @@ class GreedyMiserClassifier(PlanClassifier, GreedyMiser):
     loss : {"auto", "logistic", "multinomial", "squared_hinge"}, default="auto"
         "auto" is logistic for two classes and multinomial for more. "squared_hinge" (two classes) has no
         probabilities.
-    costs, tradeoff, budget, tree_budget, lookahead, step, max_depth, n_rounds, ... :
+    tradeoff : float, default=0
+        What one unit of cost must bring in mean loss: log-loss, or half the squared hinge.
+    costs, budget, tree_budget, lookahead, step, max_depth, n_rounds, ... :
         As for `GreedyMiserRegressor`. The metric of early stopping is accuracy by default.
 
     Examples
@@ -305,7 +309,10 @@ class GreedyMiserRanker(GreedyMiser):
         Squared loss on the grades less their query's mean, so that nothing is bought to tell one query from
         another; squared loss on the plain grades, as in the paper; or pairs weighted by what they matter to
         NDCG@30, where the mean loss that `tradeoff` refers to is per query.
-    costs, tradeoff, budget, tree_budget, lookahead, step, max_depth, n_rounds, ... :
+    tradeoff : float, default=0
+        What one unit of cost must bring in mean loss: half the squared error of a document; with
+        loss="lambdarank", the loss of a query.
+    costs, budget, tree_budget, lookahead, step, max_depth, n_rounds, ... :
         As for `GreedyMiserRegressor`. The metric of early stopping is ndcg@5 by default, and validation rows
         are set aside by whole queries.
 

@@ -35,7 +35,7 @@ class SoftCascadeClassifier(TieredCascade):
     costs : Costs, array, mapping of name to cost, or None
         What features cost; 1 each by default.
     tradeoff : float, default=1e-4
-        What one unit of expected cost must bring in mean loss.
+        What one unit of expected cost must bring in mean loss, the negative log-likelihood of an example.
     budget : float, optional
         A cap: no example ever pays more. Features that together cost no more are chosen by greedy least
         squares before they are assigned to stages. Several tradeoffs from `tradeoff` up are tried, and the

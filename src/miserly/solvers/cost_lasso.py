@@ -25,6 +25,8 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from miserly.solvers.width import MAX_COLUMNS, check_width
+
 __all__ = ["Penalty", "Weights", "cost_lasso", "cost_lasso_path", "mean_loss", "refit"]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -199,13 +201,22 @@ def refit(
 def _problem(
     columns: Floats, y: NDArray[np.float64], loss: str, weight: Floats | None
 ) -> tuple[Callable[[Floats], Floats], tuple[int, int], float]:
-    """The gradient by weights with the intercepts as last row, their shape, and the steepest curvature."""
+    """The gradient by weights with the intercepts as last row, their shape, and the steepest curvature.
+
+    Where columns are more than a matrix of columns by columns may have, one of rows by rows stands in.
+    """
     share = _shares(weight, len(y))
     with_one = np.column_stack([columns, np.ones(len(y))])
-    gram = (with_one * share[:, None]).T @ with_one
     n_scores = int(y.max()) + 1 if loss == "softmax" else 1
+    wide = with_one.shape[1] > MAX_COLUMNS
+    if wide:
+        check_width(len(y))
+        root = np.sqrt(share)[:, None] * with_one
+        gram = root @ root.T  # its eigenvalues other than 0 are the same
+    else:
+        gram = (with_one * share[:, None]).T @ with_one
     steepest = _CURVATURE[loss] * float(np.linalg.eigvalsh(gram)[-1])
-    if loss == "squared":
+    if loss == "squared" and not wide:
         right = with_one.T @ (share * y)[:, None]
         return lambda weights: gram @ weights - right, right.shape, steepest
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from miserly.solvers.columns import CodedColumns, Columns, DenseColumns, pieces_of, side_by_side
+from miserly.solvers.width import check_width
 
 __all__ = ["Centred", "CodedColumns", "Columns", "DenseColumns", "Gram", "gram"]
 
@@ -131,6 +132,7 @@ def gram(
     width = _width(columns.shape[1], terms) + 1 + targets.shape[1]
 
     n_terms = width - 1 - targets.shape[1]
+    check_width(n_terms)
 
     def product(piece: slice) -> NDArray[Any]:
         some: Any = piece if rows is None else rows[piece]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from miserly.costs import Costs
+from miserly.solvers.term_prices import groups_opened
 
 __all__ = ["Blocks", "canonical"]
 
@@ -42,15 +43,12 @@ class Blocks:
     @classmethod
     def of(cls, uses: NDArray[np.bool_], evaluation: Floats, costs: Costs) -> Blocks:
         """The blocks of terms with features `uses` (T, d) and `evaluation` (T,); free ones are left out."""
-        n_terms, n_groups = len(uses), len(costs.setup)
-        in_group = np.zeros((len(costs), n_groups))
-        grouped = np.flatnonzero(costs.group >= 0)
-        in_group[grouped, costs.group[grouped]] = 1.0
+        n_terms = len(uses)
         member = sparse.vstack(
             [
                 sparse.identity(n_terms),
-                sparse.csr_array(uses.T.astype(np.float64)),
-                sparse.csr_array(((uses @ in_group) > 0).T.astype(np.float64)),
+                sparse.csr_array(uses.T).astype(np.float64),
+                sparse.csr_array(groups_opened(uses, costs).T).astype(np.float64),
             ],
             format="csr",
         )

@@ -11,8 +11,8 @@ is to be as small as possible, over coefficients *and* vectors. Squared is the t
 what changes answers. Both start with the coefficients solved out: for every place of the vectors the best
 ones are those of least squares, so that only the vectors are searched for. The margin's errors come and go,
 so it goes on with vectors and coefficients together, the latter in coordinates in which the kernels are
-uncorrelated. Gradients are exact for every kernel; the search is L-BFGS. Where features are many, rbf is
-reckoned in single precision, and sums of kernels in double.
+uncorrelated. Gradients are exact for every kernel (but see `_Projected`); the search is L-BFGS. Where
+features are many, rbf is reckoned in single precision, and sums of kernels in double.
 """
 
 from __future__ import annotations
@@ -265,7 +265,14 @@ def _solve(kernel: KernelFunction, vectors: Floats, aim: Aim) -> Small:
 
 
 class _Projected:
-    """The squared error as a function of the vectors alone: the coefficients are the best ones for them."""
+    """The squared error as a function of the vectors alone: the coefficients are the best ones for them.
+
+    Best are those of least squares with a ridge, `RIDGE` of the mean square of a kernel's column at the
+    start; the objective and its gradient have the same ridge. Where columns have grown so much since that
+    rounding would be more than that, coefficients are fitted with a ridge of `FLOOR` of the mean square of
+    the columns as they are now. The objective does not follow: there its value is that of coefficients
+    slightly too small, and its gradient is off by as much.
+    """
 
     def __init__(self, kernel: KernelFunction, aim: Aim, start: Small) -> None:
         self.kernels, self.aim = _Kernels(kernel, aim.rows), aim

@@ -19,6 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from miserly.solvers.linear_losses import LinearLoss
+from miserly.solvers.width import check_width
 
 __all__ = ["Gate", "Line", "NodeBlock", "ridge", "weighted_gram"]
 
@@ -135,10 +136,16 @@ class NodeBlock:
         curvature = self.loss.hessian(self.scores(line)) * weight[:, None, None]
         both = np.vstack([self.columns, np.ones(len(weight))])
         scores = range(curvature.shape[1])
+        check_width(len(scores) * len(both))
         return np.block([[(both * curvature[:, c, d]) @ both.T for d in scores] for c in scores])
 
     def penalty(self) -> Floats:
-        """The pull on each weight (A,) if rows left as they do now; for a leaf exactly."""
+        """The pull on each weight (A,) as if every row went to both sides; exact for a leaf.
+
+        For a node that divides its rows this is more than the pull of its gate's chances (at most twice as
+        much where half the rows go each way). It only sets the coordinates that `lower` works in, not what it
+        minimises; `step`, which needs the exact pull, is for leaves.
+        """
         return np.asarray(self.ridge + (self.chance @ self.weight) @ self.pull)
 
     def step(self, line: Line, gram: Floats) -> Line:
@@ -216,6 +223,7 @@ def _with_penalty(gram: Floats, penalty: Floats) -> Floats:
 
 def weighted_gram(columns: NDArray[np.floating], weight: Floats) -> Floats:
     """``X' diag(weight) X`` of the columns (A, n) and a constant, (A + 1, A + 1)."""
+    check_width(len(columns))
     total = np.zeros((len(columns) + 1, len(columns) + 1))
     for rows in _rows_that_count(weight):
         part = np.empty((len(columns) + 1, len(rows)))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs
 
-__all__ = ["term_prices"]
+__all__ = ["groups_opened", "term_prices"]
 
 
 def term_prices(
@@ -39,5 +39,17 @@ def term_prices(
     opened = np.unique(costs.group[bought])
     setup = costs.setup.copy()
     setup[opened[opened >= 0]] = 0.0
-    member = costs.group[:, None] == np.arange(len(setup))
-    return np.asarray(features + (missing @ member) @ setup + evaluation)
+    return np.asarray(features + groups_opened(missing, costs) @ setup + evaluation)
+
+
+def groups_opened(uses: NDArray[np.bool_], costs: Costs) -> NDArray[np.bool_]:
+    """The groups (T, G) that features in a table (T, d) belong to; no table of features by groups is made.
+
+    >>> costs = Costs([1.0, 2.0, 4.0], groups={"g": {"features": [0, 1], "setup": 5.0}})
+    >>> groups_opened(np.array([[True, True, False], [False, False, True]]), costs).tolist()
+    [[True], [False]]
+    """
+    opened = np.zeros((len(uses), len(costs.setup)), dtype=np.bool_)
+    for group in range(len(costs.setup)):
+        opened[:, group] = uses[:, costs.members(group)].any(axis=1)
+    return opened

@@ -70,9 +70,8 @@ def bench(
         metric=metric, form=form,
     )  # fmt: skip
     how = Search(
-        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, None, seed, handovers,
-        task.value, metric,
-    )  # fmt: skip
+        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, None, seed, handovers
+    )
     from miserly.cli.racing import print_race, race, race_record
 
     done = race(problem, how)

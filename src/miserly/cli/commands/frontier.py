@@ -120,9 +120,8 @@ def frontier(
         metric=metric, form=form,
     )  # fmt: skip
     how = Search(
-        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, cache, seed, handovers,
-        task.value, metric,
-    )  # fmt: skip
+        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, cache, seed, handovers
+    )
     from miserly.cli.offering import found_record, print_found, print_offers
     from miserly.cli.searching import search, write_report
 
