@@ -132,7 +132,7 @@ def test_all_problems_of_a_table_are_told_at_once(fit, tmp_path):
     good[9] = "5,1,1,ok,"
     (tmp_path / "costs.csv").write_text("feature,cost\na,1\nb,2\nd,1\nbb,1\n")
     text = "\n".join(["a,b,c,d,y", *good])
-    said = complaints(fit(text, "--target", "y", "--ignore", "e", "--costs", tmp_path / "costs.csv"))
+    said = complaints(fit(text, "--target", "y", "--words", "e", "--costs", tmp_path / "costs.csv"))
     found = " | ".join(said).replace(f"{tmp_path}/", "")
     for part in (
         "a.csv, line 9: 4 values for 5 columns",

@@ -3,6 +3,7 @@ column (point 8 of the contract)."""
 
 import re
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -202,6 +203,13 @@ def test_categories_work_or_are_refused_by_name(case: Case, kind, tmp_path):
     assert model.plan_.features.tolist().count(0) == 1, "the text tells the label, and nobody reads it"
     with pytest.raises(ValueError, match=re.escape(repr(name))):
         case.predict(model, rows, X=frame)  # numbers where there were towns
+
+
+@every
+def test_every_way_to_answer_takes_unknown(case: Case):
+    for way in ("run", "predict", "predict_proba", "decision_function"):
+        if hasattr(case.learner, way):
+            assert signature(getattr(case.learner, way)).parameters["unknown"].default == "error", way
 
 
 def towns(y):

@@ -26,7 +26,15 @@ RANDOM = np.random.default_rng(0).normal(size=(200, 13))
 def test_a_tree_says_what_was_worked_out_by_hand():
     said = texts(plot_tree(tree(), ROWS, LABELS, title="By hand"))
     assert "By hand" in said
-    for words in ("100 %", "75 %", "50 %", "25 %", "paid 1 CAD", "paid 11 CAD", "paid 111 CAD"):
+    for words in (
+        "100 % of rows",
+        "75 % of rows",
+        "50 % of rows",
+        "25 % of rows",
+        "paid 1 CAD",
+        "paid 11 CAD",
+        "paid 111 CAD",
+    ):
         assert words in said
     for words in (
         "mean label 3.00",

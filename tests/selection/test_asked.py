@@ -133,6 +133,26 @@ def test_without_budgets_the_search_is_as_it_was(wide, orders):
     assert [one["budget"] for _, one in orders[1:3]] == [None, 200.0]  # the lavish ends
 
 
+def test_fits_that_serve_budgets_are_not_cut_short(wide, monkeypatch):
+    given = []
+    begin = _crew.Crew.begin
+
+    def spy(self, contender, value, wanted=False):
+        given.append((contender.name, wanted))
+        return begin(self, contender, value, wanted)
+
+    monkeypatch.setattr(_crew.Crew, "begin", spy)
+    search(wide, [small(), EarlyExit(small())], max_fits=6)
+    assert [wanted for _, wanted in given[:5]] == [True] * 4 + [False]
+    assert [name for name, _ in given[1:4]] == ["GreedyMiserClassifier"] * 3
+
+
+def test_budgets_between_are_those_asked_for(wide, orders):
+    asked = np.geomspace(1.0, 20.0, 10).tolist()
+    search(wide, [small()], budgets=asked, max_fits=24)
+    assert set(budgets_of(orders)) <= {0.0, *asked} and len(set(budgets_of(orders))) > 9
+
+
 def test_a_time_limit_serves_budgets_first(wide):
     found = search(wide, [small(), EarlyExit(small()), CostLassoClassifier()], time_limit=0.0)
     assert (found.at().value > 0.3).all()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -50,6 +53,16 @@ def steps():
 
 def rows():
     return Rows(np.arange(40.0)[:, None], np.zeros(40))
+
+
+def test_processes_share_the_cores_and_take_no_more_threads_than_the_user_set(monkeypatch):
+    monkeypatch.setattr(_crew.joblib, "cpu_count", lambda: 16)
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "6")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "all")  # not a number: as if nothing was set
+    given = _crew._threads_of_each(4)
+    assert [given[f"{of}_NUM_THREADS"] for of in ("NUMBA", "OMP", "OPENBLAS", "MKL")] == ["1", "4", "4", "4"]
 
 
 def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
@@ -99,8 +112,9 @@ def test_leaving_ends_what_goes_on():
 
 
 ASKS = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 import numpy as np
+from miserly.selection import _shared_files
 from miserly.selection._crew import Crew
 from miserly.selection._splits import Rows
 
@@ -108,36 +122,107 @@ class Sleeps:
     name = "sleeps"
 
     def fit(self, rows, value):
-        open(value, "w").write(str(os.getpid()))
+        open(value, "w").close()
         time.sleep(120)
 
-if __name__ == "__main__":
-    crew = Crew(Rows(np.zeros((4, 1)), np.zeros(4)), [(np.arange(4), np.arange(4))], n_jobs=2)
-    crew.begin(Sleeps(), sys.argv[1])
-    while not os.path.exists(sys.argv[1]) or not open(sys.argv[1]).read():
-        time.sleep(0.1)
+def die(told, moment):
+    while not moment and not os.path.exists(told):
+        time.sleep(0.01)
+    time.sleep(moment)
     os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    told, moment, named = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "named"
+    if named:
+        _shared_files._PROCESSES = "/nowhere"  # as outside of Linux
+    rows = Rows(np.zeros((4000, 10)), np.zeros(4000))
+    threading.Thread(target=die, args=(told, moment)).start()
+    with Crew(rows, [(np.arange(4), np.arange(4))], n_jobs=2) as crew:
+        for order in [crew.begin(Sleeps(), told) for _ in range(2)]:
+            order.wait()
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="nobody is orphaned there")
-def test_nobody_goes_on_once_whoever_asked_is_killed(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("moment, files", [(0.0, "nameless"), (0.3, "nameless"), (0.0, "named")])
+def test_a_parent_that_is_killed_leaves_no_process_and_no_rows(tmp_path, moment, files):
+    """While processes fit (0), or so many seconds after the first was asked for: they are starting then."""
+    _kill(tmp_path, moment, files)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("files", ["nameless", "named"])
+@pytest.mark.parametrize("moment", np.random.default_rng(0).exponential(1.0, 12).round(3).tolist())
+def test_a_parent_that_is_killed_at_any_moment_leaves_nothing(tmp_path, moment, files):
+    _kill(tmp_path, moment, files)
+
+
+def _kill(tmp_path, moment, files):
     (tmp_path / "asks.py").write_text(ASKS)
-    told = tmp_path / "process"
-    here = {**os.environ, "TMPDIR": str(tmp_path)}  # what is killed leaves its files behind
-    subprocess.run([sys.executable, tmp_path / "asks.py", told], timeout=60, check=False, env=here)
-    process, end = int(told.read_text()), time.monotonic() + 30
-    while _is_alive(process) and time.monotonic() < end:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    here = {**os.environ, "TMPDIR": str(temporary)}
+    asks = [sys.executable, tmp_path / "asks.py", tmp_path / "told", str(moment), files]
+    assert subprocess.run(asks, timeout=60, check=False, env=here).returncode == -signal.SIGKILL
+    end = time.monotonic() + 60
+    while _processes_with(f"TMPDIR={temporary}") and time.monotonic() < end:
         time.sleep(0.2)
-    assert not _is_alive(process)
+    assert _processes_with(f"TMPDIR={temporary}") == []
+    assert list(temporary.rglob("*")) == []
 
 
-def _is_alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def _processes_with(setting):
+    """The command lines of all processes with an environment variable."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if setting.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes())
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+def test_the_file_of_rows_has_no_name_where_it_can_do_without(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Crew(rows(), PARTS[:1], n_jobs=2) as crew:
+        assert [fit.plan.base[0] for fit in crew.begin(steps(), 1).wait()] == [1435.0]
+        assert (list(tmp_path.iterdir()) == []) == (sys.platform == "linux")
+    assert list(tmp_path.iterdir()) == []
+
+
+def compiles(seconds):
+    """A contender whose fit compiles for so long, as its process sees it."""
+
+    @dataclass
+    class Compiles:
+        name: str = "compiles"
+
+        def fit(self, rows, value):
+            from miserly._compiled import clock
+
+            clock.enter()
+            time.sleep(seconds)
+            clock.leave()
+            time.sleep(value)
+            self.plan_ = Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.0])
+            return self
+
+    return Compiles()
+
+
+def test_compiling_is_no_part_of_the_time_of_a_fit(monkeypatch):
+    monkeypatch.setattr(_crew, "LEAST", 1.0)
+    with Crew(rows(), PARTS[:1], time_limit=0.1) as crew:
+        before = crew.now()
+        (fit,) = crew.begin(compiles(2.5), 0.1).wait()
+        assert fit.seconds < 1.0 and crew.now() - before < 2.0
+        with pytest.raises(TimeoutError, match="not done after 1 seconds"):
+            crew.begin(compiles(0.5), 60.0).wait()
+        after = crew.now()
+        time.sleep(0.1)
+        assert crew.now() - after >= 0.09  # the clock of a process that was ended stands still
 
 
 def test_a_fit_here_begins_when_it_is_waited_for(monkeypatch):

@@ -271,6 +271,9 @@ class Steps:
     def __init__(self):
         self.tried = []
 
+    def now(self):
+        return time.monotonic()
+
     def begin(self, contender, value, wanted=False):
         self.tried.append(value)
         return Order(contender, value, [])

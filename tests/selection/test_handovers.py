@@ -1,5 +1,8 @@
 """Two models of a frontier in turn: figures that need no fit are those of the plans, and money is spent."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,6 +20,7 @@ from miserly import (
 from miserly.datasets import load_heart
 from miserly.selection._handovers import handovers
 from miserly.selection._pool import viewed_plan
+from miserly.selection._search import Failure
 
 from .tables import miser, sweep, table
 
@@ -124,7 +128,24 @@ def test_they_are_told_and_shown(found, tmp_path):
     found.to_html(tmp_path / "report.html", mean_budget=pair.mean_cost)
     assert "take the Handover from " in (tmp_path / "report.html").read_text(encoding="utf-8")
     compared = found.compare(mean_budgets=[60])
-    assert "Handover handover=" in repr(found) and "Handover" in {*compared.learner, *compared.against}
+    assert "Handover at 0." in repr(found) and "Handover" in {*compared.learner, *compared.against}
+
+
+def test_a_frontier_prints_on_one_screen(found):
+    """Also with many models on the best curve, failures and learners left out."""
+    many = copy(found)
+    many._candidates = [
+        replace(one, cost=one.cost + k, value=one.value + k / 100)
+        for k in range(5)
+        for one in found._pareto()
+    ]
+    many.failures = [Failure("ALearner", {"tradeoff": 0.1}, "an error\nof many words " * 20)] * 9
+    many.left_out = {f"Learner{k}": "far behind " * 30 for k in range(9)}
+    for shown in (found, many):
+        lines = repr(shown).splitlines()
+        assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    assert len(many._pareto()) > 20 and "in between; pareto() has all of them" in repr(many)
+    assert "... and 7 more in failures" in repr(many) and "... and 7 more in left_out" in repr(many)
 
 
 def test_only_where_somebody_can_be_in_doubt():

@@ -45,6 +45,9 @@ def offers_table(
     table = new_table(word_of_budget, found.metric, "mean cost", *learner, word, right=right)
     bills = amounts(one.cost for one in offers)
     for one, bill in zip(offers, bills, strict=True):
+        if one.same_as is not None:
+            _add_same(table, one, marked, len(learner))
+            continue
         table.add_row(
             ("→ " if one is marked else "") + amount(one.budget),
             value_words(found.metric, one.value, _error(one)),
@@ -54,6 +57,18 @@ def offers_table(
             style="bold" if one is marked else "",
         )
     return table
+
+
+def _add_same(table: Table, one: Offer, marked: Offer | None, n_more: int) -> None:
+    """A line that says of which smaller budget its model is."""
+    words = [""] * n_more + [f"no better model found: same as {amount(one.same_as or 0.0)}"]
+    table.add_row(
+        ("→ " if one is marked else "") + amount(one.budget),
+        "",
+        "",
+        *words,
+        style="bold" if one is marked else "dim",
+    )
 
 
 def print_offers(found: Found) -> None:
@@ -70,9 +85,9 @@ def print_offers(found: Found) -> None:
     out.print(offers_table(front, found.offers, marked, with_learner=True, word="buys"))
     out.print(
         Text(
-            f"{front.metric} ± one standard error on held-out rows: what a budget buys of "
-            f"{len(front._candidates)} models of {len(front.learners)} learners. Features that fewer than "
-            "one row in twenty buys are not listed.",
+            f"{front.metric} ± one standard error and mean cost are estimates from held-out rows: what a "
+            f"budget buys of {len(front._candidates)} models of {len(front.learners)} learners. Features are "
+            "those of the delivered model that at least one row in twenty buys.",
             style="dim",
         )
     )
@@ -177,7 +192,9 @@ def _offer_record(found: Frontier, one: Offer) -> dict[str, Any]:
         "value_high": one.high,
         "mean_cost": one.cost,
         "cost_95": one.cost_95,
-        "max_cost": one.candidate.upper,
+        "plan_cost": one.pays,
+        "max_cost": one.max_cost,
+        "note": one.note,
         "buys": {str(found.costs.name(f)): float(s) for f, s in enumerate(one.share) if s > 0},
     }
 

@@ -39,7 +39,7 @@ FEWEST_ROWS = 50  # or queries: of fewer, `frontier` keeps none for promises
 
 @dataclass(frozen=True)
 class Search:
-    """How to search."""
+    """How to search; `metric` is the one of the task, `asked_metric` and `task` are what options say."""
 
     metric: str | None = None
     learners: str | None = None
@@ -49,6 +49,8 @@ class Search:
     cache: Path | None = None
     seed: int = 0
     handovers: bool | None = None  # as `frontier` takes it: with all learners unless told otherwise
+    task: str = "auto"
+    asked_metric: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,8 @@ def run_frontier(
         problem.y[chosen],
         costs=problem.costs,
         qid=None if problem.qid is None else problem.qid[chosen],
-        task=problem.task,
-        metric=how.metric,
+        task=how.task if rows is None else problem.task,  # some of the rows might be taken otherwise
+        metric=how.asked_metric if rows is None else how.metric,
         max_fits=how.max_fits,
         time_limit=how.time_limit,
         handovers=how.handovers,
@@ -207,16 +209,22 @@ def refuse_failure(found: Frontier) -> None:
 
 
 def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
-    from miserly.report.page.offers import offer_for
+    from miserly.report.page.offers import offer_for, offers, round_budgets
     from miserly.selection._tables import shown
 
     wish = wanted.wish
-    candidate, model = found._chooser.take(wish)
-    value, error = candidate.mean_value, candidate.error
-    offer = offer_for(found, wish) if wanted.has_budget else None
-    is_offered = offer is not None and offer.candidate is candidate
-    if offer is not None and is_offered:
-        value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
+    if wanted.has_budget and wanted.max_loss is None and not wish.needs_rows:
+        every = offers(found, round_budgets(found, wish))  # where a smaller budget does as well, its model
+        made = [one for one in every if one.budget == wish.amount]
+    else:
+        made = []
+    offer = made[0] if made else offer_for(found, wish)
+    candidate, model = offer.candidate, offer.model
+    found._chooser.warn_of_a_constant(wish, candidate)
+    value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
+    is_offered = not offer.is_second and wanted.has_budget
+    if not is_offered:
+        value, error = candidate.mean_value, candidate.error
     plan, rows = noted(model.plan_, problem), found._everything or found._bench.rows
     done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
     pays = float(done.cost.mean())

@@ -15,13 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import prange
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
-from miserly.grow.compiled import compiled, threaded, threads
+from miserly.grow.compiled import build, compiled, most_threads, prange, threaded, threads
 
 __all__ = ["MAX_BINS", "Binned", "Bins"]
 
@@ -79,7 +77,7 @@ class Bins:
                     edges[f, : len(cuts)] = cuts
                     n_bins[f] = len(cuts) + 1
 
-        with ThreadPoolExecutor(n_threads or numba.get_num_threads()) as pool:
+        with ThreadPoolExecutor(n_threads or most_threads()) as pool:
             list(pool.map(choose, range(0, d, _COLUMNS)))
         return cls(edges, n_bins, marked)
 
@@ -98,7 +96,7 @@ class Bins:
         missing = np.zeros((chunks, d), dtype=np.bool_)
         wrong = np.zeros((chunks, d), dtype=np.bool_)
         with threads(n_threads, codes.size):
-            _encode(values, self.edges, self.n_bins, self.categorical, codes, missing, wrong)
+            build(_encode)(values, self.edges, self.n_bins, self.categorical, codes, missing, wrong)
         if wrong.any():
             self._complain(values, wrong)
         return Binned(codes, np.logical_or.reduce(missing), self)

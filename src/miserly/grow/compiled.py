@@ -1,21 +1,49 @@
-"""How this room compiles, and how many threads compiled code may use."""
+"""How this room compiles, and how many threads compiled code may use.
+
+A function with loops over `prange` has two builds: the one that is written, whose loops are shared among
+threads, and one for a single thread, which takes less time to compile and starts no threads at all. `build`
+chooses between them, and with them between the builds of all functions they call. Both give the same result,
+to the bit.
+
+The threads of GNU's OpenMP, which numba starts on Linux, do not survive a fork: whoever needs them in the new
+process is ended. There the build for a single thread is used, with a warning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-import numba
-from numba import config
+from miserly import _compiled
+from miserly._compiled import is_compiling, prange
+from miserly._warn import warn_once
 
-__all__ = ["SMALL", "compiled", "threaded", "threads"]
+__all__ = ["SMALL", "build", "compiled", "most_threads", "prange", "threaded", "threads"]
 
 SMALL = 1 << 20  # values
 
-# Compiled once and kept on disk. Divisions are checked by the code itself where they can be by zero.
-compiled: Any = numba.njit(cache=True, error_model="numpy")
-threaded: Any = numba.njit(cache=True, error_model="numpy", parallel=True)
+# Divisions are checked by the code itself where they can be by zero.
+compiled: Any = _compiled.compiled(error_model="numpy")
+threaded: Any = _compiled.compiled(error_model="numpy", parallel=True)
+
+
+# -- how many threads ----------------------------------------------------------------------------------------
+
+
+class _Here(threading.local):
+    """How many threads compiled code may use, where a thread of Python is now; None outside of `threads`."""
+
+    allowed: int | None = None
+
+
+_here = _Here()
+_forked_from_threads = False
 
 
 @contextmanager
@@ -25,14 +53,130 @@ def threads(n: int | None, size: int = SMALL) -> Iterator[None]:
     Work on fewer than `SMALL` values is done by one thread: starting more would take longer.
 
     >>> with threads(2, size=100):
-    ...     numba.get_num_threads()
+    ...     most_threads()
     1
     """
+    before = _here.allowed
+    _here.allowed = _number(n, size)
+    try:
+        if _here.allowed == 1:
+            yield
+        else:
+            with _of_numba(_here.allowed):
+                yield
+    finally:
+        _here.allowed = before
+
+
+def most_threads() -> int:
+    """How many threads may be used now."""
+    if _here.allowed is not None:
+        return _here.allowed
+    if not is_compiling() or _forked_from_threads:
+        return 1
+    if _layer() is None:  # asking numba would start its threads
+        return int(_compiled.numba.config.NUMBA_NUM_THREADS)
+    return int(_compiled.numba.get_num_threads())
+
+
+def _number(n: int | None, size: int) -> int:
+    if not is_compiling() or size < SMALL:
+        return 1
+    most = int(_compiled.numba.config.NUMBA_NUM_THREADS)
+    wanted = most_threads() if n is None else max(1, min(n, most))
+    if _forked_from_threads and (wanted if n is not None else most) > 1:
+        warn_once(
+            "fork",
+            "training uses one thread here: this process was forked from one that had started the threads of "
+            "GNU OpenMP, which do not survive that. Start processes with 'spawn' or 'forkserver' to use more",
+        )
+        return 1
+    return wanted
+
+
+@contextmanager
+def _of_numba(n: int) -> Iterator[None]:
+    numba = _compiled.numba
     before = numba.get_num_threads()
-    most: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    wanted = before if n is None else max(1, min(n, most))
-    numba.set_num_threads(1 if size < SMALL else wanted)
+    numba.set_num_threads(n)
     try:
         yield
     finally:
         numba.set_num_threads(before)
+
+
+def _layer() -> str | None:
+    """What numba's threads are of, once they have been started."""
+    try:
+        return str(_compiled.numba.threading_layer())
+    except ValueError:
+        return None
+
+
+def _after_fork() -> None:
+    global _forked_from_threads
+    gnu = is_compiling() and sys.platform == "linux" and _layer() == "omp"
+    _forked_from_threads = _forked_from_threads or gnu
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+# -- two builds of one function ------------------------------------------------------------------------------
+
+
+def build(kernel: Any) -> Any:
+    """The build of a compiled function for the number of threads that may be used now.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @threaded
+    ... def fill(x):
+    ...     for i in prange(len(x)):
+    ...         x[i] = 1.0
+    >>> ones = np.zeros(3)
+    >>> with threads(2, size=3):
+    ...     build(fill) is fill, build(fill)(ones)
+    (False, None)
+    >>> float(ones.sum())
+    3.0
+    """
+    return kernel if _here.allowed is not None and _here.allowed > 1 else _for_one_thread(kernel)
+
+
+@cache
+def _for_one_thread(kernel: Any) -> Any:
+    """A function whose loops, and those of the functions it calls, are in one thread; itself if they are."""
+    if not is_compiling():
+        return kernel
+    function = kernel.py_func
+    called = _called_by(function)
+    others = {name: _for_one_thread(value) for name, value in called.items()}
+    same = all(others[name] is value for name, value in called.items())
+    options = {**kernel.targetoptions}
+    if same and not options.get("parallel"):
+        return kernel
+    twin = types.FunctionType(
+        function.__code__,
+        {**function.__globals__, **others},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    twin.__module__ = function.__module__
+    twin.__qualname__ = f"{function.__qualname__}_in_one_thread"
+    twin.__doc__ = function.__doc__
+    options.pop("nopython", None)
+    options.pop("parallel", None)
+    return _compiled.compiled(**options)(twin)
+
+
+def _called_by(function: Callable[..., Any]) -> dict[str, Any]:
+    """The compiled functions that a function refers to, by name."""
+    from miserly._compiled_files import is_compiled
+
+    names = function.__code__.co_names
+    found = {name: function.__globals__.get(name) for name in names}
+    return {name: value for name, value in found.items() if is_compiled(value)}

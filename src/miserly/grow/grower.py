@@ -16,10 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly._compiled import why_not
 from miserly.costs import Costs, Ledger
-from miserly.errors import CostError, DataError
+from miserly.errors import CostError, DataError, MiserlyError
 from miserly.grow.binning import Binned
-from miserly.grow.compiled import threads
+from miserly.grow.compiled import build, threads
 from miserly.grow.growth import CHOICE, LEAF, NODE, Limits, Problem, Tally, Workshop, grow
 from miserly.grow.histogram import table_of
 from miserly.grow.packing import Packed, Scale, pack_newton, pack_squared
@@ -113,6 +114,8 @@ class Grower:
         options: GrowOptions | None = None,
         n_threads: int | None = None,
     ) -> None:
+        if why_not():
+            raise MiserlyError(f"growing trees needs numba, which cannot be used: {why_not()}")
         if len(costs) != binned.n_features:
             raise CostError(f"{len(costs)} costs for {binned.n_features} columns")
         self.binned = binned
@@ -186,9 +189,9 @@ class Grower:
         shop.free[:] = np.arange(len(shop.free))
         shop.rows[:] = np.arange(len(shop.rows), dtype=np.uint32)
         problem = self._problem(packed, ledger, tradeoff, max_new)
-        tally = Tally(*grow(problem, shop, len(allowed), len(shop.free)))
+        tally = Tally(*build(grow)(problem, shop, len(allowed), len(shop.free)))
         leaf = np.empty(self.binned.n_rows, dtype=np.int32)
-        write_leaves(shop.rows, shop.leaves[: tally.n_leaves], leaf)
+        build(write_leaves)(shop.rows, shop.leaves[: tally.n_leaves], leaf)
         bought = tuple(shop.bought[: tally.n_bought].tolist())
         tree = self._tree(shop.nodes[: tally.n_nodes], shop.goes_left, packed.scale)
         return Grown(tree, leaf, bought, _real_gain(tally.gain, packed))

@@ -13,10 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
-from miserly.grow.compiled import compiled, threaded
+from miserly.grow.compiled import compiled, prange, threaded
 from miserly.grow.histogram import BLOCK, Table, fill, fill_feature, subtract
 from miserly.grow.purse import Purse, buy, price, prune
 from miserly.grow.rows import gather, partition

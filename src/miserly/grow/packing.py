@@ -27,11 +27,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import prange
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
-from miserly.grow.compiled import compiled, threaded
+from miserly.grow.compiled import build, compiled, prange, threaded
 
 __all__ = ["Packed", "Scale", "choose_scale", "pack", "pack_newton", "pack_squared"]
 
@@ -124,7 +123,7 @@ def sizes(values: NDArray[np.float64]) -> tuple[float, float]:
         return 1.0, 0.0
     exponent = min(math.frexp(largest)[1], 1023)
     parts = np.empty(-(-len(values) // _CHUNK))
-    _sum_sizes(values, *_factors(-exponent), parts)  # of numbers up to about 1: cannot overflow
+    build(_sum_sizes)(values, *_factors(-exponent), parts)  # of numbers up to about 1: cannot overflow
     return math.ldexp(1.0, exponent), math.fsum(parts)
 
 
@@ -137,10 +136,10 @@ def pack(
     """The integers of every row at a given scale."""
     words = np.empty(len(push) * scale.width, dtype=np.int64)
     if hessian is None:
-        _pack_one(push, counted, *_factors(scale.push_shift), scale.count_bits, words)
+        build(_pack_one)(push, counted, *_factors(scale.push_shift), scale.count_bits, words)
     else:
         by_push, by_hessian = _factors(scale.push_shift), _factors(scale.hessian_shift)
-        _pack_two(push, *by_push, hessian, *by_hessian, counted, scale.count_bits, words)
+        build(_pack_two)(push, *by_push, hessian, *by_hessian, counted, scale.count_bits, words)
     return words
 
 
@@ -189,7 +188,7 @@ def _factors(shift: int) -> tuple[float, float]:
 def _largest(values: NDArray[np.float64]) -> float:
     """The largest magnitude; infinite if any value is not finite."""
     parts = np.empty(-(-len(values) // _CHUNK))
-    _find_largest(values, parts)
+    build(_find_largest)(values, parts)
     return float(parts.max())
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from miserly.grow.compiled import compiled, threaded
+from miserly.grow.compiled import compiled, prange, threaded
 
 __all__ = ["gather", "partition", "write_leaves"]
 

@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
 from miserly.grow.binning import Binned, Bins
-from miserly.grow.compiled import compiled, threaded, threads
+from miserly.grow.compiled import build, compiled, prange, threaded, threads
 from miserly.grow.histogram import BLOCK, fill, table_of
 from miserly.plan.terms import Tree, category_words
 
@@ -79,7 +78,7 @@ class Stumps:
         self._sums = np.zeros((0, len(self._rows_in_bin)), dtype=np.int64)
         with threads(n_threads, binned.codes.size):
             ones = np.ones(binned.n_rows, dtype=np.int64)
-            _fill_all(self._rows_in_bin, self._table, self._binary, self._other, ones, binned.n_rows)
+            build(_fill_all)(self._rows_in_bin, self._table, self._binary, self._other, ones, binned.n_rows)
 
     def survey(self, push: NDArray[np.float64], share: NDArray[np.float64]) -> Survey:
         """The best cut of every feature; `push` is (classes, n) and `share` (classes,)."""
@@ -91,10 +90,10 @@ class Stumps:
         found = Survey(np.zeros(d), np.full(d, -1, dtype=np.int64), np.zeros(d, dtype=np.bool_))
         with threads(self.n_threads, self.binned.codes.size * len(words)):
             for sums, word, total in zip(self._sums, words, totals, strict=True):
-                _fill_all(sums, self._table, self._binary, self._other, word, total)
+                build(_fill_all)(sums, self._table, self._binary, self._other, word, total)
             given = self._rows_in_bin, self._sums, totals, share
-            _scan_binary(self._table.start, self._binary, *given, found.fall, found.cut)
-            _scan_other(self._table, self._other, *given, *found)
+            build(_scan_binary)(self._table.start, self._binary, *given, found.fall, found.cut)
+            build(_scan_other)(self._table, self._other, *given, *found)
         return found
 
     def votes(self, stump: Stump) -> NDArray[np.float64]:

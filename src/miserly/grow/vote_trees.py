@@ -16,11 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
 from miserly.grow.binning import Binned
-from miserly.grow.compiled import compiled, threaded, threads
+from miserly.grow.compiled import build, compiled, prange, threaded, threads
 from miserly.grow.histogram import BLOCK, fill, table_of
 from miserly.grow.stumps import ONE, TIE, Stump, Survey, sides_of, threshold_of, words_of
 from miserly.plan.terms import Tree
@@ -170,9 +169,9 @@ class VoteTrees:
         if len(self._histograms) != 2 * n_classes:
             self._histograms = np.zeros((2 * n_classes, int(self._table.start[-1])), dtype=np.int64)
         with threads(self.n_threads, d * len(rows) * 2 * n_classes):
-            _fill_all(self._histograms, self._table, rows, np.concatenate([push, size]))
+            build(_fill_all)(self._histograms, self._table, rows, np.concatenate([push, size]))
             totals = push.sum(axis=1), size.sum(axis=1)
-            _scan_all(self._table, self._histograms, *totals, share, *found)
+            build(_scan_all)(self._table, self._histograms, *totals, share, *found)
         return found
 
 

@@ -113,7 +113,7 @@ class Booster:
         y, weight = self.samples.y, self.samples.weight
         if self.loss.least_squares:
             return [partial(self.grower.fit_tree, self.loss.residual(y, self.scores, weight), weight)]
-        with threads(self.grower.n_threads):
+        with threads(self.grower.n_threads, self.grower.binned.codes.size):
             gradient, hessian = self.loss.gradient_hessian(y, self.scores, weight)
         total = self.loss.total_weight(y, weight)
         self._hessian = hessian

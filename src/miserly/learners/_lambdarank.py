@@ -10,17 +10,18 @@ discounts; inside a block it is the mean absolute difference of two of its place
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+
+from miserly._compiled import compiled, prange
 
 __all__ = ["pair_gradients", "pair_loss"]
 
 
-@njit(cache=True)
+@compiled()
 def _discount(place, k):  # type: ignore[no-untyped-def]
     return 1.0 / np.log2(2.0 + place) if place < k else 0.0
 
 
-@njit(cache=True)
+@compiled()
 def _best_dcg(gains, k):  # type: ignore[no-untyped-def]
     best = np.sort(gains)[::-1]
     total = 0.0
@@ -29,7 +30,7 @@ def _best_dcg(gains, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
+@compiled()
 def _blocks(ordered, k):  # type: ignore[no-untyped-def]
     """Of each place: the mean discount of its block, the mean difference inside it, where it ends."""
     n = ordered.shape[0]
@@ -53,7 +54,7 @@ def _blocks(ordered, k):  # type: ignore[no-untyped-def]
     return mean, inside, end
 
 
-@njit(cache=True)
+@compiled()
 def _prepare(y, score, rows, k):  # type: ignore[no-untyped-def]
     """The rows of one query in order of score, their gains over the best DCG (0 if there is none), blocks."""
     order = rows[np.argsort(-score[rows], kind="mergesort")]
@@ -67,13 +68,13 @@ def _prepare(y, score, rows, k):  # type: ignore[no-untyped-def]
     return order, gain, mean, inside, end
 
 
-@njit(cache=True)
+@compiled()
 def _change(a, b, gain, mean, inside, end):  # type: ignore[no-untyped-def]
     """The mean change of NDCG if the documents at places a < b were swapped."""
     return abs(gain[a] - gain[b]) * (inside[a] if b < end[a] else mean[a] - mean[b])
 
 
-@njit(cache=True, parallel=True)
+@compiled(parallel=True)
 def pair_gradients(y, score, order, start, k, query_weight, gradient, hessian):  # type: ignore[no-untyped-def]
     """Add the derivatives of every query's pairs to `gradient` and `hessian`.
 
@@ -96,7 +97,7 @@ def pair_gradients(y, score, order, start, k, query_weight, gradient, hessian): 
                 hessian[low] += change * wrong * (1.0 - wrong)
 
 
-@njit(cache=True)
+@compiled()
 def pair_loss(y, score, order, start, k):  # type: ignore[no-untyped-def]
     """The loss of each query."""
     losses = np.zeros(start.shape[0] - 1)

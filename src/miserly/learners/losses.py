@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
+from miserly.grow.compiled import build
 from miserly.learners._lambdarank import pair_gradients, pair_loss
 from miserly.metrics import Queries
 
@@ -221,7 +222,7 @@ class LambdaRank(Loss):
         if query_weight is None:
             query_weight = np.ones(len(self.queries))
         gradient, hessian = np.zeros(score.shape), np.zeros(score.shape)
-        pair_gradients(
+        build(pair_gradients)(
             y,
             score[:, 0],
             self._order,

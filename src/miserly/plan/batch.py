@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly._checks import check_queries
+from miserly._warn import warn_once
 from miserly.costs import read_budget
 from miserly.errors import DataError, PlanError
 from miserly.plan.reference import run_reference
@@ -176,13 +177,18 @@ def _engine(compiled: bool | None) -> Any:
     """The compiled kernels, or None for plain NumPy."""
     if compiled is False:
         return None
-    try:
+    from miserly import _compiled
+
+    if _compiled.is_compiling():
         from miserly.plan import kernels
-    except ImportError:
-        if compiled:
-            raise PlanError("compiled=True needs numba, which is not installed") from None
-        return None
-    return kernels
+
+        return kernels
+    why = _compiled.why_not()
+    if compiled:
+        raise PlanError(f"compiled=True needs numba, which cannot be used: {why}")
+    if _compiled.MISSING not in ("", _compiled.NOT_INSTALLED):
+        warn_once("no plans", f"plans run in NumPy, which takes longer: numba cannot be used: {why}")
+    return None
 
 
 def _bundles(plan: Plan, n: int, qid: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

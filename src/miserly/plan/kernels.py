@@ -13,8 +13,8 @@ each thread its own blocks.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from miserly._compiled import compiled
 from miserly.costs import SLACK
 from miserly.plan import links
 from miserly.plan.tables import CAPACITY, ONWARD, PROXIMITY, RAW, THRESHOLD, TREE
@@ -23,7 +23,7 @@ __all__ = ["run_blocks", "score_chain", "score_few"]
 
 STOPPED = -2  # where a row is that the budget stopped; -1 is where one is that has left with an answer
 
-_part = njit(cache=True, forceinline=True)
+_part = compiled(forceinline=True)
 _exp = _part(links.exp)
 
 
@@ -43,7 +43,7 @@ def _price(own, group, setup, f, i, opened):
     return own[f] + setup[g]
 
 
-@njit(cache=True)
+@compiled()
 def _buy(prices, f, i, acquired, opened, spent, budget):
     """Buy feature `f`, not yet acquired, for row `i`; gives whether it fitted."""
     price = _price(prices.own, prices.group, prices.setup, f, i, opened)
@@ -56,7 +56,7 @@ def _buy(prices, f, i, acquired, opened, spent, budget):
     return True
 
 
-@njit(cache=True)
+@compiled()
 def _pay_whole(prices, features, evaluation, rows, acquired, opened, spent, budget, through):
     """Buy everything a term might need and its evaluation, together or not at all."""
     own, group, setup = prices.own, prices.group, prices.setup
@@ -75,7 +75,7 @@ def _pay_whole(prices, features, evaluation, rows, acquired, opened, spent, budg
                 acquired[i, f] = True
 
 
-@njit(cache=True)
+@compiled()
 def _pay_evaluation(evaluation, rows, spent, budget, through):
     for r in range(rows.shape[0]):
         i = rows[r]
@@ -84,7 +84,7 @@ def _pay_evaluation(evaluation, rows, spent, budget, through):
             spent[i] += evaluation
 
 
-@njit(cache=True)
+@compiled()
 def _pay_features(prices, features, rows, acquired, opened, spent, budget, through):
     """Buy the features of a term one by one, until one does not fit."""
     for r in range(rows.shape[0]):
@@ -98,7 +98,7 @@ def _pay_features(prices, features, rows, acquired, opened, spent, budget, throu
 # -- values ------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled()
 def _in_category(words, row, x, missing):
     """Whether category code `x` goes left; what is no code counts as missing."""
     if not (x >= 0.0 and x <= 255.0):
@@ -109,7 +109,7 @@ def _in_category(words, row, x, missing):
     return (words[row, code >> 5] >> np.uint32(code & 31)) & np.uint32(1) != 0
 
 
-@njit(cache=True)
+@compiled()
 def _walk(trees, root, X, rows, values):
     """The value of a tree for each row."""
     feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
@@ -126,7 +126,7 @@ def _walk(trees, root, X, rows, values):
         values[r] = value[node]
 
 
-@njit(cache=True)
+@compiled()
 def _walk_plain(trees, root, depth, X, rows, values):
     """The same for a tree without categories: a fixed number of steps, leaves lead to themselves."""
     look, threshold, left = trees.look, trees.threshold, trees.left
@@ -140,7 +140,7 @@ def _walk_plain(trees, root, depth, X, rows, values):
         values[r] = value[node]
 
 
-@njit(cache=True)
+@compiled()
 def _walk_paying(trees, prices, root, X, rows, acquired, opened, spent, budget, values, through):
     """The value of a tree for each row that pays for the splits it meets."""
     feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
@@ -162,7 +162,7 @@ def _walk_paying(trees, prices, root, X, rows, acquired, opened, spent, budget, 
         values[r] = value[node]
 
 
-@njit(cache=True)
+@compiled()
 def _kernel(kernels, j, X, rows, values):
     """A kernel between each row and vector `j`, summed feature by feature."""
     kind, vector, fill, scale = kernels.kind[j], kernels.vector[j], kernels.fill[j], kernels.scale[j]
@@ -192,7 +192,7 @@ def _kernel(kernels, j, X, rows, values):
             values[r] = 1.0 - 2.0 / (_exp(2.0 * inner) + 1.0)
 
 
-@njit(cache=True)
+@compiled()
 def _values(tables, t, X, rows, values):
     """The value of a term whose features are there."""
     start = tables.terms.start[t]
@@ -212,7 +212,7 @@ def _values(tables, t, X, rows, values):
 # -- nodes -------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled()
 def _drop(rows, n, through, k, begun, at, trail, work, values):
     """Stop the rows that did not get through, close the ranks, and give how many are left."""
     if through[:n].all():
@@ -230,7 +230,7 @@ def _drop(rows, n, through, k, begun, at, trail, work, values):
     return kept
 
 
-@njit(cache=True)
+@compiled()
 def _buy_and_evaluate(tables, k, j, t, X, rows, n, whole, budget, state, work, values, through):
     """Pay for a fresh term and evaluate it; gives how many rows got through."""
     acquired, opened, spent, at, trail = state
@@ -258,7 +258,7 @@ def _buy_and_evaluate(tables, k, j, t, X, rows, n, whole, budget, state, work, v
     return n
 
 
-@njit(cache=True)
+@compiled()
 def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through, kept):
     """One node for `n` rows; gives how many finish it, their scores committed.
 
@@ -288,32 +288,32 @@ def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work
     return n
 
 
-@njit(cache=True)
+@compiled()
 def _remember(slot, place, rows, values):
     for r in range(rows.shape[0]):
         slot[place[rows[r]]] = values[r]
 
 
-@njit(cache=True)
+@compiled()
 def _recall(slot, place, rows, values):
     for r in range(rows.shape[0]):
         values[r] = slot[place[rows[r]]]
 
 
-@njit(cache=True)
+@compiled()
 def _begin(inherits, bias, rows, scores, work):
     for r in range(rows.shape[0]):
         for c in range(bias.shape[0]):
             work[r, c] = (scores[rows[r], c] if inherits else 0.0) + bias[c]
 
 
-@njit(cache=True)
+@compiled()
 def _add(weight, values, work, c):
     for r in range(values.shape[0]):
         work[r, c] += weight * values[r]
 
 
-@njit(cache=True)
+@compiled()
 def _commit(k, rows, work, scores, trail):
     for r in range(rows.shape[0]):
         trail[rows[r], 0] = k
@@ -339,7 +339,7 @@ def _confidence(logistic, n_outputs, scores, i):
     return 1.0 / total
 
 
-@njit(cache=True)
+@compiled()
 def _cut(gate, number, count, scores, n_query):
     """The score below which documents leave at a list-wise gate, given those still in the run."""
     keep = max(1, int(np.ceil(number * n_query))) if gate == CAPACITY else count
@@ -349,7 +349,7 @@ def _cut(gate, number, count, scores, n_query):
     return kth - number if gate == PROXIMITY else kth
 
 
-@njit(cache=True)
+@compiled()
 def _gate_alone(nodes, k, rows, scores, at):
     """Send each row up or low by what it scores itself."""
     gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.whole[k], nodes.up[k], nodes.low[k]
@@ -364,7 +364,7 @@ def _gate_alone(nodes, k, rows, scores, at):
             at[i] = low if _confidence(logistic, n_outputs, scores, i) >= number else up
 
 
-@njit(cache=True)
+@compiled()
 def _gate_listwise(nodes, k, order, start, first, last, scores, at, trail):
     """Send the documents of each query up or low by how they compare, unless the budget keeps one away."""
     gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.whole[k], nodes.up[k], nodes.low[k]
@@ -388,7 +388,7 @@ def _gate_listwise(nodes, k, order, start, first, last, scores, at, trail):
 # -- whole runs --------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled()
 def _furthest_behind(block, at, rows):
     """The first node where any row of the block is, and how many are there; `rows` gets them."""
     k, n = np.int64(-1), 0
@@ -403,7 +403,7 @@ def _furthest_behind(block, at, rows):
     return k, n
 
 
-@njit(cache=True)
+@compiled()
 def _run_block(tables, X, order, start, first, last, budget, account, whole, scores, state, kept):
     """All nodes for bundles `first` to `last`."""
     nodes, at = tables.nodes, state[3]
@@ -428,7 +428,7 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
             _gate_alone(nodes, k, rows[:n], scores, at)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, state):
     """Every block: bundles ``blocks[b]`` to ``blocks[b + 1]``, whose rows are ``order[start[...]]``."""
     most = 0
@@ -444,7 +444,7 @@ def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, 
         )
 
 
-@njit(cache=True)
+@compiled()
 def _add_tree(trees, root, depth, weight, X, low, high, scores, c):
     """One plain tree for a block of rows: a fixed number of steps, leaves lead to themselves."""
     look, threshold, left = trees.look, trees.threshold, trees.left
@@ -458,7 +458,7 @@ def _add_tree(trees, root, depth, weight, X, low, high, scores, c):
         scores[i, c] += weight * value[node]
 
 
-@njit(cache=True)
+@compiled()
 def _score_block(tables, X, low, high, scores):
     nodes, terms = tables.nodes, tables.terms
     for k in range(nodes.pointer.shape[0] - 1):
@@ -474,14 +474,14 @@ def _score_block(tables, X, low, high, scores):
             )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def score_chain(tables, X, first, last, block, scores):
     """An additive chain of plain trees over rows `first` to `last`, in blocks that fit the cache."""
     for low in range(first, last, block):
         _score_block(tables, X, low, min(last, low + block), scores)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def score_few(look, left, threshold, missing, value, pointer, root, depth, weight, channel, bias, X, scores):
     """The same for a few rows, row by row and from plain arrays: a call costs microseconds, not dozens."""
     for i in range(X.shape[0]):

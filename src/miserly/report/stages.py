@@ -84,6 +84,8 @@ class Flow:
         label. None without labels.
     classes : tuple of str
         What the columns of `label` stand for; empty where they are means.
+    rows : {"rows", "documents"}
+        What the shares are of.
     """
 
     plan: Plan = field(repr=False)
@@ -95,6 +97,7 @@ class Flow:
     label: Floats | None = None
     left_label: Floats | None = None
     classes: tuple[str, ...] = ()
+    rows: str = "rows"
 
 
 # -- the stages --------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ and who leaves goes off to the right. Ways are the wider the more rows take them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_tree", "stage_name"]
 
 _MARGIN, _HEAD, _LINE, _PAD = 0.25, 0.97, 0.19, 0.09
-_WIDE, _GAP, _BETWEEN = 2.3, 0.95, 0.16  # of a tree: width of a box, between levels, between neighbours
+_WIDE, _GAP, _BETWEEN = 2.7, 0.95, 0.16  # of a tree: width of a box, between levels, between neighbours
 _CHAIN_WIDE, _CHAIN_GAP, _ASIDE = 4.2, 0.26, 2.4  # of a chain: the same, and the room for who leaves
 _STUB = 0.3
 _MOST_STAGES = 10  # boxes of a chain
@@ -66,7 +67,9 @@ def plot_tree(
     -------
     matplotlib Figure
     """
-    found = flow(model, X, y, qid=qid, most=_MOST_STAGES)
+    found = replace(
+        flow(model, X, y, qid=qid, most=_MOST_STAGES), rows="rows" if qid is None else "documents"
+    )
     pyplot, rc_context = matplotlib()
     with rc_context(STYLE):
         picture = _Chain(found) if is_chain(found.stages) else _Tree(found, levels)
@@ -97,7 +100,7 @@ class _Box:
     def __init__(self, found: Flow, i: int, wide: float, inline: bool) -> None:
         words = Wording(found.plan)
         self.wide, self.inline = wide, inline
-        self.share = percent(found.reached[i])
+        self.share = f"{percent(found.reached[i])} of {found.rows}"
         paid = money(found.cost[i], plain(words.unit, _LONGEST_UNIT))
         self.name, self.paid = self._beside(stage_name(found.stages[i], is_chain(found.stages)), paid)
         self.lines = wrap([words.feature(f) for f in found.features[i]], wide - 3 * _PAD)
@@ -109,9 +112,10 @@ class _Box:
     def _beside(self, name: str, paid: str) -> tuple[str, str]:
         """What there is room for beside the share: the bill in any case, its word, the name."""
         room = self.wide - 3 * _PAD - 0.2 - width_of(self.share, _TEXT, True)
-        for words in ((name, f"paid {paid}"), (name, paid)):
+        for words in ((name, f"paid {paid}"), (name, paid), ("", paid)):
             if width_of(words[0], _SMALL) + width_of(words[1], _TEXT) <= room:
                 return words
+        self.share = self.share.partition(" of ")[0]  # the heading says of what
         return "", paid
 
     def draw(self, axes: Axes, x: float, y: float, colour: Any) -> None:
@@ -338,7 +342,8 @@ def _thickness(share: float) -> float:
 def _heading(axes: Axes, found: Flow, title: str) -> None:
     _write(axes, _MARGIN, 0.28, title, 12.5, weight="bold")
     labels = "" if found.label is None else " their labels;"
-    says = f"in each box: rows that get there; their mean bill by then;{labels} + what may be newly bought"
+    boxes = f"{found.rows} that get there; their mean bill by then;{labels} + what may be newly bought"
+    says = f"in each box: {boxes}"
     _write(axes, _MARGIN, 0.53, says, _TEXT, SOFT)
     keys = dict(zip(found.classes, class_colours(len(found.classes)), strict=True))
     if found.label is not None and not found.classes:

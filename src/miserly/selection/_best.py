@@ -160,20 +160,21 @@ class Chooser:
         self._fitted: dict[tuple[Trial, bool], Any] = {}  # models of all rows, or of all but the kept ones
 
     def best(self, wish: Wish) -> Any:
-        return self.take(wish)[1]
+        candidate, model = self.take(wish)
+        self.warn_of_a_constant(wish, candidate)
+        return model
 
     def take(self, wish: Wish) -> tuple[Candidate, Any]:
         """The candidate that is chosen, and its model."""
         offers = self._offers(wish)
-        taken = self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
-        if self._effort is not None and wish.max_loss is None and wish.amount > 0.0:
-            self._warn_of_a_constant(wish, offers, taken[0], self._effort)
-        return taken
+        return self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
 
-    def _warn_of_a_constant(
-        self, wish: Wish, offers: Sequence[Candidate], taken: Candidate, effort: Effort
-    ) -> None:
-        """Say why nothing better than the answer that buys nothing is taken."""
+    def warn_of_a_constant(self, wish: Wish, taken: Candidate) -> None:
+        """Say why nothing better than the answer that buys nothing is taken, if that is so."""
+        effort = self._effort
+        if effort is None or wish.max_loss is not None or not wish.amount > 0.0:
+            return
+        offers = self._offers(wish)
         free = [one for one in self._candidates if one.trial.contender.dial is None]
         constant = max(map(self._gain, free), default=-np.inf)
         if self._gain(taken) > constant:

@@ -15,9 +15,10 @@ stakes of Waudby-Smith and Ramdas (2024), which do not look at what is to be won
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import ndtri
+
+from miserly._compiled import compiled
 
 __all__ = ["lowest_level", "lowest_limit", "outbids"]
 
@@ -42,7 +43,7 @@ def _stake_table() -> Floats:
 _STAKES = _stake_table()
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def outbids(values: Floats, upper: float, limit: float, level: float) -> bool:
     """Whether "the mean is `limit` or more" is refuted: if true, with probability `level` at most."""
     if limit <= 0.0 or level <= 0.0:
@@ -69,7 +70,7 @@ def outbids(values: Floats, upper: float, limit: float, level: float) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def lowest_limit(values: Floats, upper: float, level: float, shares: Floats) -> float:
     """The least of rising limits (`shares` of `upper`) above which, one by one, every one is refuted.
 
@@ -85,7 +86,7 @@ def lowest_limit(values: Floats, upper: float, level: float, shares: Floats) -> 
     return bound
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def lowest_level(values: Floats, upper: float, limit: float, levels: Floats) -> float:
     """The least of falling levels down to which, one by one, the claim is refuted: a p-value."""
     found = 1.0

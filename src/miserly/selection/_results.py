@@ -20,10 +20,11 @@ from miserly.metrics import cost_curve_area
 from miserly.selection._asked import Effort
 from miserly.selection._best import Chooser, Wish, read_wishes
 from miserly.selection._cross_choosing import choose, cross_choose, holm, paired
-from miserly.selection._judging import Bench, Candidate, mean_and_error, pareto
+from miserly.selection._judging import Bench, Candidate, pareto
+from miserly.selection._offers import offers
 from miserly.selection._search import Failure
 from miserly.selection._splits import Rows
-from miserly.selection._tables import frame, interval, record, shown
+from miserly.selection._tables import frame, interval, offered, record, shown, summary
 
 __all__ = ["Frontier", "read_budgets"]
 
@@ -129,10 +130,13 @@ class Frontier:
         return frame([record(one) for one in self._pareto()])
 
     def at(self, *budgets: float, mean_budgets: Sequence[float] | None = None) -> Any:
-        """What a budget buys: the model that `best` chooses for it, and an honest figure of that choice.
+        """What a budget buys: the model that `best` delivers for it, and what to expect of it.
 
-        `cost` and `value` (with 95 % intervals) come from choices that never saw the rows they are judged on,
-        so they do not flatter.
+        `cost` and `value` (with 95 % intervals) are estimates. They come from choices that never saw the rows
+        they are judged on, so they do not flatter. `features`, `max_cost` and `plan_cost` (what the given
+        rows pay on average) are those of the delivered plan, which is fitted to all rows: a fit for each
+        model of the table. Where no better model was found than for a smaller budget of the table, the line
+        is that one's, and `note` says so.
 
         Parameters
         ----------
@@ -142,7 +146,11 @@ class Frontier:
         mean_budgets : list of numbers, optional
             What rows may pay on average.
         """
-        return frame([self._at(wish) for wish in self._wishes(budgets, mean_budgets)])
+        wishes = self._wishes(budgets, mean_budgets)
+        made = offers(self, wishes)
+        if len(made) < len(wishes):
+            self._chosen(wishes[0])  # says that nothing is so cheap
+        return frame([offered(one) for one in made])
 
     def area(self, max_cost: float, learner: str | None = None) -> float:
         """The mean over budgets from 0 to `max_cost` of the best held-out value, of one learner or of all."""
@@ -182,17 +190,7 @@ class Frontier:
         return frame(lines)
 
     def __repr__(self) -> str:
-        unit = f" {self.costs.unit}" if self.costs.unit else ""
-        width = max(len(f"{one.mean_cost:.4g}") for one in self._candidates)
-        head = f"{len(self._candidates)} models of {len(self.learners)} learners; {self.metric} by mean cost"
-        lines = [
-            f"{one.mean_cost:{width}.4g}{unit}  {one.mean_value:.4f} ± {one.error:.4f}  {shown(one)}"
-            for one in self._pareto()
-        ]
-        failed = [f"failed: {one.learner} {one.params}: {one.error}" for one in self.failures]
-        left_out = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
-        taken = [] if self._taken is None else [str(self._taken)]
-        return "\n".join([head, *taken, *lines, *failed, *left_out])
+        return summary(self)
 
     # -- choosing ------------------------------------------------------------------------------------
 
@@ -288,7 +286,8 @@ class Frontier:
             The budget whose model is shown first and fitted: no row pays more. The slider is over such caps
             then.
         mean_budget : float, optional
-            The same for what rows pay on average. Give one of the two. By default the smallest of the
+            The same for what rows pay on average. With both, the slider is over the smaller one. By default
+            the smallest of the
             frontier's budgets that buys what is within one standard error of the best.
         confidence : float, optional
             As in `best`: what is promised of that model.
@@ -296,8 +295,6 @@ class Frontier:
         """
         from miserly.report.page import write_page
 
-        if budget is not None and mean_budget is not None:
-            raise DataError("a report is for a budget or for a mean_budget: give one of them")
         wished = budget is not None or mean_budget is not None
         wish = self._wish(budget, mean_budget, confidence) if wished else None
         return write_page(self, path, wish, confidence, title)
@@ -393,27 +390,16 @@ class Frontier:
         top = max(one.mean_cost for one in self._candidates)
         return max(self.learners, key=lambda name: self._sign * self.area(top, name))
 
-    def _chosen(self, wish: Wish) -> Candidate:
+    def _chosen_if_any(self, wish: Wish) -> Candidate | None:
         """The best candidate inside a budget, by all held-out rows."""
-        found = choose(self._chooser.under(wish.budget), wish.mean_budget, self._sign)
+        return choose(self._chooser.under(wish.budget), wish.mean_budget, self._sign)
+
+    def _chosen(self, wish: Wish) -> Candidate:
+        """The same, which must be."""
+        found = self._chosen_if_any(wish)
         if found is None:
             raise CostError(f"no model costs {wish.words}; the cheapest costs {self._cheapest():g}")
         return found
-
-    def _at(self, wish: Wish) -> dict[str, Any]:
-        chosen = self._chosen(wish)
-        honest = cross_choose(self._chooser.under(wish.budget), wish.mean_budget, self._sign, self._seed)
-        if honest is None:
-            raise CostError(f"no model costs {wish.words}; the cheapest costs {self._cheapest():g}")
-        return {
-            wish.kind: wish.amount,
-            "learner": chosen.learner,
-            "params": chosen.params,
-            **interval("cost", *mean_and_error(honest.cost)),
-            **interval("value", *mean_and_error(honest.value)),
-            "features": chosen.features,
-            "max_cost": chosen.upper,
-        }
 
     def _against(self, rival: str, wish: Wish) -> list[dict[str, Any]]:
         some = self._chooser.under(wish.budget)

@@ -19,7 +19,6 @@ with the most room per second.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -34,7 +33,7 @@ from miserly.selection._asked import Asked, Effort
 from miserly.selection._crew import Crew, Order
 from miserly.selection._cross_choosing import choose
 from miserly.selection._judging import Bench, Candidate, Trial, mean_and_error
-from miserly.selection._pool import Contender, cheapest_feature
+from miserly.selection._pool import Contender, Dial, cheapest_feature
 
 __all__ = ["Failure", "Search"]
 
@@ -92,12 +91,17 @@ class Search:
     out_of_time: bool = False  # whether something was not tried for want of time
     _failed_at: list[tuple[Contender, float]] = field(default_factory=list)
     _given_up: set[Contender] = field(default_factory=set)
+    _serving: Contender | None = None  # is given all the time there is
     _under_way: deque[tuple[Order, _Gap | None]] = field(default_factory=deque)
-    _begun: float = field(default_factory=time.monotonic)
+    _begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begun = self.crew.now()
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self._begun
+        """How long the search has taken, but for the time in which functions were compiled."""
+        return self.crew.now() - self._begun
 
     @property
     def n_tried(self) -> int:
@@ -147,7 +151,8 @@ class Search:
             wanted = None if gap is None else (gap.contender, gap.value)
         if wanted is None:
             return False
-        self._under_way.append((self.crew.begin(*wanted, wanted=self._is_missing), gap))
+        by_all_means = self._is_missing or wanted[0] is self._serving
+        self._under_way.append((self.crew.begin(*wanted, wanted=by_all_means), gap))
         return True
 
     @property
@@ -189,6 +194,7 @@ class Search:
         """The answer that buys nothing, and the first learner that can be held to budgets, at all of them."""
         yield from self._nothing()
         for contender in self._held:
+            self._serving = contender
             for budget in contender.budgets:
                 if self._is_begun(contender, budget):
                     continue
@@ -252,6 +258,7 @@ class Search:
         """Budgets that were asked for, then first values of every dial."""
         if self.asked.budgets:
             yield from self._served() if self.further else self._nothing()
+            self._serving = None
             yield from self._held_to_budgets()
         yield from self._starts()
 
@@ -375,7 +382,17 @@ class Search:
             if dial.is_budget and self.asked.budgets:
                 low = max(low, thrifty)  # with a larger budget it costs more, as far as anything is sure
             if ends[1] / ends[0] > _CLOSE and not any(ends[0] <= value <= ends[1] for value in coming):
-                yield _Gap(contender, float(np.sqrt(thrifty * lavish)), low, high, hope)
+                middle = self._middle(dial, *ends)
+                if middle is not None:
+                    yield _Gap(contender, middle, low, high, hope)
+
+    def _middle(self, dial: Dial, least: float, most: float) -> float | None:
+        """The value to try between two: of budgets, the one asked for that is nearest to their mean."""
+        mean = float(np.sqrt(least * most))
+        if not (dial.is_budget and self.asked.budgets):
+            return mean
+        between = [budget for budget in self.asked.budgets if least < budget < most]
+        return min(between, key=lambda budget: abs(np.log(budget / mean)), default=None)
 
     def _grid(self, top: float) -> Any:
         """The costs at which a better model is wanted."""

@@ -113,7 +113,8 @@ def frontier(
         that takes more than 15 % of it (5 seconds at least) is stopped and counts as a failure, but for the
         first two. Where 8,000 rows or more are learned from, up to a fifth of it goes to a look at all
         learners with 2,000 of them; those that are too slow and, where time is scarce, those far behind
-        are left out. What most learners share is compiled before the clock starts, once on a machine.
+        are left out. The time in which functions are compiled does not count, neither here nor for a fit:
+        it is spent once on a machine, and the first search there takes so much longer.
     handovers : bool, optional
         Whether two models may be put in turn, the dearer one for rows that the cheaper one leaves in doubt
         (`Handover`), where that is better than any one of them. Nothing is fitted for it. By default with

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from miserly._compiled import compiled
 
 __all__ = [
     "CodedColumns",
@@ -137,21 +138,21 @@ def _numbers(shape: tuple[int, int], rows: Any, terms: Any) -> tuple[NDArray[np.
 # Compiled for speed: gathering by NumPy's index arrays takes several times as long.
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _copy(values, rows, terms, out):  # type: ignore[no-untyped-def]
     for i in range(len(rows)):
         for t in range(len(terms)):
             out[i, t] = values[rows[i], terms[t]]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _copy_rows(values, rows, out):  # type: ignore[no-untyped-def]
     for i in range(len(rows)):
         for t in range(values.shape[1]):
             out[i, t] = values[rows[i], t]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _decode(codes, decoder, rows, terms, out):  # type: ignore[no-untyped-def]
     for i in range(len(rows)):
         for t in range(len(terms)):
@@ -188,7 +189,7 @@ def means_and_deviations(
     return center, np.where(deviation > rounding, deviation, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add_up(X, weight, start, columns):  # type: ignore[no-untyped-def]
     """Weights, and weighted sums of what values differ from `start` by, and of the squares of that."""
     total = np.zeros((3, len(columns)))
@@ -221,7 +222,7 @@ def standardised(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _standardise(X, columns, center, scale, out):  # type: ignore[no-untyped-def]
     for i in range(len(X)):
         for j in range(len(columns)):

@@ -70,8 +70,9 @@ def bench(
         metric=metric, form=form,
     )  # fmt: skip
     how = Search(
-        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, None, seed, handovers
-    )
+        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, None, seed, handovers,
+        task.value, metric,
+    )  # fmt: skip
     from miserly.cli.racing import print_race, race, race_record
 
     done = race(problem, how)

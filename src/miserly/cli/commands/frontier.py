@@ -120,8 +120,9 @@ def frontier(
         metric=metric, form=form,
     )  # fmt: skip
     how = Search(
-        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, cache, seed, handovers
-    )
+        metric_for(problem.task, metric), learners, time_limit, max_fits, jobs, cache, seed, handovers,
+        task.value, metric,
+    )  # fmt: skip
     from miserly.cli.offering import found_record, print_found, print_offers
     from miserly.cli.searching import search, write_report
 

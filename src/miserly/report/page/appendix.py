@@ -56,8 +56,9 @@ def _method(story: Story) -> str:
                 f"{words.metric} to expect of a budget, held-out {units} are dealt into five parts: the best "
                 "model inside the budget is chosen by four of them and judged on the fifth, in turn.",
                 f"Prices are what a {words.row} pays on its own way through the model, each feature and each "
-                "set-up of a group once. Mean prices, what 95 of 100 pay at most, histograms and purchases "
-                f"are of the chosen model on held-out {rows}. The plan that is drawn was fitted anew.",
+                "set-up of a group once. Mean prices are estimates of the chosen model on held-out {rows}. "
+                f"What {rows} pay at most, histograms, purchases and the drawing are of the plan that is "
+                f"delivered, which was fitted again, on the {rows} that were given.",
                 f"Every learner was swept over a dial of its own, in {story.found.seconds:,.0f} seconds.",
             ],
         )
@@ -188,7 +189,7 @@ def _prices(story: Story) -> str:
     ]
     evaluation = f" Evaluating a term costs {number(costs.evaluation)}." if costs.evaluation else ""
     caption = (
-        f"What features cost, and how many held-out {words.rows} buy each with the model for "
+        f"What features cost, and how many of the given {words.rows} buy each with the model for "
         f"{words.price(story.chosen.budget)}. The first feature of a group also pays its set-up.{evaluation}"
     )
     return table(caption, columns, [_price_line(story, f) for f in range(len(costs))], tall=True)

@@ -46,7 +46,7 @@ def bill_chart(words: Words, height: int) -> Chart:
 
 def bills(offer: Offer, words: Words) -> Chart:
     """The bars for one budget, what they say, and where the mean and the 95th of 100 rows are."""
-    cost = offer.candidate.cost
+    cost = offer.run.cost
     bars = _few(cost, words) or _many(cost, words)
     share = 100 * bars.counts / len(cost)
     return {
@@ -57,9 +57,9 @@ def bills(offer: Offer, words: Words) -> Chart:
             f"{part:.1f} % of {words.rows} pay<br>{escaped(said)}"
             for part, said in zip(share, bars.says, strict=True)
         ],
-        "mean": short(offer.cost),
+        "mean": short(offer.pays),
         "most": short(offer.cost_95),
-        "mean_text": f"mean {escaped(words.price(offer.cost))}",
+        "mean_text": f"mean {escaped(words.price(offer.pays))}",
         "most_text": f"95 of 100 pay {escaped(words.price(offer.cost_95))} or less",
     }
 

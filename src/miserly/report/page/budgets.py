@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from miserly.report.page.html import Column, section, table
 from miserly.report.page.offers import Offer
 from miserly.report.page.story import Story
@@ -20,16 +18,15 @@ def budgets_section(story: Story) -> str:
         Column(words.metric, "number"),
         Column("95 % interval", "number"),
         Column(f"mean price{words.in_unit}", "number"),
-        Column("95 of 100 pay at most", "number"),
+        Column("no row pays more than".replace("row", words.row), "number"),
         Column("features", "number"),
         Column("model", "wide"),  # the last, so that a phone shows figures
     ]
-    models = [None, *(one.candidate for one in story.offers)]
-    again = [one is before for before, one in pairwise(models)]
-    lines = [_line(one, same, words) for one, same in zip(story.offers, again, strict=True)]
+    lines = [_line(one, words) for one in story.offers]
     caption = (
-        f"{_meant(words)} For each the model to take, the {words.metric} to expect, what {words.rows} pay "
-        f"on average and what 95 of 100 pay at most, and how many features a {words.row} buys on average."
+        f"{_meant(words)} For each the model to take, the {words.metric} and the mean price to expect "
+        f"(estimates from held-out {words.rows}), and of the plan that is delivered what no {words.row} pays "
+        f"more than and how many features the given {words.rows} buy on average."
     )
     return section("table", "What each budget buys", table(caption, columns, lines, name="budgets"))
 
@@ -40,13 +37,15 @@ def _meant(words: Words) -> str:
     return f"A mean budget is what {words.rows} may pay on average."
 
 
-def _line(one: Offer, same: bool, words: Words) -> tuple[object, ...]:
+def _line(one: Offer, words: Words) -> tuple[object, ...]:
     return (
         price_text(one.budget),
         words.value(one.value),
         words.interval(one.low, one.high),
         price_text(one.cost),
-        price_text(one.cost_95),
-        f"{one.candidate.features:.1f}",
-        "same model" if same else (model_name(one.candidate), settings(one.candidate.params)),
+        price_text(one.max_cost),
+        f"{one.features:.1f}",
+        (model_name(one.candidate), settings(one.candidate.params))
+        if one.same_as is None
+        else f"no better model found: same as {price_text(one.same_as)}",
     )

@@ -32,6 +32,7 @@ def plan_section(story: Story) -> str:
     inside = (
         f"{paragraph(told)}\n"
         f'<div class="drawing" tabindex="0" role="region" aria-label="The plan, drawn">{picture}</div>\n'
+        '<button type="button" class="enlarge">Enlarge the drawing</button>\n'
         + details("The plan in words", f"<pre>{text(story.plan.describe())}</pre>", on_paper=False)
     )
     return section("plan", f"The plan for {budget}", inside)

@@ -10,7 +10,7 @@ from miserly.plan.wording import listing, plain
 from miserly.report.page.axis import Axis
 from miserly.report.page.bill_chart import bill_chart, bills
 from miserly.report.page.frontier_chart import frontier_chart
-from miserly.report.page.html import figure, text, tied
+from miserly.report.page.html import figure, text, tied, unbroken
 from miserly.report.page.offers import Offer
 from miserly.report.page.purchase_charts import (
     MOST_FEATURES,
@@ -20,7 +20,7 @@ from miserly.report.page.purchase_charts import (
     growth_places,
 )
 from miserly.report.page.story import Story
-from miserly.report.page.words import model_name, settings
+from miserly.report.page.words import Words, model_name, settings
 from miserly.report.style import percent
 
 __all__ = ["explore_data", "explore_section"]
@@ -65,7 +65,7 @@ def _cards(story: Story) -> str:
     shown = step_words(story, story.chosen)
     inside = "".join(
         f'<div class="card {large}"><b id="now-{large}">{text(shown[large])}</b>'
-        f'<span id="now-{small}">{text(shown[small])}</span></div>'
+        f'<span id="now-{small}">{unbroken(shown[small])}</span></div>'
         for large, small in _CARDS
     )
     return (
@@ -87,14 +87,14 @@ def step_words(story: Story, one: Offer) -> dict[str, str]:
         "model": model[:1].upper() + model[1:],
         "params": settings(one.candidate.params) or "always the same answer",
         "value": words.value(one.value),
-        "value-note": f"{words.metric} {reached}; 95 % interval {words.interval(one.low, one.high)}",
+        "value-note": f"{words.metric} {reached} (estimate), 95 % {words.interval(one.low, one.high)}",
         "cost": words.price(one.cost),
-        "cost-note": f"is what a {words.row} pays on average",
+        "cost-note": _cost_note(one, words),
         "most": words.price(one.cost_95),
-        "most-note": f"or less for 95 of 100 {words.rows}",
-        "upper": words.price(one.candidate.upper),
+        "most-note": f"or less for 95 of 100 of the given {words.rows}",
+        "upper": words.price(one.max_cost),
         "upper-note": f"at most, for any {words.row}",
-        "bought": f"{one.candidate.features:.1f}",
+        "bought": f"{one.features:.1f}",
         "bought-note": f"features bought on average: {_bought(story, one)}",
         "note": _luck(story, one),
     }
@@ -107,9 +107,19 @@ def _bought(story: Story, one: Offer) -> str:
     return listing(told, len(some) - len(told))
 
 
+def _cost_note(one: Offer, words: Words) -> str:
+    """That the mean cost is an estimate, and what the plan itself costs where that is something else."""
+    note = f"is what a {words.row} pays on average, an estimate from held-out {words.rows}"
+    if one.pays_otherwise:
+        return f"{note}; the plan costs {words.price(one.pays)} on the given {words.rows}"
+    return note
+
+
 def _luck(story: Story, one: Offer) -> str:
     """Why the value to expect is not that of the ringed mark."""
     words, own = story.words, one.candidate.mean_value
+    if one.same_as is not None:
+        return f"No better model found: same as {words.price(one.same_as)}."
     shows = f"The ringed model shows {words.value(own)} on held-out {words.rows}"
     if one.is_second:
         why = "for its promise" if story.promises else "because a better one costs more once it has all rows"
@@ -140,7 +150,7 @@ def _figures(story: Story) -> dict[str, str]:
         ),
         "bills": (
             "Who pays what",
-            f"How many {words.rows} pay how much, with this model.",
+            f"How many of the given {words.rows} pay how much, with the plan of this model.",
             f"Histogram of what a {words.row} pays with the model for the budget.",
         ),
         "features": (
@@ -164,9 +174,9 @@ def _feature_caption(story: Story) -> str:
     some = f" ({shown} of {ever}, the most bought)" if ever > shown else ""
     unit = f" in {words.unit}" if words.unit else ""
     return (
-        f"The share of {words.rows} that buy each feature with this model{some}; what small budgets buy "
-        f"comes first. Beside each name its price{unit}, with the set-up of its group; colours go from green "
-        "(cheap) to violet (dear)."
+        f"The share of the given {words.rows} that buy each feature with the plan of this model{some}; what "
+        f"small budgets buy comes first. Beside each name its price{unit}, the first of a group with "
+        "its set-up; colours go from green (cheap) to violet (dear)."
     )
 
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-__all__ = ["Column", "data_script", "details", "figure", "paragraph", "section", "table", "text", "tied"]
+__all__ = [
+    "Column",
+    "data_script",
+    "details",
+    "figure",
+    "paragraph",
+    "section",
+    "table",
+    "text",
+    "tied",
+    "unbroken",
+]
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,15 @@ def tied(words: str) -> str:
     True
     """
     return words.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def unbroken(words: Any) -> str:
+    """Words in which no line ends inside a number: 2.13e-06 has a hyphen.
+
+    >>> unbroken("tradeoff 2.13e-06, lookahead")
+    'tradeoff <span class="whole">2.13e-06,</span> lookahead'
+    """
+    return re.sub(r"\S*\d\S*", lambda part: f'<span class="whole">{part[0]}</span>', text(words))
 
 
 def paragraph(words: str, look: str = "") -> str:
@@ -68,7 +89,7 @@ def _look(column: Column) -> str:
 
 def _cell(column: Column, cell: Any) -> str:
     large, small = cell if isinstance(cell, tuple) else (cell, "")
-    more = f"<small>{text(small)}</small>" if small else ""
+    more = f"<small>{unbroken(small)}</small>" if small else ""
     return f"<td{_look(column)}>{text(large)}{more}</td>"
 
 

@@ -1,111 +1,26 @@
-"""What each budget buys, in figures: the model it takes, what that reaches, who pays what, and for what."""
+"""Which budgets a page shows, and which of them it suggests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miserly.errors import CostError
-from miserly.plan.effort import engine_for
 from miserly.report.page.axis import WIDE
 from miserly.selection._best import Wish
-from miserly.selection._judging import Candidate, repriced
-from miserly.selection._pool import viewed_plan
+from miserly.selection._offers import Offer, offer_for, offers
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
 
-__all__ = ["Offer", "bought_by", "budget_kind", "offer_for", "offers", "round_budgets", "suggested"]
-
-Floats: TypeAlias = NDArray[np.float64]
+__all__ = ["Offer", "budget_kind", "offer_for", "offers", "round_budgets", "suggested"]
 
 _MOST_STEPS = 22
 _EVEN_STEPS = 20
 _DIGITS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # round amounts in a decade
 _ROOM = 1.15  # a model that is fitted to all rows may cost a little more than those that were judged
 _SLACK = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Offer:
-    """What one budget buys.
-
-    Attributes
-    ----------
-    wish : Wish
-        The budget: a cap for every row, or what rows pay on average.
-    candidate : Candidate
-        The model, with what held-out rows paid for it.
-    value, low, high : float
-        The metric to expect and its 95 % interval, by choices that never saw the rows they are judged on.
-    share : array of (n_features,)
-        The share of held-out rows that buy each feature.
-    is_second : bool
-        Whether the model was taken in place of a better one: for a promise, or because that one costs too
-        much once it is fitted to all rows. Then the value is its own on held-out rows, and flatters a little.
-    """
-
-    wish: Wish
-    candidate: Candidate
-    value: float
-    low: float
-    high: float
-    share: Floats
-    is_second: bool = False
-
-    @property
-    def budget(self) -> float:
-        return self.wish.amount
-
-    @property
-    def cost(self) -> float:
-        """What a row pays on average."""
-        return self.candidate.mean_cost
-
-    @property
-    def cost_95(self) -> float:
-        """What 95 of 100 rows pay at most."""
-        return float(np.quantile(self.candidate.cost, 0.95, method="higher"))
-
-
-def offers(found: Frontier, wishes: Sequence[Wish]) -> list[Offer]:
-    """What each of some budgets buys; budgets that buy nothing at all are left out."""
-    made: list[Offer] = []
-    found._chooser.hold(wish.budget for wish in wishes)
-    for wish in wishes:
-        try:
-            made.append(offer_for(found, wish, known=made))
-        except CostError:
-            continue
-    return made
-
-
-def offer_for(found: Frontier, wish: Wish, known: Sequence[Offer] = ()) -> Offer:
-    """What a budget buys, by held-out figures; `known` offers save running a model again."""
-    line = found._at(wish)
-    candidate = found._chosen(wish)
-    before = next((one.share for one in known if one.candidate is candidate), None)
-    share = bought_by(found, candidate) if before is None else before
-    return Offer(wish, candidate, line["value"], line["value_low"], line["value_high"], share)
-
-
-def bought_by(found: Frontier, candidate: Candidate) -> Floats:
-    """The share of held-out rows that buy each feature; every row meets the model that did not see it."""
-    bench, count, n_rows = found._bench, np.zeros(len(found.costs)), 0
-    for fitted, (_, test) in zip(candidate.trial.plans, bench.parts, strict=True):
-        rows = bench.rows.take(test)
-        plan = viewed_plan(fitted, candidate.view)
-        if plan.costs != found.costs:
-            plan = repriced(plan, found.costs)
-        engine = engine_for(plan, len(rows))
-        done = plan.run(rows.X, qid=rows.qid, budget=candidate.upper, compiled=engine, unknown="missing")
-        count += done.acquired.sum(axis=0)
-        n_rows += len(rows)
-    return count / n_rows
 
 
 # -- which budgets -----------------------------------------------------------------------------------------
@@ -119,9 +34,10 @@ def budget_kind(found: Frontier, asked: Wish | None = None) -> str:
 
 
 def round_budgets(found: Frontier, asked: Wish | None = None) -> list[Wish]:
-    """The budgets of a page: round amounts from the cheapest to the dearest model that is worth its price.
+    """The budgets of a page: round amounts from the cheapest to the most expensive model worth its price.
 
-    Zero, the budgets that the frontier was made for and the one that is `asked` for are among them.
+    Of those that choose the same model, the smallest. Zero, the budgets that the frontier was made for and
+    the one that is `asked` for are among them; what exceeds the price of everything is that price.
     """
     kind = budget_kind(found, asked)
     paid = [one.mean_cost for one in found._pareto()]
@@ -134,7 +50,17 @@ def round_budgets(found: Frontier, asked: Wish | None = None) -> list[Wish]:
     roomy = min(_ROOM * dearest, max(found.costs.total, dearest))
     steps = round_steps(cheapest, roomy) if dearest > 0 else []
     crowded = [one for one in steps if not any(abs(one - mine) < 0.04 * mine for mine in own)]
-    return [Wish(**{kind: amount}) for amount in sorted({*zero, *own, *crowded})]
+    everything = max(found.costs.total, max(one.upper for one in found._candidates))
+    asked_for = [] if asked is None else [asked.amount]
+    own = [min(one, everything) for one in made_for or []] + asked_for
+    amounts = sorted({*zero, *own, *(min(one, everything) for one in crowded)})
+    other = np.inf if asked is None else max(asked.budget, asked.mean_budget)
+    rest = "mean_budget" if kind == "budget" else "budget"
+    wishes = [Wish(**{kind: amount, rest: other}) for amount in amounts if amount < other]
+    found._chooser.hold(wish.budget for wish in wishes)
+    inside = [wish for wish in wishes if found._chosen_if_any(wish) is not None]
+    first = {found._chosen(wish): wish.amount for wish in reversed(inside)}
+    return [wish for wish in inside if wish.amount in own or wish.amount == first[found._chosen(wish)]]
 
 
 def round_steps(low: float, high: float) -> list[float]:

@@ -42,14 +42,24 @@ def _figures(story: Story) -> str:
     reach = f"on held-out {words.rows} it reaches" if one.is_second else "expect"
     return (
         f"{reach} {words.a_metric} of {words.value(one.value)} (95 % interval "
-        f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} on average."
+        f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} on average, both estimates from "
+        f"held-out {words.rows}.{_otherwise(story)}"
     )
+
+
+def _otherwise(story: Story) -> str:
+    """What the plan itself costs on the given rows, and whether a smaller budget would do."""
+    words, one = story.words, story.chosen
+    told = f" On the given {words.rows} its plan costs {words.price(one.pays)}." if one.pays_otherwise else ""
+    if one.same_as is not None:
+        told += f" No better model was found: it is the same as for {words.price(one.same_as)}."
+    return told
 
 
 def _tail(story: Story, one: Offer) -> str:
     """What few rows pay, or none."""
-    words, upper = story.words, one.candidate.upper
-    if np.isclose(one.cost_95, upper) or np.ptp(one.candidate.cost) == 0.0:
+    words, upper = story.words, one.max_cost
+    if np.isclose(one.cost_95, upper) or np.ptp(one.run.cost) == 0.0:
         return f"No {words.row} pays more than {words.price(upper)}."
     return (
         f"95 of 100 {words.rows} pay {words.price(one.cost_95)} or less, "

@@ -18,7 +18,14 @@ from miserly.report.page.words import Words, price_text
 if TYPE_CHECKING:
     from miserly.costs import Costs
 
-__all__ = ["MOST_FEATURES", "feature_chart", "features_shown", "growth_chart", "growth_places"]
+__all__ = [
+    "MOST_FEATURES",
+    "feature_chart",
+    "features_shown",
+    "growth_chart",
+    "growth_places",
+    "listed_prices",
+]
 
 MOST_FEATURES = 20  # rows of a chart; of more features, the most bought
 _NAME = 22  # letters of a feature beside its bar
@@ -41,7 +48,7 @@ def features_shown(costs: Costs, made: Sequence[Offer]) -> list[int]:
 def feature_chart(costs: Costs, shown: Sequence[int], words: Words) -> Chart:
     """The frame of bars, one for each feature, in the colour of its price; the page fills in the shares."""
     tier, names = price_tiers(costs)
-    prices = _prices(costs)
+    prices = dict(zip(shown, listed_prices(costs, shown), strict=True))
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -51,7 +58,7 @@ def feature_chart(costs: Costs, shown: Sequence[int], words: Words) -> Chart:
         "textposition": "outside",
         "cliponaxis": False,
         "marker": {"color": [_shade(int(tier[f]), len(names)) for f in shown]},
-        "hovertext": [f"{_name(costs, f, 40)}: {escaped(words.price(float(prices[f])))}" for f in shown],
+        "hovertext": [f"{_name(costs, f, 40)}: {escaped(words.price(prices[f]))}" for f in shown],
         "hovertemplate": "%{hovertext}<br>%{x:.1f} % of " + words.rows + " buy it<extra></extra>",
     }
     layout = {
@@ -72,10 +79,10 @@ def feature_chart(costs: Costs, shown: Sequence[int], words: Words) -> Chart:
 
 def _feature_axis(costs: Costs, shown: Sequence[int]) -> Chart:
     """Features from top to bottom, each with its price."""
-    prices = _prices(costs)
+    prices = zip(shown, listed_prices(costs, shown), strict=True)
     return {
         "tickvals": list(range(len(shown))),
-        "ticktext": [f"{_name(costs, f, _NAME)}  {price_text(float(prices[f]))}" for f in shown],
+        "ticktext": [f"{_name(costs, f, _NAME)}  {price_text(price)}" for f, price in prices],
         "range": [len(shown) - 0.4, -0.6],
         "showgrid": False,
         "ticklabelstandoff": 4,
@@ -197,6 +204,22 @@ def _prices_of(mine: NDArray[np.bool_], costs: Costs, words: Words) -> str:
 def _shade(tier: int, n_tiers: int) -> str:
     """The colour of a price tier, from the cheapest to the dearest."""
     return f"@t{round((_SHADES - 1) * tier / max(n_tiers - 1, 1))}"
+
+
+def listed_prices(costs: Costs, shown: Sequence[int]) -> list[float]:
+    """What each feature of a list adds to those before it: the first of a group pays for its set-up.
+
+    >>> from miserly import Costs
+    >>> costs = Costs([1.0, 2.0, 4.0], groups={"blood": {"features": [0, 2], "setup": 10.0}})
+    >>> listed_prices(costs, [2, 1, 0])
+    [14.0, 2.0, 1.0]
+    """
+    bought = np.zeros(len(costs), dtype=np.bool_)
+    prices = []
+    for f in shown:
+        prices.append(float(costs.marginals(bought)[f]))
+        bought[f] = True
+    return prices
 
 
 def _prices(costs: Costs) -> Floats:

@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from miserly.errors import CostError
-from miserly.plan import Plan
-from miserly.report.page.offers import Offer, bought_by, budget_kind, offers, round_budgets, suggested
+from miserly.report.page.offers import Offer, budget_kind, offer_for, offers, round_budgets, suggested
 from miserly.report.page.words import Words
 from miserly.selection._best import Wish
-from miserly.selection._judging import Candidate
 from miserly.selection._splits import Rows
 from miserly.selection.guarantee import Assurance
 
 if TYPE_CHECKING:
+    from miserly.plan import Plan
     from miserly.selection import Frontier
 
 __all__ = ["Story", "read_story"]
@@ -32,8 +31,6 @@ class Story:
         Which of them is chosen.
     was_asked : bool
         Whether a budget was given, or one was suggested.
-    plan : Plan
-        Of the chosen model, fitted to `rows`.
     rows : Rows
         All rows, or with a promise all but those kept for it.
     promises : tuple of Assurance
@@ -45,7 +42,6 @@ class Story:
     offers: tuple[Offer, ...]
     place: int
     was_asked: bool
-    plan: Plan
     rows: Rows
     promises: tuple[Assurance, ...]
 
@@ -57,6 +53,11 @@ class Story:
     @property
     def chosen(self) -> Offer:
         return self.offers[self.place]
+
+    @property
+    def plan(self) -> Plan:
+        """Of the chosen model, as it is delivered."""
+        return self.chosen.plan
 
     @property
     def free(self) -> Offer | None:
@@ -82,9 +83,8 @@ def read_story(found: Frontier, asked: Wish | None, confidence: float | None) ->
         raise CostError(f"no model costs {asked.words}; the cheapest costs {found._cheapest():g}")
     place = suggested(made, found._sign > 0) if asked is None else known.index(asked.amount)
     wish = replace(made[place].wish, confidence=confidence if asked is None else asked.confidence)
-    candidate, model = found._chooser.take(wish)
-    if candidate is not made[place].candidate:  # a promise, or a model that is dearer once it has all rows
-        made[place] = _own_figures(found, wish, candidate)
+    if wish.needs_rows:  # the model that the promise is shown of was fitted to fewer rows
+        made[place] = offer_for(found, wish)
     everything = found._everything or found._bench.rows
     return Story(
         found,
@@ -92,16 +92,6 @@ def read_story(found: Frontier, asked: Wish | None, confidence: float | None) ->
         tuple(made),
         place,
         asked is not None,
-        model.plan_,
         found._bench.rows if wish.needs_rows else everything,
-        tuple(model.promise_),
-    )
-
-
-def _own_figures(found: Frontier, wish: Wish, candidate: Candidate) -> Offer:
-    """An offer of this very model, with its own held-out figures."""
-    reach = 1.96 * candidate.error
-    value = candidate.mean_value
-    return Offer(
-        wish, candidate, value, value - reach, value + reach, bought_by(found, candidate), is_second=True
+        tuple(made[place].model.promise_),
     )

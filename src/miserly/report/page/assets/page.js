@@ -105,9 +105,20 @@
     return { data: [{ ...data[0], showscale: !isNarrow() }], layout: { ...layout, xaxis: xaxis, shapes: [column] } };
   }
 
+  // No line ends inside a number.
+  function whole(said) {
+    return said.split(/(\S*\d\S*)/).map((part, i) => {
+      if (i % 2 === 0) return part;
+      const span = document.createElement("span");
+      span.className = "whole";
+      span.textContent = part;
+      return span;
+    });
+  }
+
   function show() {
     const step = page.steps[Number(slider.value)];
-    for (const [place, said] of Object.entries(step.words)) at("now-" + place).textContent = said;
+    for (const [place, said] of Object.entries(step.words)) at("now-" + place).replaceChildren(...whole(said));
     slider.setAttribute("aria-valuetext", step.label);
     draw("chart-frontier", frontierAt(step));
     draw("chart-bills", billsAt(step));
@@ -122,6 +133,12 @@
   // -- events ---------------------------------------------------------------------------------------------
 
   slider.addEventListener("input", show);
+  document.querySelectorAll(".enlarge").forEach((button) => {
+    button.addEventListener("click", () => {
+      const large = button.previousElementSibling.classList.toggle("large");
+      button.textContent = large ? "Fit the drawing to the screen" : "Enlarge the drawing";
+    });
+  });
   document.querySelectorAll("#budgets tbody tr").forEach((row, i) => {
     row.addEventListener("click", () => { slider.value = i; show(); });
   });
