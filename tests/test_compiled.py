@@ -188,6 +188,34 @@ def test_a_stamp_is_the_same_in_every_process():
     assert len(seen) == 1
 
 
+SHARES = """
+import sys
+from miserly import _compiled_files
+from miserly._compiled import compiled
+
+@compiled()
+def twice(x):
+    return x + x
+
+values = [eval(one) for one in sys.argv[1:]]
+print([twice(x) for x in values], sum(twice.stats.cache_misses.values()))
+"""
+
+
+def test_processes_that_compile_at_the_same_time_share_a_folder(tmp_path):
+    """Each for other argument types, and both for the same: a third process finds all of it."""
+    (tmp_path / "shares.py").write_text(SHARES)
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+
+    def start(*values):
+        command = [sys.executable, tmp_path / "shares.py", *values]
+        return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+
+    both = [start("1", "'a'"), start("1.5", "'a'")]
+    assert [one.communicate(timeout=120)[0] for one in both] == ["[2, 'aa'] 2\n", "[3.0, 'aa'] 2\n"]
+    assert start("1", "1.5", "'a'").communicate(timeout=120)[0] == "[2, 3.0, 'aa'] 0\n"
+
+
 def test_bounds_are_checked_where_that_is_asked_for(folders, monkeypatch):
     """Functions compiled without such checks are not taken for those with them."""
     before = double()
