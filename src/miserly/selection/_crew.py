@@ -154,7 +154,7 @@ def _threads_of_each(n: int) -> dict[str, str]:
 
     Where the user has set fewer threads, it is these.
     """
-    share = max(1, joblib.cpu_count() // n)
+    share: int = max(1, joblib.cpu_count() // n)
 
     def threads(name: str) -> int:
         asked = os.environ.get(name, "")
