@@ -171,3 +171,15 @@ def long_chain(n_features=100, n_nodes=300, seed=0):
 
 MAKERS = (heart, two_steps, tree_of_classifiers, kernel_machine, ranking, three_classes, empty, long_chain)
 SAMPLES = {maker.__name__: maker for maker in MAKERS}
+
+
+def random_rows(plan: Plan, n: int, seed: int = 0) -> np.ndarray:
+    """Rows as users give them: numbers, and in columns of categories some of these."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, plan.n_features))
+    if not plan.categories:
+        return X
+    rows = X.astype(object)
+    for column, known in plan.categories.items():
+        rows[:, column] = [known[place] for place in rng.integers(len(known), size=n)]
+    return rows

@@ -69,7 +69,7 @@ def test_a_stage_that_nobody_reaches_has_no_cost():
 
 @pytest.mark.parametrize("plan", [sample_plans.tree_of_classifiers(4), sample_plans.heart()])
 def test_what_rows_have_at_a_stage_is_what_the_plan_cut_there_says(plan):
-    X = np.random.default_rng(0).normal(size=(60, 13))
+    X = sample_plans.random_rows(plan, 60)
     exits = plan.run(X).exit
     found = flow(plan, X)
     for i, stage in enumerate(found.stages):
@@ -83,8 +83,8 @@ def test_what_rows_have_at_a_stage_is_what_the_plan_cut_there_says(plan):
 
 
 def test_neighbours_of_a_long_chain_are_taken_together():
-    X = np.random.default_rng(0).normal(size=(60, 13))
     plan = sample_plans.heart()
+    X = sample_plans.random_rows(plan, 60)
     whole, fused = flow(plan, X), flow(plan, X, most=2)
     assert [stage.nodes for stage in fuse(stages(plan), 2)] == [tuple(range(20)), tuple(range(20, 40))]
     np.testing.assert_allclose(fused.left, [whole.left[:2].sum(), whole.left[2:].sum()])

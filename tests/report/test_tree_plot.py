@@ -72,7 +72,8 @@ def test_no_words_run_into_each_other_in_a_tree(levels):
 
 def test_no_words_run_into_each_other_in_a_chain():
     labels = np.where(RANDOM[:, 0] > 0, "present", "absent")
-    figure = plot_tree(sample_plans.heart(), RANDOM, labels, title="A chain")
+    heart = sample_plans.heart()
+    figure = plot_tree(heart, sample_plans.random_rows(heart, 200), labels, title="A chain")
     assert crowded(figure) == []
 
 

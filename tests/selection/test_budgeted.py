@@ -46,6 +46,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::miserly.errors.BudgetWarning")  # some of its tables hold noise alone
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)

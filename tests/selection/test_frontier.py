@@ -333,10 +333,16 @@ def test_a_learner_that_fails_is_told_and_the_rest_go_on():
 
 def test_where_all_fail_the_first_error_is_told():
     X, y, _ = table(60)
-    bad = X.copy()
-    bad[0, 0] = np.inf
-    with pytest.raises(DataError, match=r"every fit failed.*infinity"):
-        sweep(miser(), bad, y)
+    one_class = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
+    with pytest.raises(DataError, match=r"every fit failed; the first, of .*: .*one class"):
+        sweep(miser(), X, y, cv=one_class)
+
+
+def test_rows_that_no_learner_takes_are_refused_before_anything_is_fitted():
+    X, y, _ = table(60)
+    X[0, 0] = np.inf
+    with pytest.raises(DataError, match=r"column 0 holds infinity \(row 0\)"):
+        sweep(miser(), X, y)
 
 
 def test_a_time_limit_leaves_the_first_learner_and_ends_the_search():

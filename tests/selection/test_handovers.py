@@ -136,7 +136,7 @@ def test_a_frontier_prints_on_one_screen(found):
     many = copy(found)
     many._candidates = [
         replace(one, cost=one.cost + k, value=one.value + k / 100)
-        for k in range(5)
+        for k in range(8)
         for one in found._pareto()
     ]
     many.failures = [Failure("ALearner", {"tradeoff": 0.1}, "an error\nof many words " * 20)] * 9

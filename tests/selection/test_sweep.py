@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
 
-from miserly import Costs, EarlyExit, GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from miserly import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 from miserly.errors import CostError, DataError
-from miserly.metrics import get_metric
 from miserly.selection import Point, one_standard_error, sweep
-from miserly.selection._choosing import Entrant
 from miserly.selection._splits import Rows, divide
 
 
@@ -69,19 +67,6 @@ def test_value_and_error_are_mean_and_standard_error_over_the_parts():
     assert point.value == pytest.approx(np.mean(values))
     assert point.error == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
     assert point.cost == pytest.approx(np.mean(costs))
-
-
-@pytest.mark.parametrize("evaluation", [0.0, 0.2])
-@pytest.mark.parametrize("lookahead", [False, True])
-def test_models_shared_between_budgets_are_those_a_fit_would_give(evaluation, lookahead):
-    X, y, _ = table()
-    learner = GreedyMiserClassifier(lookahead=lookahead, **SMALL)
-    entrant = Entrant(learner, Costs(COSTS, evaluation=evaluation), [1e-3], get_metric("accuracy"))
-    rows = Rows(X, y)
-    for budget, model in entrant._models(rows, [0.5, 1.2, 4, 6, 7, 19, 21, 26, 40], 1e-3):
-        np.testing.assert_array_equal(
-            model.decision_function(X), entrant.fit(rows, budget, 1e-3).decision_function(X)
-        )
 
 
 def test_one_held_out_part_gets_its_error_by_bootstrap():

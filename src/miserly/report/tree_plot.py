@@ -101,17 +101,19 @@ class _Box:
         words = Wording(found.plan)
         self.wide, self.inline = wide, inline
         self.share = f"{percent(found.reached[i])} of {found.rows}"
+        self.label = label_words(found, found.label, i)
         paid = money(found.cost[i], plain(words.unit, _LONGEST_UNIT))
         self.name, self.paid = self._beside(stage_name(found.stages[i], is_chain(found.stages)), paid)
         self.lines = wrap([words.feature(f) for f in found.features[i]], wide - 3 * _PAD)
         self.classes = found.label[i] if found.classes and found.label is not None else None
-        self.label = label_words(found, found.label, i)
         n_lines = 1 + len(self.lines) + (bool(self.label) and not inline)
         self.height = _LINE * n_lines + 2 * _PAD + (0.06 if self.classes is not None else 0.0)
 
     def _beside(self, name: str, paid: str) -> tuple[str, str]:
         """What there is room for beside the share: the bill in any case, its word, the name."""
         room = self.wide - 3 * _PAD - 0.2 - width_of(self.share, _TEXT, True)
+        if self.label and self.inline:
+            room -= width_of(self.label, _TEXT) + 0.2
         for words in ((name, f"paid {paid}"), (name, paid), ("", paid)):
             if width_of(words[0], _SMALL) + width_of(words[1], _TEXT) <= room:
                 return words
@@ -125,11 +127,13 @@ class _Box:
         axes.add_patch(Rectangle((x, y), self.wide, self.height, **style))
         axes.add_patch(Rectangle((x, y), 0.05, self.height, color=colour, linewidth=0, zorder=4))
         left, right, line = x + 1.6 * _PAD, x + self.wide - _PAD, y + _PAD + 0.5 * _LINE
+        beside = left + width_of(self.share, _TEXT, True) + 0.08
         _write(axes, left, line, self.share, weight="bold")
-        _write(axes, left + width_of(self.share, _TEXT, True) + 0.08, line, self.name, _SMALL, SOFT)
+        _write(axes, beside, line, self.name, _SMALL, SOFT)
         _write(axes, right, line, self.paid, ha="right")
         if self.label and self.inline:
-            _write(axes, x + 0.53 * self.wide, line, self.label, ha="center")
+            free = beside + width_of(self.name, _SMALL), right - width_of(self.paid, _TEXT)
+            _write(axes, sum(free) / 2, line, self.label, ha="center")
         elif self.label:
             line += _LINE
             _write(axes, left, line, self.label)

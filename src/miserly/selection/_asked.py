@@ -16,9 +16,18 @@ _MOST = 8  # budgets at which one learner is fitted; the others lie between two 
 
 @dataclass(frozen=True)
 class Asked:
-    """Budgets in rising order; none where any cost is of interest."""
+    """Budgets in rising order; none where any cost is of interest.
+
+    Attributes
+    ----------
+    budgets : tuple of float
+    on_average : bool
+        Whether none of them is a cap. Then one learner that is held to them is enough to begin with: models
+        that may cost some rows more than others do better at a mean, and other hyperparameters find these.
+    """
 
     budgets: tuple[float, ...] = ()
+    on_average: bool = False
 
     @property
     def limit(self) -> float:

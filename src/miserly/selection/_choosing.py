@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from miserly.costs import Costs, fits
+from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.learners._chain import is_additive, stages
 from miserly.learners._training import measure
@@ -72,30 +72,11 @@ class Entrant:
         for train, test in parts:
             learning, judging = rows.take(train), rows.take(test)
             for tradeoff in self.tradeoffs:
-                for budget, model in self._models(learning, budgets, tradeoff):
-                    key = (budget, tradeoff)
+                for budget in budgets:
+                    key, model = (budget, tradeoff), self.fit(learning, budget, tradeoff)
                     total[key] = total.get(key, 0.0) + self._staged_values(model, judging)
                 tick()
         return {budget: self._best(budget, total) for budget in budgets}
-
-    def _models(self, rows: Rows, budgets: Sequence[float], tradeoff: float) -> Iterator[tuple[float, Any]]:
-        """A model for each budget, the largest budget first.
-
-        A model that spends no more than the next smaller budget is that budget's model too: everything it
-        bought could still be bought, and nothing that it passed over becomes more attractive.
-        """
-        model = None
-        for budget in sorted(budgets, reverse=True):
-            same = self._shares_models and model is not None and fits(0.0, model.plan_.max_cost, budget)
-            if not same:
-                model = self.fit(rows, budget, tradeoff)
-            yield budget, model
-
-    @cached_property
-    def _shares_models(self) -> bool:
-        """Not where a learner looks ahead or keeps money back for trees: both depend on the whole budget."""
-        ahead = self.learner.get_params().get(self._path.get("lookahead", ""), False)
-        return not ahead and self.costs.evaluation == 0.0
 
     def _best(self, budget: float, total: dict[tuple[float, float], NDArray[np.float64]]) -> Choice:
         sign = 1.0 if self.metric.greater_is_better else -1.0

@@ -259,7 +259,8 @@ class Search:
         if self.asked.budgets:
             yield from self._served() if self.further else self._nothing()
             self._serving = None
-            yield from self._held_to_budgets()
+            if not self.asked.on_average:
+                yield from self._held_to_budgets()
         yield from self._starts()
 
     def _nothing(self) -> Iterator[tuple[Contender, float] | None]:

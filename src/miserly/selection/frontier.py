@@ -96,8 +96,9 @@ def frontier(
         fitted at the largest and, if they are not behind, at all of them, with up to half of `max_fits`. No
         dial goes beyond the largest.
     mean_budgets : list of numbers, optional
-        The same for what rows pay on average. Where neither is given, tables are for eight of these,
-        geometric from the cheapest to the most expensive model.
+        The same for what rows pay on average; the first learner is fitted at them, the others are swept over
+        their own hyperparameters. Where neither is given, tables are for eight of these, geometric from the
+        cheapest to the most expensive model.
     cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
         How rows are held out. By default five folds up to 2,000 rows (queries), a quarter of them beyond.
     confidence : float, optional
@@ -161,7 +162,7 @@ def frontier(
     )
     pool, unable = _pool(learners, kind, X)
     wanted, on_average = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
-    asked = Asked(tuple(sorted({*(wanted or ()), *(on_average or ())})))
+    asked = Asked(tuple(sorted({*(wanted or ()), *(on_average or ())})), on_average=not wanted)
     contenders = contenders_for(pool, kind, rows, prices, seed, asked)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     if np.isfinite(limit):
