@@ -35,6 +35,7 @@ SMALL = {
     "n_blocks": 4,
     "n_dimensions": 2,
     "n_trees": 3,
+    "n_members": 1,
     "max_sweeps": 2,
     "max_depth": 3,
     "min_samples_leaf": 5,
@@ -194,6 +195,7 @@ def _cases(learner: type[Any], task: Task, model: Any) -> list[Case]:
         "budget": {**priced, "budget": _tight(model, task)},
         "early stopping": {**priced, "early_stopping": 3, "tradeoff": 0.0005},
         "saving": {**priced, "saving": 0.03},
+        "n_members=auto": {**priced, "n_members": "auto"},
     }
     for name, options in choices.items():
         for option in options:

@@ -80,10 +80,10 @@ def instances():
             changes.append({"threshold": -9.0 if score else 1.0})  # nothing to choose, nothing set aside
         elif case.variant == "unit costs" and "early_stopping" in case.has:
             changes.append({"early_stopping": 3})
-        elif case.variant in ("prices", "tradeoff", "budget", "early stopping", "saving"):
+        elif case.variant in ("prices", "tradeoff", "budget", "early stopping", "saving", "n_members=auto"):
             continue
         for change in changes:
-            model = case.make(costs=None, min_samples_leaf=1, n_rounds=5, n_members=1, **change)
+            model = case.make(costs=None, min_samples_leaf=1, n_rounds=5, **change)
             if case.task.name == "documents":
                 model = with_queries(case.learner)(**model.get_params(deep=False))
             found[repr(model)] = model  # classifiers come once for each of their tasks
