@@ -30,6 +30,11 @@ class Asked:
     on_average: bool = False
 
     @property
+    def caps(self) -> tuple[float, ...]:
+        """The budgets, if not all of them are means."""
+        return () if self.on_average else self.budgets
+
+    @property
     def limit(self) -> float:
         """The largest budget; infinite where none is asked for."""
         return max(self.budgets, default=np.inf)

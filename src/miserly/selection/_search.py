@@ -259,7 +259,7 @@ class Search:
         if self.asked.budgets:
             yield from self._served() if self.further else self._nothing()
             self._serving = None
-            if not self.asked.on_average:
+            if self.asked.caps:
                 yield from self._held_to_budgets()
         yield from self._starts()
 
@@ -380,7 +380,7 @@ class Search:
         coming = [order.value for order, _ in self._under_way if order.contender is contender]
         for (thrifty, low, _), (lavish, high, hope) in pairwise(known):
             ends = sorted((thrifty, lavish))
-            if dial.is_budget and self.asked.budgets:
+            if dial.is_budget and self.asked.caps:
                 low = max(low, thrifty)  # with a larger budget it costs more, as far as anything is sure
             if ends[1] / ends[0] > _CLOSE and not any(ends[0] <= value <= ends[1] for value in coming):
                 middle = self._middle(dial, *ends)
@@ -390,16 +390,17 @@ class Search:
     def _middle(self, dial: Dial, least: float, most: float) -> float | None:
         """The value to try between two: of budgets, the one asked for that is nearest to their mean."""
         mean = float(np.sqrt(least * most))
-        if not (dial.is_budget and self.asked.budgets):
+        if not (dial.is_budget and self.asked.caps):
             return mean
-        between = [budget for budget in self.asked.budgets if least < budget < most]
+        between = [budget for budget in self.asked.caps if least < budget < most]
         return min(between, key=lambda budget: abs(np.log(budget / mean)), default=None)
 
     def _grid(self, top: float) -> Any:
         """The costs at which a better model is wanted."""
-        wanted = [budget for budget in self.asked.budgets if 0.0 < budget < np.inf]
+        wanted = [budget for budget in self.asked.caps if 0.0 < budget < np.inf]
         if wanted:
             return np.array(wanted)
+        top = min(top, self.asked.limit) or top
         return np.geomspace(min(cheapest_feature(self.contenders[0].costs), top), top, _GRID)
 
     def _hope(self, candidate: Candidate) -> float:
