@@ -199,3 +199,15 @@ def test_time_and_failures_are_named():
     assert told == "time ran out after 3 fits, 12 seconds (1 failed; the first: ASTC: TimeoutError: stopped)"
     told = why_nothing_helps(costs, 5.0, Effort(2, 1.0, False, ["ASTC: DataError: no"]))
     assert told == "every fit failed; the first: ASTC: DataError: no"
+
+
+def test_with_mean_budgets_one_learner_is_held_to_them_and_all_the_others_take_part(orders):
+    """Also those that have a budget and no other hyperparameter to sweep over."""
+    X, y, _ = table(120)
+    learners = [miser(), SpeedBoostClassifier(n_rounds=5), CostLassoClassifier()]
+    options = {"costs": [1, 5, 20], "cv": 2, "certify": 0, "random_state": 0}
+    frontier(learners, X, y, mean_budgets=[2, 6], max_fits=12, **options)
+    fitted = [(name, params.get("budget")) for name, params in orders]
+    assert fitted[:3] == [("nothing paid", 0.0), ("GreedyMiserClassifier", 6), ("GreedyMiserClassifier", 2)]
+    assert {name for name, _ in fitted} >= {"SpeedBoostClassifier", "CostLassoClassifier"}
+    assert max(budgets_of(orders)) <= 6

@@ -116,11 +116,13 @@ class Contender:
         return model.fit(rows.X, rows.y, **({"qid": rows.qid} if asks else {}))
 
     def start(self) -> list[float]:
-        """The values to try first, after the budgets that were asked for."""
+        """The values to try first; none where budgets that were asked for come in their place."""
+        return [] if self.budgets else self.first_values()
+
+    def first_values(self) -> list[float]:
+        """The values to try first, whether budgets were asked for or not."""
         if self.dial is None:
             return [np.nan]
-        if self.budgets:
-            return []
         values = self.dial.start(self.n_start)
         return [*values[1:2], *values[:1], *values[2:]] if self.cautious else values
 

@@ -274,7 +274,7 @@ class Search:
 
         None where it must be seen first how a contender did.
         """
-        starts = [contender.start() for contender in self.contenders]
+        starts = [self._start_of(contender) for contender in self.contenders]
         if self.asked.budgets and self._trials_of(self.contenders[0]):
             starts[0] = []  # the answer that buys nothing has been given
         for turn in range(max(map(len, starts))):
@@ -288,6 +288,15 @@ class Search:
                 if not (turn == 0 and self._is_missing) and self._is_late(contender, _START_SHARE):
                     continue
                 yield contender, values[turn]
+
+    def _start_of(self, contender: Contender) -> list[float]:
+        """First values of a dial; with mean budgets alone, only one learner was held to budgets before."""
+        if not contender.budgets or self.asked.caps or self._trials_of(contender):
+            return contender.start()
+        has_another = any(
+            one.learner is contender.learner and one is not contender for one in self.contenders
+        )
+        return [] if has_another else contender.first_values()
 
     def _leads_beyond(self, contender: Contender, value: float) -> bool:
         """Whether a thriftier value already costs as much as the largest budget."""
