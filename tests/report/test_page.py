@@ -461,3 +461,11 @@ def test_strange_names_run_nothing_and_are_drawn_as_they_are(strange):
         assert any("naïve 名前 ✓" in label for label in labels)
         assert any('a "quoted" & <b>bold' in label for label in labels)
         assert any(label.startswith("</script><script>") for label in labels)
+
+
+def test_a_cap_is_guaranteed_in_words_of_its_own(heart, tmp_path):
+    """No rows are kept for it, so no figures of such rows are told."""
+    words = heart.to_html(tmp_path / "cap.html", budget=30).read_text(encoding="utf-8").partition("</h1>")[2]
+    opening = words.partition("What would another budget buy")[0]
+    assert "Guaranteed: no row ever pays more than 30 CAD." in opening
+    assert "Promised" not in opening and "nan" not in opening

@@ -39,6 +39,7 @@ __all__ = [
 TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
 FALL = 100.0  # of the tradeoff of boosted terms, first to last; 1,000 did about as well for Cronus
 SCREENED = 4096  # terms that greedy least squares looks at, where there are more
+LARGEST_TABLE = 2**26  # entries of terms by columns
 EXACT = 1 << 21  # values: up to as many are kept in float64, beyond in float32
 
 
@@ -124,7 +125,8 @@ def boosted_terms(learner: PlanPredictor, rows: LinearRows, loss: Loss, **option
 def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget: float) -> LinearTerms:
     """The terms that together cost no more than a budget, chosen by greedy least squares; all if all fit.
 
-    Of more than `SCREENED` terms, those that explain most per price by themselves are chosen from.
+    Of more than `SCREENED` terms, those that explain most per price by themselves are chosen from; of fewer
+    where a table of terms by columns would have more than `LARGEST_TABLE` entries.
 
     Examples
     --------
@@ -138,22 +140,23 @@ def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget:
     """
     if fits(0.0, costs.of(terms.columns) + math.fsum(terms.evaluation), budget):
         return terms
-    if terms.n_terms > SCREENED:
-        terms = terms.take(_most_for_their_price(terms, samples, costs))
+    most = min(SCREENED, max(1, LARGEST_TABLE // len(costs)))
+    if terms.n_terms > most:
+        terms = terms.take(_most_for_their_price(terms, samples, costs, most))
     columns = DenseColumns(terms.values(samples.X))
     left = gram(columns, samples.y[:, None], samples.weight).centred()
     market = Market.of(terms.uses, terms.evaluation, costs)
     return terms.take(np.sort(greedy_least_squares(left, market, budget).terms))
 
 
-def _most_for_their_price(terms: LinearTerms, samples: Samples, costs: Costs) -> NDArray[np.int64]:
-    """The `SCREENED` terms that explain most of the target per price, each by itself; free ones first."""
+def _most_for_their_price(terms: LinearTerms, samples: Samples, costs: Costs, most: int) -> NDArray[np.int64]:
+    """The `most` terms that explain most of the target per price, each by itself; free ones first."""
     weight = np.ones(len(samples)) if samples.weight is None else samples.weight
     left = weight * (samples.y - np.average(samples.y, weights=weight))
     drop = (left @ terms.values(samples.X)) ** 2
     price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))[terms.columns] + terms.evaluation
     rate = np.divide(drop, price, out=np.full_like(drop, np.inf), where=price > 0.0)
-    return np.sort(np.argsort(-rate, kind="stable")[:SCREENED])
+    return np.sort(np.argsort(-rate, kind="stable")[:most])
 
 
 def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:

@@ -114,8 +114,9 @@ class Offer:
 
     @property
     def pays_otherwise(self) -> bool:
-        """Whether that differs noticeably from the estimate."""
-        return abs(self.pays - self.cost) > _NOTICEABLE * max(self.pays, self.cost)
+        """Whether that differs noticeably from the estimate, or the estimate is above the cap of the plan."""
+        differs = abs(self.pays - self.cost) > _NOTICEABLE * max(self.pays, self.cost)
+        return differs or self.cost > self.max_cost * (1.0 + 1e-9)
 
     @cached_property
     def cost_95(self) -> float:

@@ -122,7 +122,11 @@ def _luck(story: Story, one: Offer) -> str:
         return f"No better model found: same as {words.price(one.same_as)}."
     shows = f"The ringed model shows {words.value(own)} on held-out {words.rows}"
     if one.is_second:
-        why = "for its promise" if story.promises else "because a better one costs more once it has all rows"
+        why = (
+            "for its promise"
+            if any(one.confidence < 1.0 for one in story.promises)
+            else "because a better one costs more once it has all rows"
+        )
         return f"{shows}. It was taken {why}; the best of many was partly lucky, so expect a little less."
     if words.value(own) == words.value(one.value):
         return f"{shows}, which is also what to expect."

@@ -9,6 +9,7 @@ from miserly.report.page.html import paragraph, text
 from miserly.report.page.offers import Offer
 from miserly.report.page.story import Story
 from miserly.report.page.words import model_name
+from miserly.selection.guarantee import Assurance
 
 __all__ = ["opening"]
 
@@ -68,16 +69,22 @@ def _tail(story: Story, one: Offer) -> str:
 
 
 def _promises(story: Story) -> list[str]:
+    return [_promise(story, one) for one in story.promises]
+
+
+def _promise(story: Story, one: Assurance) -> str:
     words = story.words
+    if one.kind == "each row":
+        most = words.price(one.limit)
+        return f"Guaranteed: no {words.row} ever pays more than {most}. The plan stops there."
     units = "queries" if words.is_ranking else words.rows
     what = f"a {words.row} (by the mean of its query)" if words.is_ranking else f"a {words.row}"
-    return [
+    return (
         f"Promised with {100 * one.confidence:g} % confidence: on new {words.rows} like these, {what} costs "
         f"{words.price(one.limit)} or less on average. {one.n_units:,} {units} that had no part in learning "
         f"or choosing paid {words.price(one.seen)} on average; from them follows {words.price(one.bound)} at "
         "most."
-        for one in story.promises
-    ]
+    )
 
 
 def _comparison(story: Story) -> str:
