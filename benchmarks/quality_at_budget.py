@@ -83,7 +83,7 @@ def all_candidates(rival: str, given: Problem, budgets: np.ndarray, effort: Effo
 def under_budgets(given: Problem, budgets: np.ndarray, rounds: int, **parameters: Any) -> Iterator[Candidate]:
     """The Miser without a budget, then under falling budgets.
 
-    A budget that the model before it kept anyway would give the same model again, and is left out.
+    A budget that the model before it kept anyway is left out: a model of nearly the same purchases.
     """
     dearest = np.inf
     for budget in (None, *budgets[::-1]):
