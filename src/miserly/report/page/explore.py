@@ -180,7 +180,7 @@ def _feature_caption(story: Story) -> str:
     return (
         f"The share of the given {words.rows} that buy each feature with the plan of this model{some}; what "
         f"small budgets buy comes first. Beside each name its price{unit}, the first of a group with "
-        "its set-up; colours go from green (cheap) to violet (dear)."
+        "its set-up; colours go from green (cheap) to violet (expensive)."
     )
 
 
@@ -190,7 +190,7 @@ def _growth_caption(story: Story) -> str:
         return f"The share of {words.rows} that buy each feature, for every budget."
     return (
         f"Of the features of each price, the share that a {words.row} buys on average, for every budget. "
-        "Colours go from green (cheap) to violet (dear)."
+        "Colours go from green (cheap) to violet (expensive)."
     )
 
 
