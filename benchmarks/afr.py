@@ -37,7 +37,7 @@ from sklearn.svm import LinearSVC
 from common import axes, divide, problem, save_picture, table, write
 from miserly import AFRClassifier, Costs, EarlyExit, GreedyMiserClassifier
 from miserly.datasets import Dataset, make_ranking, make_xor_afr, tiered_costs
-from miserly.learners._afr import Builder
+from miserly.learners.anytime.builder import Builder
 from miserly.metrics import precision_at_k
 
 SETS = ("pima", "heart_cleveland", "magic", "adult", "ann_thyroid", "dna", "ranking", "mq2008")

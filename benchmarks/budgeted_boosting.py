@@ -23,8 +23,8 @@ from miserly import AdaBoostBTClassifier, BudgetedTreeClassifier, Costs, Ledger
 from miserly.datasets import load
 from miserly.grow import Bins
 from miserly.grow.stumps import Stumps
-from miserly.learners._votes import Standing, StumpVoter, Till, VoteRound, boost, signs_of
-from miserly.learners.adaboost_rs import draw_rounds
+from miserly.learners.boosting.adaboost_rs import draw_rounds
+from miserly.learners.boosting.votes import Standing, StumpVoter, Till, VoteRound, boost, signs_of
 from miserly.solvers.budget_rules import Rule
 
 BUDGETS = np.arange(2.0, 41.0, 2.0)

@@ -31,12 +31,12 @@ import numpy as np
 from common import Problem, axes, divide, problem, save_picture, table, write
 from miserly.datasets import Dataset, make_ranking
 from miserly.learners import AndOrCascadeClassifier, CronusClassifier, SoftCascadeClassifier
-from miserly.learners._cascades import ranking_scores
-from miserly.learners._cronus import Settings, Workshop, fit_terms
-from miserly.learners._linear_fit import LinearRows, read_rows
-from miserly.learners._progress import Steps
-from miserly.learners._samples import Given
-from miserly.learners._terms import BoostedTerms
+from miserly.learners.cascades.cronus_fit import Settings, Workshop, fit_terms
+from miserly.learners.common.cascade import ranking_scores
+from miserly.learners.common.linear_fit import LinearRows, read_rows
+from miserly.learners.common.progress import Steps
+from miserly.learners.common.samples import Given
+from miserly.learners.common.terms import BoostedTerms
 from miserly.metrics import precision_at_k
 from miserly.plan import Plan
 

@@ -32,9 +32,9 @@ from sklearn.metrics import average_precision_score
 from common import Problem, axes, divide, problem, save_picture, table, write
 from miserly.datasets import Dataset, load
 from miserly.learners import CostLassoClassifier, CSCCClassifier, CSTCClassifier, GreedyMiserClassifier
-from miserly.learners._cascades import ranking_scores
+from miserly.learners.common.cascade import ranking_scores
 from miserly.metrics import precision_at_k
-from miserly.plan.batch import Run
+from miserly.plan.engine.batch import Run
 
 SHARES = (0.05, 0.15, 0.3, 0.6)  # budgets, of what all features cost
 NHANES_ROWS = 12_000

@@ -35,7 +35,7 @@ from cvm_page import METHODS, page, picture
 from cvm_sets import GRID_ROWS, SETS, Rows, full_machine, rows_of
 from miserly import ReducedSVC, compress
 from miserly.datasets import make_ring
-from miserly.learners._samples import rows_aside
+from miserly.learners.common.samples import rows_aside
 
 SHARES = (0.005, 0.01, 0.02, 0.05, 0.1)
 FIRST_SEED = 0  # 100 and up were looked at while this was being made

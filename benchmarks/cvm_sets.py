@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from miserly.datasets import load
-from miserly.learners._samples import rows_aside
+from miserly.learners.common.samples import rows_aside
 
 SETS = ("page_blocks", "magic", "letter", "newsgroups20_bow1500", "mnist")
 MAX_ROWS = {"mnist": 10_000}  # to learn from: the full SVM takes too long with all of them on two cores

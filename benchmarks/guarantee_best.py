@@ -30,10 +30,10 @@ from miserly import Costs, Plan
 from miserly.errors import CostError
 from miserly.metrics import get_metric
 from miserly.plan import LEAVE, Node, Raw, Threshold
-from miserly.plan.format import dumps, loads
-from miserly.selection._best import Bill, Chooser, Wish
-from miserly.selection._judging import Candidate as Judged
-from miserly.selection._splits import Rows
+from miserly.plan.store.format import dumps, loads
+from miserly.selection.choice import Bill, Chooser, Wish
+from miserly.selection.evaluation import Candidate as Judged
+from miserly.selection.splits import Rows
 
 WISHES = {
     "mean cost": {"mean_budget": 1.0},

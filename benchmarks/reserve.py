@@ -9,7 +9,8 @@ import numpy as np
 
 from miserly.costs import Costs
 from miserly.datasets import load, tiered_costs
-from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker, _boosting
+from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker
+from miserly.learners.common import booster as _boosting
 
 SHARES = (0.0, 0.2, 1 / 3, 0.5)
 FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # of the price of all features

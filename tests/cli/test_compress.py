@@ -15,9 +15,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from miserly import load
-from miserly.learners._compression import _emphasis
-from miserly.learners._libsvm_files import read_libsvm, write_libsvm
-from miserly.learners._svm_models import machine_of
+from miserly.learners.kernel.compression import _emphasis
+from miserly.learners.kernel.libsvm_files import read_libsvm, write_libsvm
+from miserly.learners.kernel.svm_models import machine_of
 from miserly.solvers.kernel_machine import KernelMachine
 
 from .running import complaint, run

@@ -15,7 +15,7 @@ import pytest
 from miserly import load
 from miserly.cli import options, searching
 from miserly.datasets import load_heart
-from miserly.learners._samples import rows_aside
+from miserly.learners.common.samples import rows_aside
 from miserly.selection.frontier import frontier as frontier_of_python
 
 from .running import COSTS, complaint, run, table
@@ -102,7 +102,7 @@ def test_the_cheapest_that_loses_little(folder):
 def searches(monkeypatch):
     """Every frontier that a command makes, of two learners that are quick to fit."""
     from miserly import CostLassoClassifier, GreedyMiserClassifier
-    from miserly.selection import _pool
+    from miserly.selection import candidates as _pool
 
     module, made = sys.modules["miserly.selection.frontier"], []
     quick = [CostLassoClassifier(), GreedyMiserClassifier(n_rounds=20, max_depth=2)]
@@ -302,7 +302,7 @@ def test_commands_and_learners_are_completed():
 
 
 def test_learners_to_complete_are_those_there_are():
-    from miserly.selection._pool import pool_for
+    from miserly.selection.candidates import pool_for
 
     every = [*pool_for("two classes"), *pool_for("numbers"), *pool_for("documents")]
     assert {searching.short_name(one) for one in every} == set(options.NAMES)

@@ -165,8 +165,8 @@ def test_files_written_from_python_are_whole_or_not_there(folder, tmp_path, full
 def _write_machine(path):
     from sklearn.svm import SVC
 
-    from miserly.learners._libsvm_files import write_libsvm
-    from miserly.learners._svm_models import machine_of
+    from miserly.learners.kernel.libsvm_files import write_libsvm
+    from miserly.learners.kernel.svm_models import machine_of
 
     write_libsvm(machine_of(SVC().fit([[0.0], [1.0], [2.0]], [0, 1, 0])), path)
 

@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor, all_learners
-from miserly.plan.batch import Run
+from miserly.plan.engine.batch import Run
 
 from .tasks import TASKS, Rows, Task
 

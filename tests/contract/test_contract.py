@@ -11,7 +11,7 @@ import pytest
 from miserly import load
 from miserly.costs import Ledger
 from miserly.plan import Tree
-from miserly.plan.ranking import levels
+from miserly.plan.engine.ranking import levels
 
 from .cases import Case, every_case
 from .stepping import OnDemand, step, step_on_demand

@@ -19,7 +19,7 @@ from .cases import cases_of, every_case
 MODULE = """
 import numpy as np
 
-from miserly.learners._base import PlanRegressor, bind_costs
+from miserly.learners.base import PlanRegressor, bind_costs
 from miserly.plan import Node, Plan, Raw
 
 __all__ = ["LineRegressor"]

@@ -7,8 +7,8 @@ from copy import copy
 
 import pytest
 
-from miserly.plan.format import dumps, loads
-from miserly.selection._best import _told
+from miserly.plan.store.format import dumps, loads
+from miserly.selection.choice import _told
 from miserly.selection.guarantee import Assurance
 
 from .cases import every_case

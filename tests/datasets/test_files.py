@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from miserly.costs import CostError, Costs
+from miserly.costs import Costs
 from miserly.datasets import load, load_heart, names, tiered_costs
-from miserly.errors import DataError
+from miserly.errors import CostError, DataError
 
 DATA = os.environ.get("MISERLY_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="MISERLY_DATA is not set")

@@ -9,8 +9,8 @@ import struct
 
 import numpy as np
 
-from miserly.plan.container import pack
-from miserly.plan.packing import SCHEMAS
+from miserly.plan.store.container import pack
+from miserly.plan.store.packing import SCHEMAS
 
 PREAMBLE = struct.Struct("<8sQQQ")
 MAGIC = b"\x89MISER\r\n"

@@ -27,7 +27,7 @@ from miserly.report.page.offers import offers, round_budgets, round_steps
 from miserly.report.page.purchase_charts import feature_chart, features_shown
 from miserly.report.page.words import Words
 from miserly.selection import frontier
-from miserly.selection._best import Chooser, Wish
+from miserly.selection.choice import Chooser, Wish
 from tests.report.browsing import browser, requested
 
 pytest.importorskip("plotly")

@@ -6,7 +6,7 @@ import numpy as np
 
 from miserly import GreedyMiserClassifier
 from miserly.selection import frontier
-from miserly.selection._judging import Candidate
+from miserly.selection.evaluation import Candidate
 
 COSTS = [1.0, 5.0, 20.0]
 

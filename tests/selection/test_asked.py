@@ -15,10 +15,10 @@ from miserly import (
     frontier,
 )
 from miserly.errors import BudgetWarning
-from miserly.selection import _crew
-from miserly.selection._asked import Asked, Effort, why_nothing_helps
-from miserly.selection._pool import contenders_for
-from miserly.selection._splits import Rows
+from miserly.selection import workers as _crew
+from miserly.selection.asked import Asked, Effort, why_nothing_helps
+from miserly.selection.candidates import contenders_for
+from miserly.selection.splits import Rows
 
 from .tables import miser, table
 

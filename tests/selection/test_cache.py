@@ -10,9 +10,9 @@ import pytest
 
 from miserly import AdaBoostBTClassifier, CostLassoClassifier, Costs, EarlyExit, GreedyMiserClassifier, load
 from miserly.errors import DataError
-from miserly.selection._cache import Cache, Fitted, digest_of, key_of
-from miserly.selection._pool import Contender, Dial
-from miserly.selection._splits import Rows
+from miserly.selection.cache import Cache, Fitted, digest_of, key_of
+from miserly.selection.candidates import Contender, Dial
+from miserly.selection.splits import Rows
 
 from .tables import COSTS, miser, sweep, table
 

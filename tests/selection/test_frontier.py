@@ -21,20 +21,20 @@ from miserly import (
     GreedyMiserRanker,
     GreedyMiserRegressor,
 )
-from miserly._tasks import read_task
+from miserly.data.tasks import read_task
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
-from miserly.selection._asked import Asked
-from miserly.selection._best import Chooser
-from miserly.selection._cache import Fitted
-from miserly.selection._crew import Order
-from miserly.selection._cross_choosing import Chosen, cross_choose, holm, paired
-from miserly.selection._judging import repriced
-from miserly.selection._pool import Contender, Dial, contenders_for, n_nodes, pool_for, task_of, viewed
-from miserly.selection._row_values import RowValues
-from miserly.selection._search import Search
-from miserly.selection._splits import Rows
+from miserly.selection.asked import Asked
+from miserly.selection.cache import Fitted
+from miserly.selection.candidates import Contender, Dial, contenders_for, n_nodes, pool_for, task_of, viewed
+from miserly.selection.choice import Chooser
+from miserly.selection.cross_choice import Chosen, cross_choose, holm, paired
+from miserly.selection.evaluation import repriced
+from miserly.selection.row_values import RowValues
+from miserly.selection.search import Search
+from miserly.selection.splits import Rows
+from miserly.selection.workers import Order
 
 from .tables import COSTS, candidate, miser, sweep, table
 
@@ -110,7 +110,7 @@ def test_pareto_points_rise_in_cost_and_value(small):
 
 
 def test_points_are_records_without_pandas(small, monkeypatch):
-    monkeypatch.setattr("miserly.selection._tables.find_spec", lambda name: None)
+    monkeypatch.setattr("miserly.selection.tables.find_spec", lambda name: None)
     lines = small.points
     assert isinstance(lines, list) and {"learner", "params", "cost", "value"} <= set(lines[0])
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from miserly.errors import DataError
-from miserly.selection._betting import outbids
+from miserly.selection.betting import outbids
 from miserly.selection.guarantee import Promise, certify, exceed_bound, mean_bound, p_value
 
 DRAWS = {  # (rng, shape) -> values, their mean, the most they can be

@@ -18,9 +18,9 @@ from miserly import (
     frontier,
 )
 from miserly.datasets import load_heart
-from miserly.selection._handovers import handovers
-from miserly.selection._pool import viewed_plan
-from miserly.selection._search import Failure
+from miserly.selection.candidates import viewed_plan
+from miserly.selection.handovers import handovers
+from miserly.selection.search import Failure
 
 from .tables import miser, sweep, table
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from miserly import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 from miserly.errors import CostError, DataError
 from miserly.selection import Point, one_standard_error, sweep
-from miserly.selection._splits import Rows, divide
+from miserly.selection.splits import Rows, divide
 
 
 def table(n=240, seed=0):

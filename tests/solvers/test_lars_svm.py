@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.linear_model import Lars
 from sklearn.svm import SVC, SVR
 
-from miserly.learners._svm_models import machine_of
+from miserly.learners.kernel.svm_models import machine_of
 from miserly.solvers.kernel_machine import KernelFunction
 from miserly.solvers.lars_svm import candidates_of, greedy_order, lars_order
 

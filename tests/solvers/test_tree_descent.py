@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from miserly import Costs
-from miserly.solvers.linear_losses import Logistic, Multinomial, Squared
+from miserly.losses.linear import Logistic, Multinomial, Squared
 from miserly.solvers.mixed_norm import Blocks, canonical
 from miserly.solvers.node_block import Line, weighted_gram
 from miserly.solvers.soft_tree import Problem, Shape, SoftTree, Standing

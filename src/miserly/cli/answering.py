@@ -18,9 +18,9 @@ from miserly.cli.csv_files import Source
 from miserly.cli.problems import Problems
 from miserly.errors import DataError, PlanError
 from miserly.plan import Plan, links
-from miserly.plan.batch import Run
-from miserly.plan.effort import engine_for
-from miserly.plan.ranking import ranked
+from miserly.plan.engine.batch import Run
+from miserly.plan.engine.effort import engine_for
+from miserly.plan.engine.ranking import ranked
 
 __all__ = ["Answers", "Asked", "Predictions", "Tally"]
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-from miserly._files import atomic_path
 from miserly.cli.cells import Format
 from miserly.cli.console import err, listing, out, percent, warn
 from miserly.cli.csv_files import opened
@@ -19,12 +18,13 @@ from miserly.cli.problems import Problems
 from miserly.cli.tables import numbers_only, read_table
 from miserly.costs import Costs
 from miserly.errors import DataError, did_you_mean
-from miserly.learners._compression import Compressed, Recipe, compress_machine
-from miserly.learners._kernel_plan import kernel_plan
-from miserly.learners._libsvm_files import label_numbers, read_libsvm, write_libsvm
-from miserly.learners._samples import rows_aside
-from miserly.learners._svm_models import Affine, fold, machine_of, scaled_machine, svm_of
+from miserly.learners.common.samples import rows_aside
+from miserly.learners.kernel.compression import Compressed, Recipe, compress_machine
+from miserly.learners.kernel.libsvm_files import label_numbers, read_libsvm, write_libsvm
+from miserly.learners.kernel.plans import kernel_plan
+from miserly.learners.kernel.svm_models import Affine, fold, machine_of, scaled_machine, svm_of
 from miserly.solvers.kernel_machine import KernelMachine
+from miserly.utils.files import atomic_path
 
 __all__ = ["Outcome", "Rows", "Trained", "compress", "outcome_record", "print_outcome", "read_model",
            "read_rows", "save"]  # fmt: skip

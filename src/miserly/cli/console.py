@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 import typer
 from rich.text import Text
 
-from miserly._files import check_target
-from miserly._terminal import CONTROLS, Terminal, visible
 from miserly.cli.problems import ManyProblems
 from miserly.errors import DataError, MiserlyError
+from miserly.utils.files import check_target
+from miserly.utils.terminal import CONTROLS, Terminal, visible
 
 __all__ = ["Misuse", "amount", "amounts", "check_output", "err", "friendly", "json_text", "listing", "out",
            "percent", "print_json", "refuse_twice", "shell_line", "shell_word", "warn"]  # fmt: skip

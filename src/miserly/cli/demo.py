@@ -16,10 +16,10 @@ from miserly.cli.offering import offers_table, value_words
 from miserly.cli.showing import new_table, plan_panel, shortened
 from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
-from miserly.plan.trail import Trail
+from miserly.plan.engine.stepping import Trail
 from miserly.report.page.offers import Offer, offers, suggested
 from miserly.selection import Frontier, frontier
-from miserly.selection._best import Wish
+from miserly.selection.choice import Wish
 
 __all__ = ["run_demo"]
 

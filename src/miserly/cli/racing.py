@@ -25,13 +25,13 @@ from miserly.cli.searching import Search, Wanted, check_rows, frame_of, refuse_f
 from miserly.cli.showing import new_table
 from miserly.cli.training import Problem
 from miserly.errors import DataError
-from miserly.learners._samples import rows_aside
+from miserly.learners.common.samples import rows_aside
 from miserly.metrics import Queries, get_metric
 from miserly.plan import Plan
-from miserly.plan.effort import engine_for
-from miserly.plan.ranking import ranked
-from miserly.selection._judging import mean_and_error
-from miserly.selection._row_values import RowValues
+from miserly.plan.engine.effort import engine_for
+from miserly.plan.engine.ranking import ranked
+from miserly.selection.evaluation import mean_and_error
+from miserly.selection.row_values import RowValues
 
 __all__ = ["Race", "print_race", "race", "race_record"]
 

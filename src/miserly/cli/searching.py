@@ -17,12 +17,12 @@ from miserly.cli.problems import ManyProblems
 from miserly.cli.training import NUMBER_METRICS, Problem, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
-from miserly.plan.effort import engine_for
+from miserly.plan.engine.effort import engine_for
 
 if TYPE_CHECKING:
     from miserly.report.page.offers import Offer
     from miserly.selection import Frontier
-    from miserly.selection._best import Wish
+    from miserly.selection.choice import Wish
     from miserly.selection.guarantee import Assurance
 
 __all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for",
@@ -80,7 +80,7 @@ class Wanted:
 
     @property
     def wish(self) -> Wish:
-        from miserly.selection._best import Wish
+        from miserly.selection.choice import Wish
 
         return Wish.read(self.budget, self.mean_budget, self.confidence, self.max_loss)
 
@@ -210,7 +210,7 @@ def refuse_failure(found: Frontier) -> None:
 
 def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
     from miserly.report.page.offers import offer_for, offers, round_budgets
-    from miserly.selection._tables import shown
+    from miserly.selection.tables import shown
 
     wish = wanted.wish
     if wanted.has_budget and wanted.max_loss is None and not wish.needs_rows:
@@ -282,9 +282,9 @@ def write_report(found: Found, path: Path) -> None:
 
 def named(names: str, problem: Problem) -> list[Any]:
     """The learners of a list with commas, whatever the case, with or without Classifier at the end."""
-    from miserly._tasks import read_task
-    from miserly.selection._pool import pool_for, task_of
-    from miserly.selection._splits import Rows
+    from miserly.data.tasks import read_task
+    from miserly.selection.candidates import pool_for, task_of
+    from miserly.selection.splits import Rows
 
     taken = read_task(problem.y, problem.task, qid=problem.qid)
     every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), taken))

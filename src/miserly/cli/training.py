@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly import _frames
-from miserly._tasks import read_task
 from miserly.cli.cells import Format
 from miserly.cli.console import Misuse, shell_word
 from miserly.cli.csv_files import opened
 from miserly.cli.problems import Problems
 from miserly.cli.tables import Columns, numbers_only, read_table, refuse_dates, refuse_strays
 from miserly.costs import Costs
+from miserly.data import frames as _frames
+from miserly.data.tasks import read_task
 from miserly.errors import CostError, did_you_mean
 from miserly.plan import Plan
-from miserly.plan.effort import engine_for
+from miserly.plan.engine.effort import engine_for
 
 __all__ = ["Fitted", "Problem", "Settings", "fit_problem", "guess_task", "noted", "read_problem"]
 
@@ -246,7 +246,7 @@ def fit_problem(problem: Problem, settings: Settings) -> Fitted:
         fitted = learner.fit(problem.X, problem.y, **_ranked(problem.qid))
         plan = _finished(fitted.plan_, problem)
         return Fitted(plan, fitted.stopped_by_, SCORES[problem.task], None, None, 0)
-    from miserly.learners._samples import rows_aside
+    from miserly.learners.common.samples import rows_aside
 
     classes = problem.y if problem.task == "classes" else None
     aside = rows_aside(len(problem.y), settings.validation, settings.seed, classes, problem.qid)

@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from miserly._files import atomic_path, atomic_write
 from miserly.cli.cells import Format
 from miserly.cli.console import warn
 from miserly.cli.tables import FORMATS, PARQUET
 from miserly.errors import DataError
+from miserly.utils.files import atomic_path, atomic_write
 
 __all__ = ["CsvWriter", "TableWriter", "guarded", "table_writer", "warn_of_formulas", "write_table"]
 

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from miserly._files import atomic_write
 from miserly.costs import Costs
 from miserly.datasets.dataset import Dataset
 from miserly.errors import DataError
+from miserly.utils.files import atomic_write
 
 __all__ = ["read_svmlight", "write_svmlight"]
 

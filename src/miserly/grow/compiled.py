@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from miserly import _compiled
-from miserly._compiled import is_compiling, prange
-from miserly._warn import warn_once
+from miserly.utils import compiled as _compiled
+from miserly.utils.compiled import is_compiling, prange
+from miserly.utils.warn import warn_once
 
 __all__ = ["SMALL", "build", "compiled", "most_threads", "prange", "threaded", "threads"]
 
@@ -175,7 +175,7 @@ def _for_one_thread(kernel: Any) -> Any:
 
 def _called_by(function: Callable[..., Any]) -> dict[str, Any]:
     """The compiled functions that a function refers to, by name."""
-    from miserly._compiled_files import is_compiled
+    from miserly.utils.compile_cache import is_compiled
 
     names = function.__code__.co_names
     found = {name: function.__globals__.get(name) for name in names}

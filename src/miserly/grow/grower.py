@@ -16,18 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miserly._compiled import why_not
 from miserly.costs import Costs, Ledger
 from miserly.errors import CostError, DataError, MiserlyError
 from miserly.grow.binning import Binned
+from miserly.grow.budget_state import Purse
 from miserly.grow.compiled import build, threads
 from miserly.grow.growth import CHOICE, LEAF, NODE, Limits, Problem, Tally, Workshop, grow
 from miserly.grow.histogram import table_of
 from miserly.grow.packing import Packed, Scale, pack_newton, pack_squared
-from miserly.grow.purse import Purse
 from miserly.grow.rows import write_leaves
 from miserly.grow.splitting import Rule
 from miserly.plan.terms import Tree
+from miserly.utils.compiled import why_not
 
 __all__ = ["GrowOptions", "Grower", "Grown"]
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.grow.budget_state import Purse, buy, price, prune
 from miserly.grow.compiled import compiled, prange, threaded
 from miserly.grow.histogram import BLOCK, Table, fill, fill_feature, subtract
-from miserly.grow.purse import Purse, buy, price, prune
 from miserly.grow.rows import gather, partition
 from miserly.grow.splitting import Rule, best_split, directions, new_bench, read_sums
 

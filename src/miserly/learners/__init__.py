@@ -6,25 +6,49 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from miserly.learners._compress import CompressedOneClassSVM, compress
-from miserly.learners.adaboost_bt import AdaBoostBTClassifier
-from miserly.learners.adaboost_rs import AdaBoostRSClassifier
-from miserly.learners.afr import AFRClassifier
-from miserly.learners.and_or import AndOrCascadeClassifier
-from miserly.learners.astc import ASTCClassifier, ASTCRegressor
-from miserly.learners.binariser import Binariser
-from miserly.learners.budgeted_tree import BudgetedTreeClassifier
-from miserly.learners.compressed_svc import CompressedSVC, CompressedSVR
-from miserly.learners.cost_lasso import CostLassoClassifier, CostLassoRegressor
-from miserly.learners.cronus import CronusClassifier
-from miserly.learners.cscc import CSCCClassifier
-from miserly.learners.cstc import CSTCClassifier, CSTCRegressor
-from miserly.learners.early_exit import EarlyExit
-from miserly.learners.handover import Handover
-from miserly.learners.miser import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
-from miserly.learners.reduced_svc import ReducedSVC
-from miserly.learners.soft_cascade import SoftCascadeClassifier
-from miserly.learners.speedboost import SpeedBoostClassifier
+from sklearn.base import OutlierMixin
+
+from miserly.learners.anytime import (
+    AFRClassifier,
+)
+from miserly.learners.base import PlanEstimator
+from miserly.learners.boosting import (
+    AdaBoostBTClassifier,
+    AdaBoostRSClassifier,
+    BudgetedTreeClassifier,
+    GreedyMiserClassifier,
+    GreedyMiserRanker,
+    GreedyMiserRegressor,
+    SpeedBoostClassifier,
+)
+from miserly.learners.cascades import (
+    AndOrCascadeClassifier,
+    CronusClassifier,
+    SoftCascadeClassifier,
+)
+from miserly.learners.kernel import (
+    CompressedOneClassSVM,
+    CompressedSVC,
+    CompressedSVR,
+    ReducedSVC,
+    compress,
+)
+from miserly.learners.linear import (
+    Binariser,
+    CostLassoClassifier,
+    CostLassoRegressor,
+)
+from miserly.learners.trees import (
+    ASTCClassifier,
+    ASTCRegressor,
+    CSCCClassifier,
+    CSTCClassifier,
+    CSTCRegressor,
+)
+from miserly.learners.wrap import (
+    EarlyExit,
+    Handover,
+)
 
 __all__ = [
     "AFRClassifier",
@@ -49,6 +73,7 @@ __all__ = [
     "GreedyMiserRanker",
     "GreedyMiserRegressor",
     "Handover",
+    "PlanEstimator",
     "ReducedSVC",
     "SoftCascadeClassifier",
     "SpeedBoostClassifier",
@@ -58,20 +83,20 @@ __all__ = [
 
 
 def all_learners() -> list[type[Any]]:
-    """Every public learner, found by looking: classes with a plan in the ``__all__`` of a public module.
+    """Every public learner of labels: the classes with a plan that the families of learners export.
 
     >>> [learner.__name__ for learner in all_learners() if "Miser" in learner.__name__]
     ['GreedyMiserClassifier', 'GreedyMiserRanker', 'GreedyMiserRegressor']
     """
-    from miserly.learners._base import PlanPredictor
-
     found: dict[str, type[Any]] = {}
-    for module_info in iter_modules(__path__):
-        if module_info.name.startswith("_"):
-            continue
-        module = import_module(f"{__name__}.{module_info.name}")
-        for name in getattr(module, "__all__", ()):
+    for family in iter_modules(__path__):
+        module = import_module(f"{__name__}.{family.name}")
+        for name in getattr(module, "__all__", ()) if family.ispkg else ():
             thing = getattr(module, name)
-            if isinstance(thing, type) and issubclass(thing, PlanPredictor) and not name.startswith("_"):
+            if (
+                isinstance(thing, type)
+                and issubclass(thing, PlanEstimator)
+                and not issubclass(thing, OutlierMixin)
+            ):
                 found[name] = thing
     return [found[name] for name in sorted(found)]

@@ -1,8 +1,8 @@
 """The program a fitted model is: terms, nodes, batch run, stepping, save and load."""
 
-from miserly.plan.format import load
 from miserly.plan.nodes import LEAVE, Capacity, Confidence, Node, Onward, Proximity, Rank, Threshold
-from miserly.plan.program import Plan
+from miserly.plan.plan import Plan
+from miserly.plan.store.format import load
 from miserly.plan.terms import Kernel, Raw, Tree, category_words
 
 __all__ = [

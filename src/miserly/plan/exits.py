@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from miserly.plan.nodes import LEAVE, Node, Onward
-from miserly.plan.wording import Wording, listing
+from miserly.plan.show.wording import Wording, listing
 
 if TYPE_CHECKING:
-    from miserly.plan.program import Plan
+    from miserly.plan.plan import Plan
 
 __all__ = ["exits", "is_exit", "leaving", "when"]
 

@@ -18,7 +18,7 @@ from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term, Tree
 
 if TYPE_CHECKING:
-    from miserly.plan.program import Plan
+    from miserly.plan.plan import Plan
 
 __all__ = ["Item", "Purchase", "Row", "Stretch", "bill", "costliest", "purchases", "stretches"]
 

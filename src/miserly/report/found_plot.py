@@ -10,13 +10,13 @@ import numpy as np
 from miserly.report.page.axis import WIDE
 from miserly.report.page.words import Words, price_text, short_name
 from miserly.report.style import COLOURS, INK, SOFT, STYLE, dress, matplotlib, money
-from miserly.selection._judging import Candidate
+from miserly.selection.evaluation import Candidate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from miserly.selection import Frontier
-    from miserly.selection._best import Wish
+    from miserly.selection.choice import Wish
 
 __all__ = ["plot_found"]
 

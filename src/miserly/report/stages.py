@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
-from miserly.plan.batch import matrix_of
-from miserly.plan.batch import run as run_plan
+from miserly.plan.engine.batch import matrix_of
+from miserly.plan.engine.batch import run as run_plan
 from miserly.plan.exits import is_exit
 from miserly.plan.nodes import LEAVE
-from miserly.plan.program import Plan
+from miserly.plan.plan import Plan
 from miserly.plan.purchases import purchases
-from miserly.plan.wording import plain
+from miserly.plan.show.wording import plain
 
 __all__ = [
     "Flow",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from miserly._files import atomic_path
 from miserly.errors import DataError
+from miserly.utils.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

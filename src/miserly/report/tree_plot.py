@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from miserly.plan.nodes import Threshold
-from miserly.plan.wording import Wording, plain
+from miserly.plan.show.wording import Wording, plain
 from miserly.report.stages import Flow, Stage, flow, is_chain
 from miserly.report.style import COLOURS, FAINT, INK, PALE, SOFT, STYLE, matplotlib, money, percent, save
 

@@ -12,14 +12,14 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from miserly._frames import is_frame
-from miserly._tasks import TASKS, Task, read_task, task_of_metric
-from miserly.learners._base import PlanPredictor
-from miserly.learners._labels import encode_classes
-from miserly.learners._samples import check_classes, check_queries, check_target
+from miserly.data.frames import is_frame
+from miserly.data.tasks import TASKS, Task, read_task, task_of_metric
+from miserly.learners.base import PlanEstimator
+from miserly.learners.common.labels import encode_classes
+from miserly.learners.common.samples import check_classes, check_queries, check_target
 from miserly.metrics import get_metric
-from miserly.plan.batch import Run
-from miserly.selection._best import Wish
+from miserly.plan.engine.batch import Run
+from miserly.selection.choice import Wish
 from miserly.selection.frontier import frontier
 
 __all__ = ["BudgetedEstimator"]
@@ -36,7 +36,7 @@ def _answers_with(method: str) -> Callable[[Any], bool]:
     return has
 
 
-class BudgetedEstimator(PlanPredictor):
+class BudgetedEstimator(PlanEstimator):
     """The best model for a budget, whichever learner it comes from.
 
     `fit` sweeps the learners (see `frontier`), chooses for the budget (see `Frontier.best`) and answers with
@@ -180,7 +180,7 @@ class BudgetedEstimator(PlanPredictor):
         *,
         unknown: str = "error",
     ) -> Run:
-        """Answer every row and account for it: scores, cost, what was acquired; see `PlanPredictor.run`."""
+        """Answer every row and account for it: scores, cost, what was acquired; see `PlanEstimator.run`."""
         return self._model().run(X, budget=budget, count=count, qid=qid, unknown=unknown)
 
     def predict(

@@ -14,24 +14,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from miserly._frames import first_text, is_frame
-from miserly._tasks import read_task
+from miserly.data.frames import first_text, is_frame
+from miserly.data.tasks import read_task
 from miserly.errors import DataError
-from miserly.learners._base import bind_costs
-from miserly.learners._samples import rows_aside
+from miserly.learners.base import bind_costs
+from miserly.learners.common.samples import rows_aside
 from miserly.metrics import Metric, get_metric
-from miserly.selection._asked import Asked
-from miserly.selection._cache import Cache
-from miserly.selection._crew import Crew
-from miserly.selection._handovers import handovers as paired
-from miserly.selection._judging import Bench
-from miserly.selection._pilot import SHARE, Pilot, few_rows, look_at
-from miserly.selection._pool import Contender, Task, contenders_for, pool_for, takes_text, task_of
-from miserly.selection._results import Frontier, read_budgets
-from miserly.selection._search import Search
-from miserly.selection._splits import Parts, Rows, divide, held_out, read_rows, without
-from miserly.selection._watch import Watch
+from miserly.selection.asked import Asked
+from miserly.selection.cache import Cache
+from miserly.selection.candidates import Contender, Task, contenders_for, pool_for, takes_text, task_of
+from miserly.selection.evaluation import Bench
 from miserly.selection.guarantee import read_confidence
+from miserly.selection.handovers import handovers as paired
+from miserly.selection.progress import Watch
+from miserly.selection.results import Frontier, read_budgets
+from miserly.selection.screening import SHARE, Pilot, few_rows, look_at
+from miserly.selection.search import Search
+from miserly.selection.splits import Parts, Rows, divide, held_out, read_rows, without
+from miserly.selection.workers import Crew
 
 __all__ = ["frontier"]
 

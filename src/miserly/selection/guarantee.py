@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from miserly.errors import DataError, did_you_mean
-from miserly.selection._betting import lowest_level, lowest_limit
-from miserly.selection._claims import CostClaims, LossClaims, Units, column, inside
+from miserly.selection.betting import lowest_level, lowest_limit
+from miserly.selection.claims import CostClaims, LossClaims, Units, column, inside
 
 __all__ = [
     "Assurance",
@@ -65,7 +65,7 @@ def mean_bound(
 
     Notes
     -----
-    A test by betting (see `miserly.selection._betting`), turned into a bound. It was chosen because it learns
+    A test by betting (see `miserly.selection.betting`), turned into a bound. It was chosen because it learns
     how much values vary, as Hoeffding's and Bentkus' bounds do not. From some hundred values on that are not
     skewed the margin is within a tenth of the z-interval's, which promises nothing where they are few or
     skewed. Values are taken in an order drawn once, so that the bound is the same every time and does not

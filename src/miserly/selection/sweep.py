@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from miserly._checks import read_budget
-from miserly._frames import is_frame
 from miserly.costs import Costs
+from miserly.data.frames import is_frame
 from miserly.errors import CostError
-from miserly.learners._base import bind_costs
+from miserly.learners.base import bind_costs
 from miserly.metrics import Metric, get_metric
-from miserly.plan.effort import engine_for
+from miserly.plan.engine.effort import engine_for
 from miserly.plan.purchases import purchases
-from miserly.selection._choosing import Choice, Entrant, scores_of
-from miserly.selection._splits import Parts, Rows, divide, read_rows
+from miserly.selection.choosing import Choice, Entrant, scores_of
 from miserly.selection.points import Point
+from miserly.selection.splits import Parts, Rows, divide, read_rows
+from miserly.utils.checks import read_budget
 
 __all__ = ["sweep"]
 

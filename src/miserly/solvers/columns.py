@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly._compiled import compiled
+from miserly.utils.compiled import compiled
 
 __all__ = [
     "CodedColumns",

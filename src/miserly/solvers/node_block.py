@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from miserly.solvers.linear_losses import LinearLoss
+from miserly.losses.linear import LinearLoss
 from miserly.solvers.width import check_width
 
 __all__ = ["Gate", "Line", "NodeBlock", "ridge", "weighted_gram"]

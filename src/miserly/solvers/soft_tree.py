@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from miserly.solvers.linear_losses import LinearLoss
+from miserly.losses.linear import LinearLoss
 from miserly.solvers.mixed_norm import Blocks
 
 __all__ = ["LEAVE", "Problem", "Shape", "SoftTree", "Standing"]

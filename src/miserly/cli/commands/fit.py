@@ -66,8 +66,8 @@ def fit(
     debug: Debug = False,
 ) -> None:
     """Learn a Greedy Miser from a table and save its plan."""
-    from miserly._checks import read_budget
     from miserly.cli.training import Settings, fit_problem, read_problem
+    from miserly.utils.checks import read_budget
 
     if not math.isfinite(tradeoff):
         raise Misuse(f"--tradeoff must be a number, not {tradeoff}")

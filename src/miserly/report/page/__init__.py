@@ -9,7 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from miserly._files import atomic_write, check_target
 from miserly.errors import DataError
 from miserly.report.page.appendix import appendix_section
 from miserly.report.page.budgets import budgets_section
@@ -19,10 +18,11 @@ from miserly.report.page.html import data_script, text
 from miserly.report.page.opening import opening
 from miserly.report.page.story import Story, read_story
 from miserly.report.style import matplotlib
+from miserly.utils.files import atomic_write, check_target
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
-    from miserly.selection._best import Wish
+    from miserly.selection.choice import Wish
 
 __all__ = ["write_page"]
 

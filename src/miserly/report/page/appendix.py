@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from miserly.plan.wording import number, plain
+from miserly.plan.show.wording import number, plain
 from miserly.report.page.html import Column, details, paragraph, section, table
 from miserly.report.page.story import Story
 from miserly.report.page.words import Words, price_text, settings
 from miserly.report.style import percent
-from miserly.selection._judging import Candidate
-from miserly.selection._tables import record
+from miserly.selection.evaluation import Candidate
+from miserly.selection.tables import record
 
 __all__ = ["appendix_section"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.plan.wording import listing, plain
+from miserly.plan.show.wording import listing, plain
 from miserly.report.page.axis import Axis
 from miserly.report.page.bill_chart import bill_chart, bills
 from miserly.report.page.frontier_chart import frontier_chart

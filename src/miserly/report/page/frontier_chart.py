@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miserly.plan.wording import plain
+from miserly.plan.show.wording import plain
 from miserly.report.page.axis import Axis
 from miserly.report.page.charting import LEGEND, Chart, colour_of, escaped, mark_of
 from miserly.report.page.offers import Offer
 from miserly.report.page.words import Words, settings, short_name
-from miserly.selection._judging import Candidate
-from miserly.selection._tables import record
+from miserly.selection.evaluation import Candidate
+from miserly.selection.tables import record
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier

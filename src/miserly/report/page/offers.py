@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miserly.report.page.axis import WIDE
-from miserly.selection._best import Wish
-from miserly.selection._offers import Offer, offer_for, offers
+from miserly.selection.choice import Wish
+from miserly.selection.offers import Offer, offer_for, offers
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier

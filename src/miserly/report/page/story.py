@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from miserly.errors import CostError
 from miserly.report.page.offers import Offer, budget_kind, offer_for, offers, round_budgets, suggested
 from miserly.report.page.words import Words
-from miserly.selection._best import Wish
-from miserly.selection._splits import Rows
+from miserly.selection.choice import Wish
 from miserly.selection.guarantee import Assurance
+from miserly.selection.splits import Rows
 
 if TYPE_CHECKING:
     from miserly.plan import Plan

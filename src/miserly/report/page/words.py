@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miserly.plan.wording import plain
-from miserly.selection._handovers import Pair
+from miserly.plan.show.wording import plain
+from miserly.selection.handovers import Pair
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
-    from miserly.selection._judging import Candidate
+    from miserly.selection.evaluation import Candidate
 
 __all__ = ["Words", "metric_name", "model_name", "price_text", "settings", "short_name"]
 

@@ -1,0 +1,114 @@
+"""Costs as people write them down, read and checked: prices, names, groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from miserly.errors import CostError, did_you_mean
+from miserly.utils.checks import read_price, refuse_duplicates
+
+__all__ = ["check_sum", "frozen", "position", "read_features", "read_groups"]
+
+Feature: TypeAlias = str | int
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def frozen(values: ArrayLike, dtype: Any) -> Any:
+    array = np.array(values, dtype=dtype)
+    array.flags.writeable = False
+    return array
+
+
+def check_sum(feature: Floats, setup: Floats) -> None:
+    try:
+        total = math.fsum([*feature, *setup])
+    except OverflowError:
+        total = math.inf
+    if math.isinf(total):
+        raise CostError("the costs add up to more than a number can hold; use a larger unit")
+
+
+def read_features(features: Any) -> tuple[tuple[str, ...] | None, Floats]:
+    names: tuple[str, ...] | None = None
+    if isinstance(features, (str, bytes, Path)):
+        raise CostError(f"{features!r} is no list of costs; Costs.read reads a file")
+    if hasattr(features, "items"):  # a mapping, or a pandas Series, whose index may repeat a name
+        pairs = list(features.items())
+        names, values = read_names([name for name, _ in pairs]), [cost for _, cost in pairs]
+    elif isinstance(features, (list, tuple)):  # not through an array, which would turn True into 1
+        values = list(features)
+    elif np.ndim(features) > 1:
+        raise CostError(f"costs are one number per feature, not an array of shape {np.shape(features)}")
+    else:
+        values = list(np.atleast_1d(np.asarray(features)))
+    shown = names if names is not None else range(len(values))
+    prices = [read_price(cost, f"feature {name!r}") for name, cost in zip(shown, values, strict=True)]
+    return names, np.array(prices, dtype=np.float64)
+
+
+def read_names(keys: list[Any]) -> tuple[str, ...] | None:
+    """The names of features; None where they are only numbered 0, 1, ..., as in a Series without an index."""
+    if keys and keys == list(range(len(keys))):
+        return None
+    for key in keys:
+        if not isinstance(key, str):
+            raise CostError(
+                f"feature names are text, not {key!r}; columns without names take a list of costs"
+            )
+    refuse_duplicates(keys, "feature")
+    return tuple(str(key) for key in keys)
+
+
+def read_groups(
+    groups: Any, index: Mapping[Hashable, int], n_features: int
+) -> tuple[tuple[str, ...], Ints, Floats]:
+    """The names of the groups, the group of each feature (-1 for none), and the set-up cost of each group."""
+    if not isinstance(groups, Mapping):
+        raise CostError(f"groups are given as {{name: {{'features': [...], 'setup': cost}}}}, not {groups!r}")
+    labels = [str(label) for label in groups]
+    refuse_duplicates(labels, "group")
+    member = np.full(n_features, -1, dtype=np.int64)
+    setup = np.zeros(len(labels))
+    for g, (label, spec) in enumerate(zip(labels, groups.values(), strict=True)):
+        members, setup[g] = read_group(label, spec)
+        for name in members:
+            i = position(name, index, n_features, f"group {label!r}")
+            if member[i] == g:
+                raise CostError(f"group {label!r} lists feature {name!r} twice")
+            if member[i] >= 0:
+                raise CostError(f"feature {name!r} is in two groups, {labels[member[i]]!r} and {label!r}")
+            member[i] = g
+    return tuple(labels), member, setup
+
+
+def read_group(label: object, spec: Any) -> tuple[list[Feature], float]:
+    if not isinstance(spec, Mapping) or not {"features", "setup"} >= set(spec) or "features" not in spec:
+        raise CostError(f"group {label!r} must be {{'features': [...], 'setup': cost}}, not {spec!r}")
+    members = spec["features"]
+    if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
+        raise CostError(f"group {label!r} must list its features, not {members!r}")
+    members = list(members)
+    if not members:
+        raise CostError(f"group {label!r} has no features")
+    return members, read_price(spec.get("setup", 0.0), f"setting up group {label!r}")
+
+
+def position(feature: Any, index: Mapping[Hashable, int], n: int, where: str) -> int:
+    if isinstance(feature, str):
+        if feature in index:
+            return index[feature]
+        raise CostError(f"{where}: no feature {feature!r}{did_you_mean(feature, index)}")
+    try:
+        i = int(feature)
+    except (TypeError, ValueError, OverflowError):
+        raise CostError(f"{where}: {feature!r} is neither a name nor a column number") from None
+    if i != feature or isinstance(feature, (bool, np.bool_)) or not 0 <= i < n:
+        raise CostError(f"{where}: no feature number {feature!r} among {n}")
+    return i

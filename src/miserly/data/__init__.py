@@ -1,0 +1,1 @@
+"""The boundary between tables and numbers: the encoder, frames, rows as users give them, kinds of labels."""

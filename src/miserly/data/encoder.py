@@ -1,0 +1,327 @@
+"""The one encoder: values as users give them become the numbers that a plan computes with.
+
+A column held numbers or categories when the model was fitted. Numbers stay numbers; the code of a category is
+its place among the categories of its column; missing values are NaN. A value that is none of these is an
+error that names its column and row. NumPy is all that this needs: a saved plan runs without anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.errors import DataError, NotNumericError, did_you_mean
+from miserly.utils.checks import as_number, is_missing, shown
+
+__all__ = ["UNKNOWN", "Encoder", "array_of", "check_unknown", "is_table", "labels_of", "matrix_from"]
+
+UNKNOWN = ("error", "missing")
+_NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.float32)  # float32 holds them without loss
+_MOST_NAMED = 10
+
+
+def check_unknown(unknown: str) -> None:
+    """Refuse anything but the two ways to take a value that is no known category."""
+    if unknown not in UNKNOWN:
+        raise DataError(f"unknown is 'error' or 'missing', not {unknown!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """What the columns held when the model was fitted, and how values become numbers.
+
+    Parameters
+    ----------
+    n_columns : int
+    names : sequence of str, optional
+        The columns of frames are found by these names; without names, by their order.
+    categories : mapping of column number to sequence, optional
+        The values of the columns that hold categories.
+
+    Examples
+    --------
+    >>> encoder = Encoder(2, ("age", "thal"), {1: ("fixed", "normal")})
+    >>> encoder.rows([[61.0, "normal"], [None, "fixed"]]).tolist()
+    [[61.0, 1.0], [nan, 0.0]]
+    >>> encoder.value(1, "nomal")
+    Traceback (most recent call last):
+    miserly.errors.DataError: column 'thal': 'nomal' is not among its categories (nearest: 'normal'); \
+give None where a value is missing, or unknown='missing' to take such values as missing
+    """
+
+    n_columns: int
+    names: Sequence[str] | None = None
+    categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+
+    def label(self, column: int) -> str:
+        """A column as errors name it."""
+        return f"column {column if self.names is None else self.names[column]!r}"
+
+    # -- one value, one column -----------------------------------------------------------------------
+
+    def value(self, column: int, value: Any, unknown: str = "error") -> float:
+        """One value of a column as a number."""
+        one = np.empty(1, dtype=object)
+        one[0] = value
+        return float(self._encode(column, one, unknown, numbered=False)[0])
+
+    def column(self, column: int, values: Any, unknown: str = "error") -> NDArray[Any]:
+        """The values of a column (an array, a list, a column of a frame) as numbers."""
+        return self._encode(column, array_of(values, self.label(column)), unknown, numbered=True)
+
+    def _encode(self, column: int, values: NDArray[Any], unknown: str, numbered: bool) -> NDArray[Any]:
+        if values.dtype.kind in "mM":
+            raise DataError(f"{self.label(column)} holds dates or times; turn them into numbers")
+        if column in self.categories:
+            return self._codes(column, values, unknown, numbered)
+        if values.dtype.kind in "iuf":
+            return values
+        if values.dtype.kind == "c":
+            raise DataError(f"{self.label(column)}: Complex data not supported; give real numbers")
+        return self._numbers(column, values.tolist(), numbered)
+
+    def _numbers(self, column: int, values: list[Any], numbered: bool) -> NDArray[np.float64]:
+        numbers = np.empty(len(values))
+        for row, value in enumerate(values):
+            number = np.nan if is_missing(value) else as_number(value)
+            if number is None:
+                raise self._no_number(column, row if numbered else None, value)
+            if np.isinf(number) and not isinstance(value, (float, np.floating)):
+                raise DataError(
+                    f"{self._place(column, row if numbered else None)}: {shown(value)} is too large a number"
+                )
+            numbers[row] = number
+        return numbers
+
+    def _no_number(self, column: int, row: int | None, value: Any) -> DataError:
+        if row is None:
+            return NotNumericError(
+                f"the value of {self.label(column)} must be a number or None, not {shown(value)}"
+            )
+        return NotNumericError(
+            f"{self.label(column)} holds no numbers, but did when the model was fitted "
+            f"(row {row}: {shown(value)})"
+        )
+
+    def _codes(self, column: int, values: NDArray[Any], unknown: str, numbered: bool) -> NDArray[np.float32]:
+        """The code of each value; NaN where it is missing, or unknown and taken as missing."""
+        place = {value: float(code) for code, value in enumerate(self.categories[column])}
+        listed = values.tolist()
+        codes = np.fromiter((_code(place, value) for value in listed), dtype=np.float32, count=len(listed))
+        if unknown == "error":
+            for row in np.flatnonzero(np.isnan(codes)).tolist():
+                if not is_missing(listed[row]):
+                    raise self._strange(column, row if numbered else None, listed[row])
+        return codes
+
+    def _strange(self, column: int, row: int | None, value: Any) -> DataError:
+        """The error for a value that is no category."""
+        known = self.categories[column]
+        number = as_number(value) is not None
+        if number and known and all(isinstance(one, str) for one in known):
+            where = "" if row is None else f" (row {row}: {shown(value)})"
+            holds = "holds numbers" if row is not None else f"is the number {shown(value)}"
+            return DataError(
+                f"{self.label(column)} {holds}, but held categories such as {shown(known[0])} when the model "
+                f"was fitted{where}"
+            )
+        return DataError(
+            f"{self._place(column, row)}: {shown(value)} is not among its categories"
+            f"{_nearest(value, known)}; give None where a value is missing, or unknown='missing' to take "
+            "such values as missing"
+        )
+
+    def _place(self, column: int, row: int | None) -> str:
+        return self.label(column) + ("" if row is None else f", row {row}")
+
+    # -- tables --------------------------------------------------------------------------------------
+
+    def rows(
+        self, X: Any, needed: Sequence[int] | NDArray[Any] | None = None, unknown: str = "error"
+    ) -> NDArray[Any]:
+        """Rows of a frame, an array or lists as a float32 or float64 matrix of all columns.
+
+        Parameters
+        ----------
+        X : frame or array of (n, n_columns)
+            Columns of frames are found by name, in any order; others are ignored. Without names, and in
+            arrays, they are found by place.
+        needed : sequence of int, optional
+            Columns that must be there (all of them by default). The others are not looked at, and are NaN.
+        unknown : {"error", "missing"}, default="error"
+            What to do with a value of a categorical column that is no known category.
+        """
+        check_unknown(unknown)
+        wanted = list(range(self.n_columns)) if needed is None else [int(f) for f in needed]
+        if is_table(X):
+            return self._from_frame(X, wanted, unknown)
+        matrix = matrix_from(X)
+        if matrix.ndim != 2 or matrix.shape[1] != self.n_columns:
+            raise DataError(f"rows must have {self.n_columns} columns; the array has shape {matrix.shape}")
+        coded = [f for f in wanted if f in self.categories]
+        if not coded and matrix.dtype.kind in "iufb":
+            return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+        return _side_by_side(
+            len(matrix), self.n_columns, {f: self._from_array(matrix, f, unknown) for f in wanted}
+        )
+
+    def _from_array(self, matrix: NDArray[Any], column: int, unknown: str) -> NDArray[Any]:
+        values = matrix[:, column]
+        if values.dtype.kind == "b" and column not in self.categories:
+            values = values.astype(np.float64)
+        return self._encode(column, values, unknown, numbered=True)
+
+    def _from_frame(self, frame: Any, wanted: list[int], unknown: str) -> NDArray[Any]:
+        labels = labels_of(frame)
+        if self.names is None:
+            if len(labels) != self.n_columns:
+                raise DataError(f"the frame must have {self.n_columns} columns, not {len(labels)}")
+            places = dict(enumerate(range(self.n_columns)))
+        else:
+            places = self._places(labels, wanted)
+        if not self.categories and self._is_whole(frame, labels):
+            return np.asarray(frame.to_numpy())
+        columns = {f: self.column(f, _pick(frame, labels, places[f]), unknown) for f in wanted}
+        return _side_by_side(len(frame), self.n_columns, columns)
+
+    def _places(self, labels: Sequence[Any], wanted: Sequence[int]) -> dict[int, int]:
+        """Where each wanted column is in a frame; all that are missing are named in one error."""
+        assert self.names is not None
+        present: dict[str, int] = {}
+        twice: set[str] = set()
+        for place, label in enumerate(labels):
+            name = str(label)  # a name may be a number in the frame
+            if name in present:
+                twice.add(name)
+            present.setdefault(name, place)
+        missing = [self.names[f] for f in wanted if self.names[f] not in present]
+        if missing:
+            raise DataError(_missing_columns(missing, present))
+        for f in wanted:
+            if self.names[f] in twice:
+                raise DataError(f"the frame has two columns named {self.names[f]!r}")
+        return {f: present[self.names[f]] for f in wanted}
+
+    def _is_whole(self, frame: Any, labels: Sequence[Any]) -> bool:
+        """Whether a frame is the matrix already: the same columns in their order, all float32 or float64."""
+        if self.names is not None and list(labels) != list(self.names):
+            return False
+        kinds = {str(kind).lower() for kind in getattr(frame, "dtypes", ())}
+        return hasattr(frame, "to_numpy") and kinds in ({"float32"}, {"float64"})
+
+
+# -- arrays and frames, whatever library they come from ------------------------------------------------------
+
+
+def is_table(X: Any) -> bool:
+    """Whether `X` has named columns, as frames of pandas, polars and pyarrow have."""
+    if isinstance(X, np.ndarray):
+        return False
+    if type(X).__name__ == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet; call .collect() first")
+    return hasattr(X, "columns") or hasattr(X, "column_names")
+
+
+def labels_of(frame: Any) -> list[Any]:
+    """The names of the columns of a frame."""
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+
+
+def _pick(frame: Any, labels: Sequence[Any], place: int) -> Any:
+    """One column of a frame, by its place: labels may be there twice."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, place]
+    return frame.column(place) if hasattr(frame, "column_names") else frame[labels[place]]
+
+
+def array_of(values: Any, what: str) -> NDArray[Any]:
+    """A column as a NumPy array, objects where it holds anything but numbers."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError(f"{what} is a masked array; give NaN where a value is missing: .filled(numpy.nan)")
+    dtype = getattr(values, "dtype", None)
+    if hasattr(values, "to_numpy"):
+        if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "") in ("i", "u", "f"):
+            return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))  # pandas' own numbers
+        return np.asarray(values.to_numpy())
+    if isinstance(values, np.ndarray):
+        return values
+    listed = np.empty(len(values), dtype=object)
+    listed[:] = list(values)
+    return listed
+
+
+def matrix_from(X: Any) -> NDArray[Any]:
+    """Rows as an array, of objects where not all are numbers; what no array can hold is refused in words."""
+    if hasattr(X, "toarray"):
+        raise DataError("Sparse data was passed, but dense rows are needed: call .toarray() on it first")
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("the rows are a masked array; give NaN where a value is missing: .filled(numpy.nan)")
+    if isinstance(X, np.ndarray):
+        matrix = X
+    else:
+        matrix = _array_of_rows(X)
+    if matrix.dtype.kind == "c":
+        raise DataError("Complex data not supported; give real numbers")
+    if matrix.dtype.kind in "mM":
+        raise DataError(f"the rows hold dates or times ({matrix.dtype}); turn them into numbers")
+    if matrix.dtype.kind == "V":
+        raise DataError("a structured array has named fields, not columns; give a frame or a plain array")
+    return matrix
+
+
+def _array_of_rows(X: Any) -> NDArray[Any]:
+    try:
+        matrix = np.asarray(X)
+        if matrix.dtype.kind in "USO" and matrix.ndim == 2:  # numbers beside text must stay numbers
+            matrix = np.asarray(X, dtype=object)
+        return matrix
+    except ValueError:  # rows of different lengths
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+        row = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        raise DataError(
+            f"rows must have one length; row {row} has {lengths[row]} values and row 0 has {lengths[0]}"
+        ) from None
+    except OverflowError as error:
+        raise DataError(f"the rows hold a number that is too large: {error}") from None
+
+
+def _side_by_side(n: int, n_columns: int, columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
+    """Columns as a matrix: float32 if no column loses anything by it; NaN where no column is given."""
+    narrow = all(values.dtype in _NARROW for values in columns.values())
+    matrix = np.full((n, n_columns), np.nan, dtype=np.float32 if narrow and columns else np.float64)
+    for f, values in columns.items():
+        matrix[:, f] = values
+    return matrix
+
+
+# -- words -------------------------------------------------------------------------------------------------
+
+
+def _code(place: Mapping[Any, float], value: Any) -> float:
+    try:
+        return place.get(value, np.nan)
+    except TypeError:  # a list, or anything else that cannot be looked up, is no category
+        return np.nan
+
+
+def _nearest(value: Any, known: Sequence[Any]) -> str:
+    """The known categories most like a value, or the first few if none is."""
+    near = get_close_matches(str(value)[:100], [str(one) for one in known], n=3, cutoff=0.5)
+    if near:
+        return f" (nearest: {', '.join(shown(one) for one in known if str(one) in near)})"
+    some = ", ".join(shown(one) for one in known[:_MOST_NAMED])
+    return f" ({some}{', ...' if len(known) > _MOST_NAMED else ''})" if some else ""
+
+
+def _missing_columns(missing: Sequence[str], present: Mapping[str, int]) -> str:
+    if len(missing) == 1:
+        near = did_you_mean(missing[0], present)
+        return f"the frame has no column {missing[0]!r}, which the model reads{near}"
+    named = ", ".join(repr(name) for name in missing[:_MOST_NAMED])
+    more = "" if len(missing) <= _MOST_NAMED else f" and {len(missing) - _MOST_NAMED} others"
+    return f"the frame lacks {len(missing)} columns that the model reads: {named}{more}"

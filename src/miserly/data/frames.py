@@ -1,0 +1,215 @@
+"""What the columns of a data frame hold, learned from training rows.
+
+pandas, polars and every other frame that narwhals knows become a float matrix, column names, and the
+categories of columns that hold text, categories or booleans: the place of a value among the categories is its
+code. Missing values become NaN. Rows that come later are read by the `_encoder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.data.encoder import Encoder, labels_of
+from miserly.errors import DataError
+
+__all__ = [
+    "MAX_CATEGORIES",
+    "Table",
+    "first_text",
+    "is_frame",
+    "read_frame",
+    "refuse_infinities",
+    "refuse_twins",
+]
+
+MAX_CATEGORIES = 255  # a code and the mark of a missing value share one byte in the tree grower
+
+Categories: TypeAlias = dict[int, tuple[Any, ...]]
+
+_ROWS_AT_A_TIME = 16_384
+_NARROW = {"Int8", "Int16", "UInt8", "UInt16", "Float32"}  # what float32 holds without loss
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A frame as numbers: float32 if no column loses anything by it, else float64."""
+
+    values: NDArray[Any]
+    names: tuple[str, ...] | None
+    categories: Categories
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `X` is a data frame; a lazy one is refused, because its rows are not there yet."""
+    if isinstance(X, np.ndarray):
+        return False
+    import narwhals as nw
+
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise DataError("a LazyFrame has no rows yet; call .collect() first")
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def read_frame(X: Any) -> Table:
+    """Read a frame of training rows, and learn the categories of its columns.
+
+    >>> import pandas as pd
+    >>> table = read_frame(pd.DataFrame({"age": [61.0, None], "thal": ["normal", "fixed"]}))
+    >>> table.categories, table.values.tolist()
+    ({1: ('fixed', 'normal')}, [[61.0, 1.0], [nan, 0.0]])
+    """
+    import narwhals as nw
+
+    refuse_twins(labels_of(X))
+    frame = nw.from_native(X, eager_only=True)
+    labels = list(frame.columns)
+    names = tuple(labels) if all(isinstance(label, str) for label in labels) else None
+    kinds = [str(dtype) for dtype in frame.schema.values()]
+    if labels and len(set(kinds)) == 1 and kinds[0] in ("Float32", "Float64"):
+        return Table(frame.to_numpy(), names, {})  # a view where the frame keeps its columns together
+    columns = [frame[:, j] for j in range(len(labels))]
+    learned = _learn(columns, labels)
+    wide = any(kind not in _NARROW and j not in learned for j, kind in enumerate(kinds))
+    values = np.empty((len(frame), len(labels)), dtype=np.float64 if wide else np.float32)
+    encoder = Encoder(len(labels), labels, learned)
+    for j, (column, label) in enumerate(zip(columns, labels, strict=True)):
+        values[:, j] = encoder.column(j, column.to_list()) if j in learned else _numbers(column, label)
+    return Table(values, names, learned)
+
+
+def first_text(X: Any) -> Any:
+    """The name of the first column of a frame that holds text or categories, but no booleans; else None.
+
+    >>> import pandas as pd
+    >>> first_text(pd.DataFrame({"age": [61.0], "smokes": [True], "thal": ["normal"]}))
+    'thal'
+    """
+    if not is_frame(X):
+        return None
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    kinds = ((label, _kind(frame[:, j], label)) for j, label in enumerate(frame.columns))
+    return next((label for label, kind in kinds if kind == "category"), None)
+
+
+def refuse_twins(labels: Sequence[Any]) -> None:
+    """Refuse a frame with two columns of one name."""
+    seen: set[Any] = set()
+    for label in labels:
+        if label in seen:
+            raise DataError(f"the frame has two columns named {_quoted(label)}")
+        seen.add(label)
+
+
+def refuse_infinities(values: NDArray[Any], names: Sequence[str] | None = None) -> None:
+    """Refuse infinite values, naming the first column that has one.
+
+    >>> refuse_infinities(np.array([[1.0, np.nan], [2.0, np.inf]]), ["age", "chol"])
+    Traceback (most recent call last):
+    miserly.errors.DataError: column 'chol' holds infinity (row 1); give NaN where a value is missing
+    """
+    for first in range(0, len(values), _ROWS_AT_A_TIME):
+        infinite = np.isinf(values[first : first + _ROWS_AT_A_TIME])
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0]
+            label = column if names is None else names[column]
+            raise DataError(
+                f"column {_quoted(label)} holds infinity (row {first + row}); "
+                "give NaN where a value is missing"
+            )
+
+
+# -- categories --------------------------------------------------------------------------------------------
+
+
+def _learn(columns: Sequence[Any], labels: Sequence[Any]) -> Categories:
+    """The categories of every column that holds text, categories or truth values."""
+    learned: Categories = {}
+    for j, (column, label) in enumerate(zip(columns, labels, strict=True)):
+        kind = _kind(column, label)
+        if kind == "boolean":
+            learned[j] = (False, True)
+        elif kind == "category":
+            learned[j] = _present(column, label)
+    return learned
+
+
+def _kind(column: Any, label: Any) -> str:
+    """What a column holds: number, boolean or category; anything else is refused."""
+    name = str(column.dtype).partition("(")[0]
+    if column.dtype.is_numeric() or _is_empty(column):
+        return "number"
+    if name == "Boolean":
+        return "boolean"
+    if name in ("String", "Categorical", "Enum"):
+        return "category"
+    if name == "Object":
+        return _kind_of_objects(column, label)
+    raise DataError(
+        f"column {_quoted(label)} has type {name}; miserly reads numbers, text, categories and truth "
+        "values. Turn it into one of them, or leave it out"
+    )
+
+
+def _kind_of_objects(column: Any, label: Any) -> str:
+    """Columns of Python objects are read only if all of them are text or all are truth values."""
+    types = {type(value) for value in column.drop_nulls().to_list()}
+    if types <= {str}:
+        return "category"
+    if types <= {bool, np.bool_}:
+        return "boolean"
+    found = " and ".join(sorted(kind.__name__ for kind in types))
+    raise DataError(
+        f"column {_quoted(label)} has dtype object and holds {found}; make it numeric "
+        "(pandas.to_numeric) or all text (astype(str))"
+    )
+
+
+def _present(column: Any, label: Any) -> tuple[Any, ...]:
+    """The different values of a column, sorted."""
+    values = [_plain(value) for value in column.drop_nulls().unique().to_list()]
+    for value in values:
+        if not isinstance(value, (str, int, float, bool)):
+            raise DataError(
+                f"column {_quoted(label)} has categories of type {type(value).__name__}; use text"
+            )
+    if len(values) > MAX_CATEGORIES:
+        raise DataError(
+            f"column {_quoted(label)} has {len(values)} different values; at most {MAX_CATEGORIES} can be "
+            "categories. Group the rare ones, encode it as numbers, or leave it out"
+        )
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return tuple(sorted(values, key=lambda value: (type(value).__name__, str(value))))
+
+
+# -- numbers -----------------------------------------------------------------------------------------------
+
+
+def _numbers(column: Any, label: Any) -> NDArray[Any]:
+    import narwhals as nw
+
+    if _is_empty(column):
+        return np.full(len(column), np.nan)
+    narrow = str(column.dtype) in _NARROW
+    return np.asarray(column.cast(nw.Float32 if narrow else nw.Float64).to_numpy())
+
+
+def _is_empty(column: Any) -> bool:
+    """Whether a column has nothing but missing values, as one of polars' type Null."""
+    return bool(column.is_null().all())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _quoted(label: Any) -> str:
+    return repr(label if isinstance(label, str) else int(label) if isinstance(label, np.integer) else label)

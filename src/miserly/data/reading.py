@@ -1,0 +1,103 @@
+"""Rows as users give them to a learner: checked, in words that name the place, and turned into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from miserly.data.encoder import Encoder, matrix_from
+from miserly.data.frames import Table, is_frame, read_frame, refuse_infinities, refuse_twins
+from miserly.errors import DataError, MiserlyError, NotNumericError
+from miserly.utils.checks import as_number, is_missing, shown
+
+__all__ = ["encoded", "in_our_words", "learned", "numbers_of"]
+
+_NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.bool_)  # float32 holds them without loss
+
+
+@contextmanager
+def in_our_words(place: str = "") -> Iterator[None]:
+    """Errors of scikit-learn and NumPy about data as ours, so that callers can catch one family."""
+    try:
+        yield
+    except (MiserlyError, NotFittedError):
+        raise
+    except TypeError as error:
+        raise NotNumericError(f"{place}{error}") from None
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"{place}{error}") from None
+
+
+def learned(estimator: Any, X: Any) -> Table:
+    """Training rows as numbers, with what their columns hold; sets `n_features_in_` and the names."""
+    if is_frame(X):
+        with in_our_words():
+            refuse_twins(list(X.column_names if hasattr(X, "column_names") else X.columns))
+            validate_data(estimator, X, reset=True, skip_check_array=True)
+            table = read_frame(X)
+            check_array(table.values, dtype=None, ensure_all_finite=False, estimator=estimator)
+        return table
+    return Table(_numbers(estimator, X, reset=True), None, {})
+
+
+def encoded(
+    estimator: Any,
+    X: Any,
+    encoder: Encoder,
+    needed: Sequence[int] | NDArray[Any] | None,
+    unknown: str,
+) -> NDArray[Any]:
+    """Rows as numbers, by what was learned; see `Encoder.rows`. Infinite values are refused."""
+    frame = is_frame(X)
+    if not frame and not encoder.categories:
+        values = _numbers(estimator, X, reset=False)
+    else:
+        with in_our_words():
+            if not frame or encoder.names is None:  # then the width counts
+                rows = X if frame else matrix_from(X)
+                validate_data(estimator, rows, reset=False, skip_check_array=True)
+            values = encoder.rows(X, needed, unknown)
+            check_array(values, dtype=None, ensure_all_finite=False, estimator=estimator)
+    refuse_infinities(values, encoder.names)
+    return values
+
+
+def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
+    """Rows of an array that holds nothing but numbers."""
+    with in_our_words():
+        rows = matrix_from(X)
+        if rows.ndim == 2:
+            rows = numbers_of(rows)
+        if rows.dtype in _NARROW:
+            rows = rows.astype(np.float32)
+        return np.asarray(
+            validate_data(
+                estimator, rows, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+            )
+        )
+
+
+def numbers_of(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows with objects as numbers; the first value that is none is named by its column and row."""
+    if rows.dtype.kind not in "OUS":
+        return rows
+    values = np.empty(rows.shape)
+    for row, given in enumerate(rows.tolist()):
+        for column, value in enumerate(given):
+            number = np.nan if is_missing(value) else as_number(value)
+            if number is None:
+                raise NotNumericError(
+                    f"column {column}, row {row}: {shown(value)} is not a number; the X argument must be an "
+                    "array without strings and other objects, only numbers. Text is read from frames"
+                )
+            if np.isinf(number) and not isinstance(value, float):
+                raise DataError(f"column {column}, row {row}: {shown(value)} is too large a number")
+            values[row, column] = number
+    return values

@@ -1,0 +1,124 @@
+"""What classifiers that boost by votes share: the fit, what it leaves behind, and looking at it in stages."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from miserly.costs import Costs
+from miserly.grow import Bins
+from miserly.grow.binning import MAX_BINS, Binned
+from miserly.grow.grower import MAX_DEPTH
+from miserly.grow.stumps import Stumps
+from miserly.grow.vote_trees import VoteTrees
+from miserly.learners.base import PlanClassifier
+from miserly.learners.boosting.tree_votes import TreeVoter
+from miserly.learners.boosting.votes import Standing, StumpVoter, Voter, VoteRound, chain_of, signs_of
+from miserly.learners.common.categories import categorical_columns
+from miserly.learners.common.labels import encode_classes
+from miserly.learners.common.linear_fit import LinearRows, read_rows
+from miserly.learners.common.progress import RoundsBar
+from miserly.learners.common.samples import Given, Samples
+from miserly.learners.common.staged import StagedClassifier
+from miserly.plan import Plan
+
+__all__ = ["ONE_OR_MORE", "VotingClassifier", "bin_rows", "prior_of", "shares_of"]
+
+ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+
+
+class VotingClassifier(StagedClassifier):
+    """Boosting by votes inside a budget; subclasses say by which rule, and what to do with the rounds."""
+
+    n_rounds_: int
+    stopped_by_: str
+    feature_importances_: NDArray[np.float64]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "costs": [None, Costs, Mapping, "array-like"],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "base": [StrOptions({"stump", "tree"})],
+        "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
+        "n_rounds": [ONE_OR_MORE],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+        "random_state": ["random_state"],
+        "n_jobs": [ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> VotingClassifier:
+        """Fit to classes `y`; `qid` is only checked, nothing is set aside."""
+        rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, None)
+        standing = Standing(signs_of(rows.learning.y, len(self.classes_)), shares_of(rows.learning))
+        with RoundsBar(self.n_rounds, rows.costs.unit, visible=bool(self.verbose)) as bar:
+            rounds = self._boost(standing, bin_rows(self, rows), rows, bar)
+        self._keep(rounds, rows)
+        return self
+
+    @abstractmethod
+    def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
+        """The rounds of the model, with `stopped_by_`."""
+
+    def _voter(self, binned: Binned) -> Voter:
+        if self.base == "tree":
+            return TreeVoter(VoteTrees(binned, self._threads), self.max_depth)
+        return StumpVoter(Stumps(binned, self._threads))
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        self.classes_, codes = encode_classes(y)
+        return codes
+
+    def _keep(self, rounds: list[VoteRound], rows: LinearRows) -> None:
+        base = prior_of(rows.learning, len(self.classes_))
+        terms, nodes = chain_of(rounds, base)
+        self.plan_ = Plan(
+            costs=rows.costs,
+            terms=terms,
+            nodes=nodes,
+            base=base,
+            link="logistic" if len(base) == 1 else "softmax",
+            classes=self._plan_classes(),
+            categories=self._categories,
+            info={"learner": type(self).__name__},
+        )
+        self.n_rounds_ = len(rounds)
+        drop = np.zeros(self.n_features_in_)
+        for feature, fallen in (item for one in rounds for item in one.drop.items()):
+            drop[feature] += fallen
+        self.feature_importances_ = drop / drop.sum() if drop.any() else drop
+
+
+def bin_rows(learner: PlanClassifier, rows: LinearRows) -> Binned:
+    """The training rows as bins."""
+    X = rows.learning.X
+    categorical = categorical_columns(learner.categorical_features, rows.table, learner.n_features_in_)
+    bins = Bins.fit(X, max_bins=learner.max_bins, categorical=categorical, random_state=rows.seed)
+    return bins.transform(X, n_threads=learner._threads)
+
+
+def shares_of(samples: Samples) -> NDArray[np.float64]:
+    """Weights that add up to 1."""
+    weight = np.ones(len(samples)) if samples.weight is None else samples.weight
+    return weight / weight.sum()
+
+
+def prior_of(samples: Samples, n_classes: int) -> NDArray[np.float64]:
+    """The log-odds of the second of two classes, or of each of several against the others.
+
+    >>> prior_of(Samples(np.zeros((4, 1)), np.array([0, 0, 0, 1])), 2).round(3).tolist()
+    [-1.099]
+    """
+    share = np.bincount(samples.y.astype(np.int64), weights=shares_of(samples), minlength=n_classes)
+    odds = np.log(share) - np.log1p(-share)
+    return odds[1:] if n_classes == 2 else odds

@@ -1,0 +1,249 @@
+"""What cascades with features assigned to stages by price share; subclasses say what they minimise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+from threadpoolctl import threadpool_limits
+
+from miserly.costs import Costs, fits
+from miserly.errors import CostError
+from miserly.learners.base import as_columns
+from miserly.learners.common.budget_search import Found, first_guess, larger_tradeoffs, tradeoff_for_budget
+from miserly.learners.common.cascade import (
+    CascadeClassifier,
+    cascade_plan,
+    exact_weights,
+    mean_cost,
+    merged,
+)
+from miserly.learners.common.labels import refuse_text
+from miserly.learners.common.linear_fit import EXACT, LinearRows, affordable_terms, read_rows
+from miserly.learners.common.progress import Steps, outcome
+from miserly.learners.common.samples import Given
+from miserly.learners.common.terms import LinearTerms
+from miserly.losses.boosting import Logistic
+from miserly.plan import Plan
+from miserly.plan.engine.batch import run as run_plan
+from miserly.solvers.cascade import threshold_for
+from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.tiered import Stages, TieredProblem, fit_answers, fit_stages
+
+__all__ = ["TieredCascade", "stages_by_price"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
+
+
+def stages_by_price(
+    costs: Costs, tiers: Any, worth: Floats | None = None, among: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
+    """The features that each stage may use, (K, d): those of its tier and all cheaper ones.
+
+    A feature's price is what it costs by itself, set-up included. `tiers` are upper bounds, or a number of
+    tiers with about as many features each, those of more `worth` first where prices are the same. Tiers
+    without features of their own are no stage. With `among`, only these features are used.
+
+    >>> stages_by_price(Costs([1.0, 5.0, 30.0, 2.0]), (5, 20, 50)).astype(int).tolist()
+    [[1, 1, 0, 1], [1, 1, 1, 1]]
+    >>> stages_by_price(Costs([1.0, 5.0, 30.0, 2.0]), 2).sum(axis=1).tolist()
+    [2, 4]
+    >>> stages_by_price(Costs([1.0, 1.0, 1.0]), 2, np.array([0.1, 0.2, 0.9])).astype(int).tolist()
+    [[0, 1, 1], [1, 1, 1]]
+    """
+    price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))
+    among = np.ones(len(price), dtype=np.bool_) if among is None else among
+    if np.ndim(tiers) == 0:
+        price = np.where(among, price, np.inf)  # after all that are used
+        place = np.argsort(np.lexsort((np.zeros(len(price)) if worth is None else -worth, price)))
+        bounds = np.ceil(np.arange(1, tiers + 1) * among.sum() / tiers)
+        allowed = np.unique(place < bounds[:, None], axis=0)
+    else:
+        bounds = np.sort(np.asarray(tiers, dtype=np.float64))
+        allowed = np.unique((price <= bounds[:, None]) & among, axis=0)
+    allowed = allowed[np.argsort(allowed.sum(axis=1))]
+    allowed = allowed[allowed.any(axis=1)]
+    if not len(allowed) and among.all():
+        raise CostError(f"no feature costs {bounds.max():g} or less; the tiers must reach the cheapest one")
+    return allowed
+
+
+class TieredCascade(CascadeClassifier):
+    """A cascade of linear classifiers, each with the features up to some price."""
+
+    tradeoff_: float
+    expected_cost_: float
+
+    _row_loss: ClassVar[Any]  # a `RowLoss`
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "costs": [None, Costs, Mapping, "array-like"],
+        "tradeoff": [Interval(Real, 0, None, closed="left")],
+        "budget": [Interval(Real, 0, None, closed="both"), None],
+        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
+        "tiers": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "positive_weight": [Interval(Real, 0, None, closed="neither")],
+        "miss": [Interval(Real, 0, 1, closed="left")],
+        "l2_regularization": [Interval(Real, 0, None, closed="neither")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 1e-4,
+        budget: float | None = None,
+        mean_budget: float | None = None,
+        tiers: Any = 4,
+        positive_weight: float = 1.0,
+        miss: float = 0.02,
+        l2_regularization: float = 1e-3,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.mean_budget = mean_budget
+        self.tiers = tiers
+        self.positive_weight = positive_weight
+        self.miss = miss
+        self.l2_regularization = l2_regularization
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, X: Any, given: Given) -> None:
+        held = self.budget is not None or self.mean_budget is not None
+        fraction = self.validation_fraction if held else None
+        with Steps(self, bool(self.verbose)) as tell:
+            rows = read_rows(self, X, given, self._encode, fraction)
+            refuse_text(rows.table)
+            rows = replace(rows, learning=merged(exact_weights(rows.learning)))
+            workshop = _Workshop.of(self, rows, tell)
+            limit = 1 if rows.learning.X.size <= EXACT else None
+            with threadpool_limits(limit, "blas"):
+                made = workshop.chosen()
+            self.tradeoff_, self.plan_ = made.tradeoff, made.model
+            if rows.judging is not None:
+                self.expected_cost_ = made.cost
+            tell(outcome(self))
+
+
+@dataclass(frozen=True, eq=False)
+class _Workshop:
+    """Makes cascades for different tradeoffs from the same rows."""
+
+    learner: TieredCascade
+    rows: LinearRows
+    terms: LinearTerms  # in the order in which stages may use them
+    problem: TieredProblem  # prices in the unit of the costs
+    tell: Steps
+    capped: bool  # whether a cap leaves features out
+
+    @classmethod
+    def of(cls, learner: TieredCascade, rows: LinearRows, tell: Steps) -> _Workshop:
+        samples, costs = rows.learning, rows.costs
+        dtype = np.float64 if samples.X.size <= EXACT else np.float32
+        every = LinearTerms.fit(samples, costs)
+        columns = every.values(samples.X, dtype).T
+        mass = np.ones(len(samples)) if samples.weight is None else samples.weight
+        share = mass * np.where(samples.y > 0, learner.positive_weight, 1.0)
+        worth = np.abs(
+            columns @ (mass * samples.y).astype(dtype)
+        )  # columns have mean 0: as their correlation
+        among = None
+        if learner.budget is not None:
+            chosen = affordable_terms(every, samples, costs, float(learner.budget))
+            among = costs.mask(chosen.columns)
+        allowed = stages_by_price(costs, learner.tiers, canonical(worth, 9), among)
+        order = np.argsort(-allowed.sum(axis=0), kind="stable")[: allowed.any(axis=0).sum()]
+        problem = TieredProblem(
+            columns=np.ascontiguousarray(columns[order]),
+            positive=samples.y > 0,
+            share=share / share.sum(),
+            mass=mass / mass.sum(),
+            widths=allowed.sum(axis=1),
+            price=np.diff(np.array([costs.of(stage) for stage in allowed]), prepend=0.0),
+            loss=type(learner)._row_loss,
+            l2=learner.l2_regularization,
+        )
+        return cls(learner, rows, every.take(order), problem, tell, among is not None and not among.all())
+
+    def chosen(self) -> Found[Plan]:
+        """The cascade that the learner's budgets ask for."""
+        learner = self.learner
+        first = first_guess(self.rows.learning.y, self.rows.costs)
+        limit = np.inf if learner.mean_budget is None else learner.mean_budget
+        made = tradeoff_for_budget(
+            self.make, self.mean_cost, limit, lowest=learner.tradeoff, first=first, max_fits=MAX_FITS
+        )
+        if not self.capped:
+            return made
+        more = [(one, self.make(one)) for one in larger_tradeoffs(learner.tradeoff, first)[1:]]
+        tried = [made, *(Found(one, plan, self.mean_cost(plan)) for one, plan in more)]
+        inside = [one for one in tried if one is made or fits(0.0, one.cost, limit)]
+        return min(inside, key=lambda one: (self.loss(one.model), one.tradeoff))
+
+    def mean_cost(self, plan: Plan) -> float:
+        return mean_cost(plan, self.rows.judging, self.learner._threads)
+
+    def loss(self, plan: Plan) -> float:
+        """The log-loss on the rows set aside."""
+        rows = self.rows.judging
+        assert rows is not None
+        scores = run_plan(plan, rows.X, n_threads=self.learner._threads).scores
+        return Logistic().loss(rows.y, as_columns(scores), rows.weight)
+
+    def make(self, tradeoff: float) -> Plan:
+        self.tell(f"tradeoff {tradeoff:.3g}: fitting stages")
+        problem = replace(self.problem, price=canonical(tradeoff * self.problem.price))
+        stages, base = fit_stages(problem), self.constant()
+        if not len(stages.intercept):
+            nothing = np.zeros((1, self.terms.n_terms)), np.array([base]), np.array([-np.inf])
+            return cascade_plan(self.learner, self.rows, self.terms, *nothing, base)
+        self.tell(f"tradeoff {tradeoff:.3g}: fitting answers")
+        threshold, reached = self.gates(stages)
+        answers = fit_answers(problem, reached)
+        return cascade_plan(
+            self.learner,
+            self.rows,
+            self.terms,
+            answers.table(self.terms.n_terms),
+            answers.intercept,
+            threshold,
+            base,
+            steer=(stages.table(self.terms.n_terms), stages.intercept),
+        )
+
+    def constant(self) -> float:
+        """The log-odds of the second class."""
+        positive = float(self.problem.share[self.problem.positive].sum())
+        return float(np.log(positive / (1.0 - positive)))
+
+    def gates(self, stages: Stages) -> tuple[Floats, NDArray[np.bool_]]:
+        """Thresholds (K,), and who comes to each stage (K, n).
+
+        They are at most 0, and so low that a stage loses no more than a share `miss` of the positives there.
+        """
+        problem, n_stages = self.problem, len(stages.intercept)
+        scores = problem.scores(stages.weights, stages.intercept)
+        found = np.full(n_stages, -np.inf)
+        reached = np.ones(scores.shape, dtype=np.bool_)
+        for k in range(n_stages - 1):
+            here = reached[k] & problem.positive
+            if here.any():
+                found[k] = min(0.0, threshold_for(scores[k, here], problem.mass[here], self.learner.miss))
+            reached[k + 1] = reached[k] & (scores[k] > found[k])
+        return found, reached

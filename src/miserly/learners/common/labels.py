@@ -1,0 +1,39 @@
+"""Reading what linear models are given: classes as codes, and columns that must be numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.data.frames import Table
+from miserly.errors import DataError
+from miserly.learners.common.samples import check_classes
+
+__all__ = ["encode_classes", "refuse_text"]
+
+
+def refuse_text(table: Table) -> None:
+    """Raise an error that names the first column that holds categories."""
+    for column, values in table.categories.items():
+        if not all(isinstance(value, bool) for value in values):
+            name = column if table.names is None else table.names[column]
+            raise DataError(
+                f"column {name!r} holds categories; a linear model needs numbers: encode it first"
+            )
+
+
+def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """The classes there are, in order, and which of them each label is.
+
+    >>> classes, codes = encode_classes(np.array(["no", "yes", "no"]))
+    >>> classes.tolist(), codes.tolist()
+    (['no', 'yes'], [0.0, 1.0, 0.0])
+    """
+    check_classes(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        only = classes.tolist()[0]
+        raise DataError(f"y holds only one class, {only!r}; a classifier needs at least two classes")
+    return classes, codes.astype(np.float64)

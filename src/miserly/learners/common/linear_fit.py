@@ -1,0 +1,168 @@
+"""What learners of linear classifiers share before they weigh anything: rows, costs, terms."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from miserly.costs import Costs, fits
+from miserly.data.frames import Table
+from miserly.learners.base import PlanEstimator, bind_costs
+from miserly.learners.common.categories import categorical_columns
+from miserly.learners.common.labels import refuse_text
+from miserly.learners.common.samples import Given, Samples, set_aside
+from miserly.learners.common.terms import BoostedTerms, LinearTerms, Terms
+from miserly.losses.boosting import Loss
+from miserly.solvers.gram import CodedColumns, Columns, DenseColumns, gram
+from miserly.solvers.greedy import Market, greedy_least_squares
+from miserly.solvers.mixed_norm import canonical
+
+__all__ = [
+    "EXACT",
+    "LinearRows",
+    "affordable_terms",
+    "boosted_terms",
+    "evened",
+    "fit_terms",
+    "read_rows",
+    "ready_columns",
+    "term_tradeoff",
+]
+
+TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
+FALL = 100.0  # of the tradeoff of boosted terms, first to last; 1,000 did about as well for Cronus
+SCREENED = 4096  # terms that greedy least squares looks at, where there are more
+LARGEST_TABLE = 2**26  # entries of terms by columns
+EXACT = 1 << 21  # values: up to as many are kept in float64, beyond in float32
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """Rows to learn from, rows to judge by (if any), and what their columns cost."""
+
+    learning: Samples
+    judging: Samples | None
+    table: Table
+    costs: Costs
+    seed: int
+
+
+def read_rows(
+    learner: PlanEstimator,
+    X: Any,
+    given: Given,
+    encode: Callable[[NDArray[Any]], NDArray[np.float64]] | None,
+    fraction: float | None,
+) -> LinearRows:
+    """Checked rows with weights that average 1; a `fraction` is set aside, whole queries if there are any.
+
+    `encode` turns classes into codes; None leaves numbers as they are.
+    """
+    table = learner._read(X, reset=True)
+    costs = bind_costs(learner.costs, learner.n_features_in_ if table.names is None else table.names)
+    samples = given.checked(table.values, learner, encode is None).without_zero_weights()
+    if encode is not None:
+        samples = replace(samples, y=encode(samples.y))
+    seed = int(check_random_state(learner.random_state).randint(2**31 - 1))
+    if fraction is None:
+        return LinearRows(evened(samples), None, table, costs, seed)
+    classes = None if encode is None else samples.y
+    learning, judging = set_aside(samples, fraction, seed, classes)
+    return LinearRows(evened(learning), evened(judging), table, costs, seed)
+
+
+def evened(samples: Samples) -> Samples:
+    """Weights that average 1, rounded: weights in another unit give the same model to the last bit."""
+    samples = samples.with_mean_weight_one()
+    return samples if samples.weight is None else replace(samples, weight=canonical(samples.weight))
+
+
+def fit_terms(
+    learner: PlanEstimator, rows: LinearRows, loss: Loss, tradeoff: float, max_price: float = np.inf
+) -> Terms:
+    """Linear or boosted terms, as the learner's parameters say.
+
+    Boosted ones lower `loss`, and none adds features for more than `max_price`.
+    """
+    if learner.terms == "linear":
+        refuse_text(rows.table)
+        return LinearTerms.fit(rows.learning, rows.costs)
+    return boosted_terms(learner, rows, loss, tradeoff=term_tradeoff(learner, tradeoff), max_price=max_price)
+
+
+def term_tradeoff(learner: PlanEstimator, tradeoff: float) -> float | tuple[float, float]:
+    """The tradeoff of boosted terms, as `BoostedTerms.fit` takes it; a falling one begins with the given."""
+    if learner.term_tradeoff == "falling":
+        return tradeoff, tradeoff / FALL
+    return float(learner.term_tradeoff or 0.0)
+
+
+def boosted_terms(learner: PlanEstimator, rows: LinearRows, loss: Loss, **options: Any) -> BoostedTerms:
+    """As many trees as the learner says; `options` are others of `BoostedTerms.fit`."""
+    return BoostedTerms.fit(
+        rows.learning,
+        loss,
+        rows.costs,
+        **{
+            "n_terms": learner.n_terms,
+            "max_depth": TERM_DEPTH - (loss.n_scores > 1),
+            "step": learner.step,
+            "categorical": categorical_columns("from_dtype", rows.table, learner.n_features_in_),
+            "seed": rows.seed,
+            "n_threads": learner._threads,
+            **options,
+        },
+    )
+
+
+def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget: float) -> LinearTerms:
+    """The terms that together cost no more than a budget, chosen by greedy least squares; all if all fit.
+
+    Of more than `SCREENED` terms, those that explain most per price by themselves are chosen from; of fewer
+    where a table of terms by columns would have more than `LARGEST_TABLE` entries.
+
+    Examples
+    --------
+    The second column says most and does not fit beside the first, which is free:
+
+    >>> X = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 3.0, 1.0]])
+    >>> samples, costs = Samples(X, X[:, 1]), Costs([0.0, 9.0, 2.0])
+    >>> chosen = affordable_terms(LinearTerms.fit(samples, costs), samples, costs, budget=5.0)
+    >>> chosen.columns.tolist()
+    [0, 2]
+    """
+    if fits(0.0, costs.of(terms.columns) + math.fsum(terms.evaluation), budget):
+        return terms
+    most = min(SCREENED, max(1, LARGEST_TABLE // len(costs)))
+    if terms.n_terms > most:
+        terms = terms.take(_most_for_their_price(terms, samples, costs, most))
+    columns = DenseColumns(terms.values(samples.X))
+    left = gram(columns, samples.y[:, None], samples.weight).centred()
+    market = Market.of(terms.uses, terms.evaluation, costs)
+    return terms.take(np.sort(greedy_least_squares(left, market, budget).terms))
+
+
+def _most_for_their_price(terms: LinearTerms, samples: Samples, costs: Costs, most: int) -> NDArray[np.int64]:
+    """The `most` terms that explain most of the target per price, each by itself; free ones first."""
+    weight = np.ones(len(samples)) if samples.weight is None else samples.weight
+    left = weight * (samples.y - np.average(samples.y, weights=weight))
+    drop = (left @ terms.values(samples.X)) ** 2
+    price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))[terms.columns] + terms.evaluation
+    rate = np.divide(drop, price, out=np.full_like(drop, np.inf), where=price > 0.0)
+    return np.sort(np.argsort(-rate, kind="stable")[:most])
+
+
+def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:
+    """The terms of training rows: trees as leaf codes, and in single precision where there are many."""
+    dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
+    if isinstance(terms, BoostedTerms):
+        return CodedColumns(terms.codes(X, n_threads), terms.decoder.astype(dtype))
+    assert isinstance(terms, LinearTerms)
+    return DenseColumns(terms.values(X, dtype, n_threads or os.cpu_count() or 1))

@@ -1,0 +1,314 @@
+"""Kernel machines in LibSVM's model files, which `svm-predict` and many other programs read.
+
+In such a file every support vector belongs to one class, and a decision between two classes may weigh only
+the vectors of these two. Our machines may weigh any vector in any decision, so a vector that many pairs of
+classes share is written once for each of as many classes as it takes to reach all its pairs. Reading brings
+equal vectors together again: the machine read is the machine written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.errors import DataError
+from miserly.solvers.kernel_machine import KernelFunction, KernelMachine, pairs_of
+from miserly.utils.files import atomic_write
+
+__all__ = ["label_numbers", "read_libsvm", "sections", "write_libsvm"]
+
+Floats = NDArray[np.float64]
+
+SVM_TYPES = {
+    "c_svc": "classifier",
+    "nu_svc": "classifier",
+    "epsilon_svr": "regressor",
+    "nu_svr": "regressor",
+    "one_class": "one-class",
+}
+WRITTEN = {"classifier": "c_svc", "regressor": "epsilon_svr", "one-class": "one_class"}
+KERNEL_TYPES = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+PARAMETERS = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+PASSED_OVER = {"probA", "probB", "prob_density_marks"}  # of probabilities, which votes do not need
+MAX_VALUES = 1 << 31  # of a dense matrix of vectors: 16 GB
+
+
+# -- writing -----------------------------------------------------------------------------------------------
+
+
+def write_libsvm(machine: KernelMachine, path: str | Path) -> int:
+    """Write a machine as LibSVM's model file; gives the number of support vectors written.
+
+    LibSVM's labels are whole numbers. Classes that are no whole numbers are written as 0, 1, 2, ... in the
+    order of `machine.classes`.
+    """
+    weights, owned = sections(machine)
+    used = [rows for rows in owned if len(rows)] or [np.zeros(0, dtype=np.int64)]
+    with atomic_write(path, "w", encoding="ascii", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in _header(machine, [len(rows) for rows in owned]))
+        for coef, row in zip(weights, np.concatenate(used), strict=True):
+            file.write(_vector_line(coef, machine.vectors[row]))
+    return len(weights)
+
+
+def label_numbers(classes: NDArray[Any]) -> list[int]:
+    """The whole numbers that stand for classes: themselves if they are such, else their positions.
+
+    >>> label_numbers(np.array([-1.0, 1.0])), label_numbers(np.array(["cat", "dog"]))
+    ([-1, 1], [0, 1])
+    """
+    if classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and (classes == np.rint(classes)).all()):
+        return [int(label) for label in classes]
+    return list(range(len(classes)))
+
+
+def _header(machine: KernelMachine, sizes: list[int]) -> Iterator[str]:
+    kernel = machine.kernel
+    yield f"svm_type {WRITTEN[machine.kind]}"
+    yield f"kernel_type {next(theirs for theirs, ours in KERNEL_TYPES.items() if ours == kernel.name)}"
+    for name in PARAMETERS.get(kernel.name, ()):
+        yield f"{name} {int(kernel.degree) if name == 'degree' else float(getattr(kernel, name))!r}"
+    yield f"nr_class {len(sizes) if machine.kind == 'classifier' else 2}"
+    yield f"total_sv {sum(sizes)}"
+    yield f"rho {_numbers(-machine.intercept)}"
+    if machine.classes is not None:
+        yield f"label {' '.join(map(str, label_numbers(machine.classes)))}"
+        yield f"nr_sv {' '.join(map(str, sizes))}"
+    yield "SV"
+
+
+def _numbers(values: Floats) -> str:
+    return " ".join(map(repr, values.tolist()))
+
+
+def _vector_line(coef: Floats, vector: Floats) -> str:
+    cells = [repr(value) for value in coef.tolist()]
+    cells += [f"{place + 1}:{vector[place].item()!r}" for place in np.flatnonzero(vector)]
+    return " ".join(cells) + " \n"
+
+
+def sections(machine: KernelMachine) -> tuple[Floats, list[NDArray[np.int64]]]:
+    """Coefficients as LibSVM lists them, (vectors written, C - 1), and the vectors of each class."""
+    if machine.kind != "classifier":
+        return machine.coef.T, [np.arange(machine.n_vectors)]
+    assert machine.classes is not None
+    n_classes = len(machine.classes)
+    pairs = np.array(pairs_of(n_classes))
+    copies: list[list[tuple[int, Floats]]] = [[] for _ in range(n_classes)]
+    for vector, coef in enumerate(machine.coef.T):
+        for owner, row in _copies(coef, pairs, n_classes):
+            copies[owner].append((vector, row))
+    weights = [row for owned in copies for _, row in owned]
+    rows = [np.array([vector for vector, _ in owned], dtype=np.int64) for owned in copies]
+    return np.array(weights).reshape(-1, n_classes - 1), rows
+
+
+def _copies(coef: Floats, pairs: NDArray[Any], n_classes: int) -> Iterator[tuple[int, Floats]]:
+    """Classes that together reach every pair a vector has a say in, each with its row of coefficients.
+
+    The class in most pairs comes first; of two, the one that the vector speaks for.
+    """
+    left = coef != 0.0
+    while left.any():
+        reach = np.bincount(pairs[left].ravel(), minlength=n_classes)
+        own = np.where(coef[left] > 0, pairs[left, 0], pairs[left, 1])
+        speaks_for = np.bincount(own, minlength=n_classes)
+        owner = int(np.lexsort((speaks_for, reach))[-1])
+        mine = left & (pairs == owner).any(axis=1)
+        other = pairs[mine].sum(axis=1) - owner
+        row = np.zeros(n_classes - 1)
+        row[other - (other > owner)] = coef[mine]
+        left &= ~mine
+        yield owner, row
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Header:
+    """What stands above the vectors, as it is met."""
+
+    path: Path
+    words: dict[str, tuple[int, list[str]]] = field(default_factory=dict)  # by keyword: the line, and values
+    end: int = 0  # the line that says SV
+
+    def wrong(self, line: int, what: str) -> DataError:
+        return DataError(f"{self.path}, line {line}: {what}")
+
+    def values(self, name: str, count: int, kind: type[Any]) -> list[Any]:
+        """The `count` values after a keyword."""
+        if name not in self.words:
+            raise DataError(f"{self.path}: no line {name!r} above the support vectors")
+        line, words = self.words[name]
+        if len(words) != count:
+            raise self.wrong(line, f"{name!r} needs {count} values, not {len(words)}")
+        try:
+            values = [kind(word) for word in words]
+        except ValueError:
+            raise self.wrong(line, f"{name!r} needs numbers, not {' '.join(words)[:40]!r}") from None
+        if kind is float and not np.isfinite(values).all():
+            raise self.wrong(line, f"{name!r} needs finite numbers, not {' '.join(words)[:40]!r}")
+        return values
+
+    def choice(self, name: str, known: dict[str, str]) -> str:
+        word = self.values(name, 1, str)[0]
+        if word not in known:
+            line, _ = self.words[name]
+            raise self.wrong(line, f"{name} {word!r} is not one of {', '.join(known)}")
+        return known[word]
+
+    def count(self, name: str, least: int) -> int:
+        value = int(self.values(name, 1, int)[0])
+        if value < least:
+            raise self.wrong(self.words[name][0], f"{name!r} must be at least {least}, not {value}")
+        return value
+
+
+def read_libsvm(path: str | Path, n_features: int | None = None) -> KernelMachine:
+    """The machine of a LibSVM model file, whatever program wrote it.
+
+    Parameters
+    ----------
+    path : path
+    n_features : int, optional
+        How many features there are. The file does not say: by default as many as its vectors reach.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8") as file:
+            header = _read_header(path, file)
+            return _read_machine(header, file, n_features)
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not a LibSVM model, which is a text file") from None
+
+
+KEYWORDS = {
+    *("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "nr_sv"),
+    *PASSED_OVER,
+}
+
+
+def _read_header(path: Path, file: TextIO) -> _Header:
+    header = _Header(path)
+    for number, line in enumerate(file, 1):
+        name, *values = line.split() or [""]
+        if name == "SV":
+            header.end = number
+            return header
+        if name not in KEYWORDS:
+            begins = "" if number > 1 else "; a LibSVM model begins with svm_type"
+            raise header.wrong(number, f"{name[:40]!r} is nothing that a LibSVM model says{begins}")
+        header.words[name] = (number, values)
+    raise DataError(f"{path}: the file ends before its support vectors (no line 'SV')")
+
+
+def _read_machine(header: _Header, file: TextIO, n_features: int | None) -> KernelMachine:
+    kind = header.choice("svm_type", SVM_TYPES)
+    kernel = _read_kernel(header)
+    n_classes = header.count("nr_class", 2)
+    n_decisions = n_classes * (n_classes - 1) // 2 if kind == "classifier" else 1
+    intercept = -np.array(header.values("rho", n_decisions, float))
+    n_vectors = header.count("total_sv", 0)
+    width = n_classes - 1 if kind == "classifier" else 1
+    weights, cells = _read_vectors(header, file, n_vectors, width)
+    vectors = _dense(header, cells, n_features)
+    classes, coef = None, weights.T
+    if kind == "classifier":
+        classes = np.array(header.values("label", n_classes, int))
+        sizes = header.values("nr_sv", n_classes, int)
+        if sum(sizes) != n_vectors or min(sizes) < 0:
+            line, _ = header.words["nr_sv"]
+            raise header.wrong(line, f"'nr_sv' must add up to the {n_vectors} vectors of 'total_sv'")
+        coef = _by_pairs(weights, np.repeat(np.arange(n_classes), sizes), n_classes)
+    vectors, coef = _merged(vectors, coef)
+    return KernelMachine(kernel, vectors, coef, intercept, kind, classes)
+
+
+def _read_kernel(header: _Header) -> KernelFunction:
+    name = header.choice("kernel_type", KERNEL_TYPES)
+    given: dict[str, Any] = {}
+    for parameter in PARAMETERS.get(name, ()):
+        given[parameter] = header.values(parameter, 1, int if parameter == "degree" else float)[0]
+    return KernelFunction(name, **given)
+
+
+Cells = tuple[NDArray[np.int64], Floats]  # the columns (from 0) that a vector has, and their values
+
+
+def _read_vectors(header: _Header, file: TextIO, n_vectors: int, width: int) -> tuple[Floats, list[Cells]]:
+    """Coefficients (n_vectors, width), and the cells of each vector."""
+    weights: list[Floats] = []
+    cells: list[Cells] = []
+    for number, line in enumerate(file, header.end + 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(cells) == n_vectors:
+            raise header.wrong(number, f"more support vectors than the {n_vectors} of 'total_sv'")
+        try:
+            weights.append(_finite(words[:width], width))
+            cells.append(_read_cells(words[width:]))
+        except ValueError:
+            coef = "a coefficient" if width == 1 else f"{width} coefficients"
+            what = f"a support vector is {coef} and then column:value, columns rising from 1"
+            raise header.wrong(number, what) from None
+    if len(cells) < n_vectors:
+        raise DataError(f"{header.path}: the file ends after {len(cells)} of its {n_vectors} support vectors")
+    return np.array(weights).reshape(-1, width), cells
+
+
+def _finite(words: list[str], count: int) -> Floats:
+    values = np.array(words, dtype=np.float64)
+    if len(values) != count or not np.isfinite(values).all():
+        raise ValueError("not as many finite numbers as there should be")
+    return values
+
+
+def _read_cells(words: list[str]) -> Cells:
+    listed = _finite(" ".join(words).replace(":", " ").split(), 2 * len(words))
+    columns = listed[::2].astype(np.int64) - 1
+    if (columns + 1 != listed[::2]).any() or (np.diff(columns, prepend=-1) <= 0).any():
+        raise ValueError("columns are whole numbers that rise from 1")
+    return columns, listed[1::2]
+
+
+def _dense(header: _Header, cells: list[Cells], n_features: int | None) -> Floats:
+    reach = max((int(columns[-1]) + 1 for columns, _ in cells if len(columns)), default=1)
+    if n_features is not None and reach > n_features:
+        raise DataError(f"{header.path}: the model reads {reach} features, and the data has {n_features}")
+    width = n_features or reach
+    if len(cells) * width > MAX_VALUES:
+        raise DataError(
+            f"{header.path}: {len(cells)} vectors of {width} features are too many for this machine"
+        )
+    vectors = np.zeros((len(cells), width))
+    for row, (columns, values) in zip(vectors, cells, strict=True):
+        row[columns] = values
+    return vectors
+
+
+def _by_pairs(weights: Floats, owner: NDArray[np.int64], n_classes: int) -> Floats:
+    """Coefficients (K, m) by pair, from those that LibSVM lists with the vectors of each class."""
+    coef = np.zeros((n_classes * (n_classes - 1) // 2, len(weights)))
+    for k, (i, j) in enumerate(pairs_of(n_classes)):
+        coef[k, owner == i] = weights[owner == i, j - 1]
+        coef[k, owner == j] = weights[owner == j, i]
+    return coef
+
+
+def _merged(vectors: Floats, coef: Floats) -> tuple[Floats, Floats]:
+    """Equal vectors brought together, in the order they first come in."""
+    place: dict[bytes, int] = {}
+    where = np.array([place.setdefault(row.tobytes(), len(place)) for row in vectors + 0.0], dtype=np.int64)
+    if len(place) == len(vectors):
+        return vectors, coef
+    first = np.unique(where, return_index=True)[1]
+    merged = np.zeros((len(coef), len(place)))
+    np.add.at(merged.T, where, coef.T)
+    return vectors[first], merged

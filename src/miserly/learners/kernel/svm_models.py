@@ -1,0 +1,215 @@
+"""Between scikit-learn's support vector machines, scalers in front of them, and kernel machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from sklearn.utils.validation import check_is_fitted
+
+from miserly.errors import DataError
+from miserly.learners.kernel.libsvm_files import sections
+from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, pairs_of
+
+__all__ = ["KINDS", "Affine", "affine_of", "fold", "is_fitted", "machine_of", "scaled_machine", "svm_of"]
+
+Floats = NDArray[np.float64]
+
+KINDS = {
+    SVC: "classifier",
+    NuSVC: "classifier",
+    SVR: "regressor",
+    NuSVR: "regressor",
+    OneClassSVM: "one-class",
+}
+
+
+def is_fitted(model: Any) -> bool:
+    """Whether a model, or the last step of a pipeline, has been fitted."""
+    try:
+        check_is_fitted(model[-1] if isinstance(model, Pipeline) else model)
+    except NotFittedError:
+        return False
+    return True
+
+
+# -- from scikit-learn -------------------------------------------------------------------------------------
+
+
+def machine_of(model: Any) -> KernelMachine:
+    """The kernel machine that a fitted `SVC`, `NuSVC`, `SVR`, `NuSVR` or `OneClassSVM` is.
+
+    >>> svc = SVC(kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    >>> machine_of(svc).labels(np.array([[0.2], [1.9]])).tolist()
+    [0, 1]
+    """
+    kind = next((kind for type_, kind in KINDS.items() if isinstance(model, type_)), None)
+    if kind is None:
+        names = ", ".join(type_.__name__ for type_ in KINDS)
+        raise DataError(f"a {type(model).__name__} cannot be compressed: give one of {names}")
+    if not is_fitted(model):
+        raise DataError(f"this {type(model).__name__} is not fitted yet; fit it, or use CompressedSVC")
+    if model.kernel not in KERNELS:
+        raise DataError(f"kernel {model.kernel!r} cannot be compressed: one of {', '.join(KERNELS)}")
+    kernel = KernelFunction(model.kernel, float(model._gamma), int(model.degree), float(model.coef0))
+    vectors, coef = _dense(model.support_vectors_), _dense(model.dual_coef_)
+    intercept = np.array(model.intercept_, dtype=np.float64)
+    classes = getattr(model, "classes_", None) if kind == "classifier" else None
+    if classes is not None:
+        if len(classes) == 2:
+            coef, intercept = -coef, -intercept  # scikit-learn's is positive for the second class
+        else:
+            coef = _by_pairs(coef, model.n_support_, len(classes))
+    return KernelMachine(kernel, vectors, coef, intercept, kind, classes)
+
+
+def _dense(values: Any) -> Floats:
+    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
+
+
+def _by_pairs(coef: Floats, n_support: NDArray[Any], n_classes: int) -> Floats:
+    """One row per pair, from LibSVM's C - 1 coefficients of each vector."""
+    owner = np.repeat(np.arange(n_classes), n_support)
+    pairs = pairs_of(n_classes)
+    out = np.zeros((len(pairs), len(owner)))
+    for row, (i, j) in zip(out, pairs, strict=True):
+        row[owner == i] = coef[j - 1, owner == i]
+        row[owner == j] = coef[i, owner == j]
+    return out
+
+
+# -- back to scikit-learn ----------------------------------------------------------------------------------
+
+
+def svm_of(machine: KernelMachine) -> Any:
+    """A fitted `SVC`, `SVR` or `OneClassSVM` of scikit-learn that decides as the machine does.
+
+    With three or more classes a vector that many pairs share is there once for every class it takes to reach
+    them, as in LibSVM's files: the same answers, for more evaluations than the machine itself needs.
+    """
+    maker = {"classifier": SVC, "regressor": SVR, "one-class": OneClassSVM}[machine.kind]
+    kernel = machine.kernel
+    model = maker(kernel=kernel.name, gamma=kernel.gamma, degree=kernel.degree, coef0=kernel.coef0)
+    coef, owned = sections(machine)
+    rows = np.concatenate(owned) if owned else np.zeros(0, dtype=np.int64)
+    if not len(rows):
+        raise DataError("a machine without vectors cannot be an SVM of scikit-learn")
+    model._dual_coef_ = np.ascontiguousarray(coef.T)
+    model._intercept_ = machine.intercept.copy()
+    model.support_vectors_ = np.ascontiguousarray(machine.vectors[rows])
+    model.support_ = np.arange(len(rows), dtype=np.int32)
+    model._n_support = np.array([len(part) for part in owned], dtype=np.int32)
+    model._sparse, model._gamma = False, kernel.gamma
+    model._probA, model._probB = np.empty(0), np.empty(0)
+    model._num_iter = np.zeros(machine.n_decisions, dtype=np.int32)
+    model.n_features_in_ = machine.n_features
+    model.shape_fit_ = machine.vectors[rows].shape
+    model.fit_status_ = 0
+    flipped = machine.classes is not None and len(machine.classes) == 2
+    model.dual_coef_ = -model._dual_coef_ if flipped else model._dual_coef_
+    model.intercept_ = -model._intercept_ if flipped else model._intercept_
+    if machine.classes is not None:
+        model.classes_ = machine.classes
+        model.class_weight_ = np.ones(len(machine.classes))
+    if machine.kind == "one-class":
+        model._n_support = np.array([len(rows), 0], dtype=np.int32)
+        model.offset_ = -model._intercept_
+    elif machine.kind == "regressor":
+        model._n_support = np.array([len(rows), 0], dtype=np.int32)
+    return model
+
+
+# -- scalers -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``(x - center) * scale``, feature by feature."""
+
+    center: Floats
+    scale: Floats
+
+    @classmethod
+    def nothing(cls, n_features: int) -> Affine:
+        return cls(np.zeros(n_features), np.ones(n_features))
+
+    def __call__(self, X: Floats) -> Floats:
+        return (X - self.center) * self.scale
+
+    def then(self, other: Affine) -> Affine:
+        """This one, and the other after it."""
+        return Affine(self.center + other.center / self.scale, self.scale * other.scale)
+
+    def as_scaler(self) -> StandardScaler:
+        """The same as a fitted step of a pipeline."""
+        scaler = StandardScaler()
+        scaler.mean_, scaler.scale_ = self.center.copy(), 1.0 / self.scale
+        scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(self.center)
+        scaler.n_samples_seen_ = 1
+        return scaler
+
+
+def affine_of(step: Any, n_features: int) -> Affine | None:
+    """What a fitted scaler does, if it is no more than that."""
+    nothing, ones = np.zeros(n_features), np.ones(n_features)
+    match step:
+        case None | "passthrough":
+            return Affine(nothing, ones)
+        case StandardScaler():
+            mean, scale = step.mean_ if step.with_mean else None, step.scale_
+        case RobustScaler():
+            mean = step.center_ if step.with_centering else None
+            scale = step.scale_ if step.with_scaling else None
+        case MaxAbsScaler() if not getattr(step, "clip", False):
+            mean, scale = None, step.scale_
+        case MinMaxScaler() if not step.clip:
+            return Affine(-step.min_ / step.scale_, np.asarray(step.scale_))
+        case _:
+            return None
+    return Affine(nothing if mean is None else mean, ones if scale is None else 1.0 / scale)
+
+
+def fold(machine: KernelMachine, scaler: Affine) -> KernelMachine | None:
+    """The machine on rows that are not scaled yet, where its kernel allows; else None.
+
+    A linear kernel allows any scaler; rbf one scale for all features; the others no centring.
+    """
+    kernel, center, scale = machine.kernel, scaler.center, scaler.scale
+    if kernel.name == "linear":
+        moved = machine.coef @ (machine.vectors @ (scale * center))
+        return replace(machine, vectors=machine.vectors * scale, intercept=machine.intercept - moved)
+    if kernel.name == "rbf":
+        if not np.allclose(scale, scale[0], rtol=1e-12, atol=0.0):
+            return None
+        wide = replace(kernel, gamma=kernel.gamma * float(scale[0]) ** 2)
+        return replace(machine, kernel=wide, vectors=machine.vectors / scale + center)
+    if center.any():
+        return None
+    return replace(machine, vectors=machine.vectors * scale)
+
+
+def scaled_machine(estimator: Any) -> tuple[KernelMachine, Affine]:
+    """The machine of a fitted estimator, and what scalers in front of it do to rows before it sees them."""
+    if isinstance(estimator, KernelMachine):
+        return estimator, Affine.nothing(estimator.n_features)
+    if not isinstance(estimator, Pipeline):
+        machine = machine_of(estimator)
+        return machine, Affine.nothing(machine.n_features)
+    machine = machine_of(estimator[-1])
+    scaler = Affine.nothing(machine.n_features)
+    for name, step in estimator.steps[:-1]:
+        one = affine_of(step, machine.n_features)
+        if one is None or not (np.isfinite(one.scale) & (one.scale != 0.0)).all():
+            raise DataError(
+                f"step {name!r} is no scaler that can become part of the machine: put the compressed model "
+                f"in the pipeline in place of the estimator, or use miserly.compress, which does that"
+            )
+        scaler = scaler.then(one)
+    return machine, scaler

@@ -1,0 +1,10 @@
+"""Linear models that pay for their columns, and the binariser."""
+
+from miserly.learners.linear.binariser import Binariser
+from miserly.learners.linear.cost_lasso import CostLassoClassifier, CostLassoRegressor
+
+__all__ = [
+    "Binariser",
+    "CostLassoClassifier",
+    "CostLassoRegressor",
+]

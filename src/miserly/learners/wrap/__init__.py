@@ -1,0 +1,9 @@
+"""Learners around other models: early exits and handovers."""
+
+from miserly.learners.wrap.early_exit import EarlyExit
+from miserly.learners.wrap.handover import Handover
+
+__all__ = [
+    "EarlyExit",
+    "Handover",
+]

@@ -1,0 +1,1 @@
+"""Losses: values, gradients and curvatures of scores."""

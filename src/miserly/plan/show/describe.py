@@ -1,0 +1,298 @@
+"""A plan in words: what it buys and when, where it may stop, and what it then answers."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from miserly.plan import links
+from miserly.plan.exits import exits, when
+from miserly.plan.purchases import Item, Purchase, Row, Stretch, bill, purchases, stretches
+from miserly.plan.show.rules import workings
+from miserly.plan.show.wording import Wording, listing, number, plural
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["describe"]
+
+# Enough for a person to read; what is left out is counted.
+_MOST_ROWS = 120  # rows of a chain's bill
+_PAUSE = 5  # steps without a purchase that are worth a line
+_MOST_AT_ONCE = 12  # features that one step buys, each on its own line
+_MOST_STEPS, _MOST_LINES = 6, 24  # of steps written out
+_MOST_STRETCHES = 63  # of a tree of classifiers
+_MOST_BRANCH_ROWS = 8  # rows of the bill of one branch
+
+
+def describe(plan: Plan) -> str:
+    """What a plan does, for a reader who knows the features and nothing about models.
+
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node, Raw
+    >>> plan = Plan(costs=Costs({"age": 1, "chol": 5.17}, unit="CAD"), terms=[Raw(1)],
+    ...             nodes=[Node([0], [0], [0.5], [-100.0])], base=[0.0])
+    >>> print(describe(plan))
+    This plan has 1 step. It may buy 1 of 2 features, for at most 5.17 CAD (all 2 would cost 6.17 CAD).
+    <BLANKLINE>
+    What it may buy, in this order:
+      step 1  chol  5.17  total 5.17 CAD
+    <BLANKLINE>
+    How the steps work:
+      step 1 adds -100 + 0.5 × chol to the score
+    <BLANKLINE>
+    The answer is the score.
+    The plan can be stopped at any time, for a budget or a deadline: it then answers from the last step
+    it finished, and before the first one it answers 0, for nothing.
+    """
+    words = Wording(plan)
+    parts = stretches(plan)
+    sections = [_opening(plan, words, parts)]
+    if len(parts) == 1:
+        sections += _chain(plan, words)
+    elif parts:
+        sections.append("\n".join(_branches(plan, words, parts)))
+    sections.append(_answer(plan, words, parts))
+    return "\n\n".join(sections)
+
+
+def _opening(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
+    text = f"This plan has {plural(len(plan.nodes), 'step')}."
+    if len(parts) > 1:
+        text = (
+            f"This plan is a tree of {plural(len(plan.nodes), 'node')}: "
+            "what an example scores at a node decides where it goes next."
+        )
+    if plan.listwise:
+        text += " The documents of a query run together."
+    used = len(plan.features)
+    if not used:
+        return _wrapped(f"{text} It buys nothing.")
+    everything = f" (all {plan.n_features} would cost {words.price(plan.costs.total)})"
+    return _wrapped(
+        f"{text} It may buy {used} of {plural(plan.n_features, 'feature')}, for at most "
+        f"{words.price(plan.max_cost)}{everything if used < plan.n_features else ''}."
+    )
+
+
+def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
+    text = _answer_of(plan, words)
+    further = plan.n_scores - plan.n_outputs
+    if further:
+        text += f" {plural(further, 'further score')} only {'steers' if further == 1 else 'steer'} its way."
+    base = _base_answer(plan, words)
+    if not parts:
+        return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."
+    step = "step" if len(parts) == 1 else "node"
+    limit = f" It never pays more than {words.price(plan.budget)}." if math.isfinite(plan.budget) else ""
+    stopped = (
+        "The plan can be stopped at any time, for a budget or a deadline: it then answers from the last "
+        f"{step} it finished, and before the first one it answers {base}, for nothing.{limit}"
+    )
+    return f"{_wrapped(text)}\n{_wrapped(stopped)}"
+
+
+def _answer_of(plan: Plan, words: Wording) -> str:
+    """How scores become an answer."""
+    if plan.link == "identity":
+        which = "the scores" if plan.n_outputs == plan.n_scores else f"the first {plan.n_outputs} scores"
+        return f"The answer is {words.score(0) if plan.n_outputs == 1 else which}."
+    if plan.n_outputs > 1:
+        n_labels = links.n_labels(plan.link, plan.n_outputs)
+        labels = [words.label(i) for i in range(min(n_labels, 10))]
+        classes = listing(labels, n_labels - len(labels), last="or")
+        if plan.link == "votes":
+            pairs = "Each score decides between two classes, for the first of them if it is above 0."
+            return f"{pairs} The answer is the class that wins most often: {classes}."
+        share = " Its probability is its share in the sum of exp(score) over the classes."
+        return f"The answer is the class whose score is largest: {classes}.{share}"
+    probability = f" The probability of {words.label(1)} is 1 / (1 + exp(-score))."
+    return (
+        f"The answer is {words.label(1)} if {words.score(0)} is above 0, else {words.label(0)}."
+        f"{probability if plan.link == 'logistic' else ''}"
+    )
+
+
+def _base_answer(plan: Plan, words: Wording) -> str:
+    outputs = plan.base[: plan.n_outputs]
+    if plan.link == "identity":
+        shown = [number(score) for score in outputs[:10].tolist()]
+        return listing(shown, len(outputs) - len(shown))
+    return words.label(int(links.labels(plan.link, outputs[None, :], None)[0]))
+
+
+# -- chains --------------------------------------------------------------------------------------------------
+
+
+def _chain(plan: Plan, words: Wording) -> list[str]:
+    nodes = range(len(plan.nodes))
+    sections = [["What it may buy, in this order:", *_bill(plan, words, purchases(plan))]]
+    places = exits(plan, nodes, words, "step")
+    if places:
+        anew = [k for k, node in enumerate(plan.nodes) if k > 0 and not node.inherits]
+        if len(anew) == 1:
+            places.append(f"whoever goes on to step {anew[0] + 1} starts with a new score there")
+        sections.append(["Where an example may leave early:", *(f"  {line}" for line in places)])
+    sections.append(_first_steps(plan, words))
+    return ["\n".join(lines) for lines in sections]
+
+
+def _bill(plan: Plan, words: Wording, bought: Sequence[Purchase]) -> list[str]:
+    rows = [row for row in bill(range(len(plan.nodes)), bought) if _worth_a_line(plan, row)]
+    lines = [line for row in rows[:_MOST_ROWS] for line in _bill_lines(row, words)]
+    table = [f"  {line}" for line in _aligned(lines, "<<>><")]
+    hidden = rows[_MOST_ROWS:]
+    if hidden:
+        count = sum(len(row.purchase.items) for row in hidden)
+        table.append(
+            f"  {_steps(hidden[0].first, hidden[-1].last)} buy {plural(count, 'more feature')}; "
+            f"the total is then {words.price(hidden[-1].purchase.total)}"
+        )
+    return table
+
+
+def _worth_a_line(plan: Plan, row: Row) -> bool:
+    """Not a pause of a few steps between two purchases."""
+    long = row.last - row.first >= _PAUSE or row.last == len(plan.nodes) - 1
+    return bool(row.purchase.items or row.purchase.evaluation or long)
+
+
+def _bill_lines(row: Row, words: Wording) -> Iterator[tuple[str, ...]]:
+    """The lines of one row of the bill: step, what, price, total after it, a note."""
+    where, bought = _steps(row.first, row.last), row.purchase
+    total = f"total {words.price(bought.total)}"
+    if not bought.items:
+        what = "use only what is already paid" if row.last > row.first else "uses only what is already paid"
+        yield where, what, "", total, _evaluation_note(bought, words)
+    elif len(bought.items) > _MOST_AT_ONCE:
+        what = words.features([item.feature for item in bought.items])
+        yield where, what, words.amount(bought.price - bought.evaluation), total, _note(bought, words)
+    else:
+        for item in bought.items:
+            last = item is bought.items[-1]
+            notes = [_setup_note(item, words), _evaluation_note(bought, words) if last else ""]
+            price = words.amount(item.price) if item.price else "free"
+            note = "; ".join(filter(None, notes))
+            yield where, words.feature(item.feature), price, total if last else "", note
+            where = ""
+
+
+def _setup_note(item: Item, words: Wording) -> str:
+    if item.setup:
+        return f"{words.amount(item.setup)} of it to set up {words.group(item.group)}"
+    group = int(words.plan.costs.group[item.feature])
+    return f"{words.group(group)} is already set up" if group >= 0 > item.group else ""
+
+
+def _evaluation_note(bought: Purchase, words: Wording) -> str:
+    return f"and {words.amount(bought.evaluation)} to evaluate" if bought.evaluation else ""
+
+
+def _note(bought: Purchase, words: Wording) -> str:
+    """The set-ups and evaluations that came with many features at once."""
+    opened = [item for item in bought.items if item.setup]
+    parts = [_setup_note(item, words) for item in opened[:2]]
+    if len(opened) > 2:
+        parts.append(plural(len(opened) - 2, "more set-up"))
+    return "; ".join(filter(None, [*parts, _evaluation_note(bought, words)]))
+
+
+def _aligned(lines: Sequence[tuple[str, ...]], sides: str) -> list[str]:
+    """Columns padded to one width each; columns that are empty throughout disappear."""
+    columns = []
+    for column, side in zip(zip(*lines, strict=True), sides, strict=True):
+        width = max(map(len, column))
+        if width:
+            columns.append([f"{cell:{side}{width}}" for cell in column])
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+
+
+def _first_steps(plan: Plan, words: Wording) -> list[str]:
+    """The first steps written out, as far as a person would read."""
+    lines: list[str] = []
+    for k, node in enumerate(plan.nodes):
+        more = workings(plan, node, words, f"step {k + 1}")
+        if lines and (k == _MOST_STEPS or len(lines) + len(more) > _MOST_LINES):
+            rest = plural(len(plan.nodes) - k, "more step")
+            return ["How the first steps work:", *lines, f"  ... and {rest} of this kind"]
+        lines += [f"  {line}" for line in more]
+    return ["How the steps work:", *lines]
+
+
+# -- phrases -------------------------------------------------------------------------------------------------
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, max(100, len(indent) + 60), subsequent_indent=indent)
+
+
+def _steps(first: int, last: int) -> str:
+    return f"step {first + 1}" if first == last else f"steps {first + 1}-{last + 1}"
+
+
+def _nodes(first: int, last: int) -> str:
+    return f"node {first}" if first == last else f"nodes {first}-{last}"
+
+
+# -- trees of classifiers ------------------------------------------------------------------------------------
+
+
+def _branches(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> list[str]:
+    """Stretch by stretch from the root, the branches of a fork indented under it."""
+    bought = purchases(plan)
+    lines: list[str] = []
+    ahead: list[tuple[int, str, str]] = [(0, "", "")]
+    shown = 0
+    for _ in range(_MOST_STRETCHES):
+        if not ahead:
+            return lines
+        number_of, indent, title = ahead.pop()
+        part = parts[number_of]
+        shown += len(part.nodes)
+        if title:
+            lines.append(f"{indent[:-2]}{title}:")
+        lines += [_wrapped(indent + line, f"{indent}    ") for line in _stretch(plan, words, part, bought)]
+        if part.up is not None and part.low is not None:
+            gate = plan.nodes[part.nodes[-1]].gate
+            ahead.append((part.low, indent + "  ", when(words.low(gate))))
+            ahead.append((part.up, indent + "  ", when(words.up(gate))))
+    return [*lines, f"... and {plural(len(plan.nodes) - shown, 'more node')}, not shown here"]
+
+
+def _stretch(plan: Plan, words: Wording, part: Stretch, bought: Sequence[Purchase]) -> list[str]:
+    rows = bill(part.nodes, bought)
+    lines = [_sentence(row, words) for row in rows[:_MOST_BRANCH_ROWS]]
+    if len(rows) > _MOST_BRANCH_ROWS:
+        rest = plural(len(rows) - _MOST_BRANCH_ROWS, "more purchase")
+        lines.append(f"... and {rest}; total {words.price(rows[-1].purchase.total)}")
+    if len(part.nodes) == 1:
+        k = part.nodes[0]
+        lines += workings(plan, plan.nodes[k], words, "it")
+    places = exits(plan, part.nodes, words, "node")
+    lines += [f"an example leaves {line}" for line in places]
+    if part.up is None:
+        lines.append("here it answers")
+    return lines
+
+
+def _sentence(row: Row, words: Wording) -> str:
+    """One row of the bill as a sentence."""
+    bought, where = row.purchase, _nodes(row.first, row.last)
+    total = f"total {words.price(bought.total)}"
+    if bought.evaluation:
+        total = f"{words.amount(bought.evaluation)} to evaluate; {total}"
+    if not bought.items:
+        verb = "use" if row.last > row.first else "uses"
+        return f"{where} {verb} only what is already paid; {total}"
+    shown = bought.items if len(bought.items) <= _MOST_AT_ONCE else bought.items[: _MOST_AT_ONCE - 1]
+    names = [_priced(item, words) for item in shown]
+    return f"{where} buys {listing(names, len(bought.items) - len(shown))}; {total}"
+
+
+def _priced(item: Item, words: Wording) -> str:
+    if not item.price:
+        return f"{words.feature(item.feature)} (free)"
+    extra = f" + {words.amount(item.setup)} to set up {words.group(item.group)}" if item.setup else ""
+    return f"{words.feature(item.feature)} ({words.amount(item.own)}{extra})"

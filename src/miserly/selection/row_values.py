@@ -1,0 +1,101 @@
+"""Metrics as means: what each row (each query, in ranking) adds to the metric of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.errors import MetricError
+from miserly.metrics import Metric, Queries
+from miserly.plan import Plan, links
+from miserly.selection.choosing import codes_of
+
+__all__ = ["RowValues"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+class RowValues:
+    """A metric taken apart: `RowValues(metric, y)(plan, scores, ...)` are numbers whose mean is the metric.
+
+    `y` are the labels of all rows that are judged: the balance of the classes and the variance are theirs. A
+    query without a relevant row has no NDCG, and gets NaN.
+    """
+
+    def __init__(self, metric: Metric, y: NDArray[Any]) -> None:
+        name = metric.name.partition("@")[0]
+        if name not in _PARTS:
+            known = ", ".join(sorted(_PARTS)).replace("ndcg", "ndcg@k").replace("precision", "precision@k")
+            raise MetricError(
+                f"{metric.name} is no mean over rows or queries, so rows cannot be compared one by one. "
+                f"Take one of {known}"
+            )
+        self.metric = metric
+        self.by_query = name in ("ndcg", "precision")
+        self._part = _PARTS[name]
+        self._k = int(metric.name.partition("@")[2] or 0)
+        self._share = dict(zip(*(a.tolist() for a in np.unique(y, return_counts=True)), strict=True))
+        self._spread = float(np.var(y.astype(np.float64))) if name == "r2" else 0.0
+
+    @property
+    def span(self) -> float:
+        """By how much two models can differ in one row (query) at most; infinite where nothing limits it."""
+        return 1.0 if self.metric.name.partition("@")[0] in ("accuracy", "ndcg", "precision") else np.inf
+
+    def __call__(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        """One number per row, or per query, from scores (n, K)."""
+        return self._part(self, plan, scores, y, queries)
+
+    # -- one function for each metric ------------------------------------------------------------------
+
+    def _right(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        return np.asarray(links.labels(plan.link, scores, plan.classes) == y, dtype=np.float64)
+
+    def _balanced(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        """A right answer counts the more, the rarer its class: so the mean is the mean of the recalls."""
+        n, n_classes = sum(self._share.values()), len(self._share)
+        weight = np.array([n / (n_classes * self._share[label]) for label in y.tolist()])
+        return weight * self._right(plan, scores, y, queries)
+
+    def _surprise(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        if plan.link not in ("logistic", "softmax"):
+            raise MetricError("log_loss needs probabilities, which this learner does not have")
+        table = links.probabilities(plan.link, scores)
+        least = np.finfo(np.float64).eps
+        true = table[np.arange(len(y)), codes_of(y, plan.classes)] / table.sum(axis=1)
+        return np.asarray(-np.log(np.clip(true, least, 1.0 - least)))
+
+    def _squared(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        return np.asarray((scores[:, 0] - y) ** 2)
+
+    def _absolute(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        return np.asarray(np.abs(scores[:, 0] - y))
+
+    def _explained(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        return 1.0 - self._squared(plan, scores, y, queries) / self._spread
+
+    def _ndcg(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        gains = np.exp2(y.astype(np.float64)) - 1.0
+        worth = 1.0 / np.log2(2.0 + np.arange(min(self._k, int(queries.sizes.max()))))
+        best = queries.sums_at_top(gains, gains, worth)
+        reached = queries.sums_at_top(gains, scores[:, 0], worth)
+        return np.where(best > 0, reached / np.where(best > 0, best, 1.0), np.nan)
+
+    def _precision(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+        worth = np.full(min(self._k, int(queries.sizes.max())), 1.0 / self._k)
+        return queries.sums_at_top((y >= 1).astype(np.float64), scores[:, 0], worth)
+
+
+_PARTS: dict[str, Callable[..., Floats]] = {
+    "accuracy": RowValues._right,
+    "balanced_accuracy": RowValues._balanced,
+    "log_loss": RowValues._surprise,
+    "mse": RowValues._squared,
+    "mae": RowValues._absolute,
+    "r2": RowValues._explained,
+    "ndcg": RowValues._ndcg,
+    "precision": RowValues._precision,
+}

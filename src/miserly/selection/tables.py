@@ -1,0 +1,120 @@
+"""Lines of a frontier's tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from miserly.selection.evaluation import Candidate, mean_and_error
+
+if TYPE_CHECKING:
+    from miserly.selection.offers import Offer
+    from miserly.selection.results import Frontier
+
+__all__ = ["frame", "interval", "offered", "record", "shown", "summary"]
+
+_MOST_MODELS, _MOST_TOLD = 15, 3  # lines of a summary: of models, of failures and of learners left out
+_WIDEST = 100  # letters of a line
+_WIDTH = 1.96  # standard errors on each side of a 95 % interval
+
+
+def record(one: Candidate) -> dict[str, Any]:
+    return {
+        "learner": one.learner,
+        "params": one.params,
+        **interval("cost", *mean_and_error(one.unit_cost)),
+        **interval("value", one.mean_value, one.error),
+        "features": one.features,
+        "max_cost": one.upper,
+    }
+
+
+def offered(one: Offer) -> dict[str, Any]:
+    """A line about what a budget buys."""
+    return {
+        one.wish.kind: one.budget,
+        "learner": one.candidate.learner,
+        "params": one.candidate.params,
+        **one.estimates,
+        "plan_cost": one.pays,
+        "features": one.features,
+        "max_cost": one.max_cost,
+        "note": one.note,
+    }
+
+
+def interval(name: str, mean: float, error: float) -> dict[str, float]:
+    return {name: mean, f"{name}_low": mean - _WIDTH * error, f"{name}_high": mean + _WIDTH * error}
+
+
+def shown(one: Candidate) -> str:
+    """A model in words: its learner and what tells it from others of that learner."""
+    told = [
+        f"{name}=({value})" if isinstance(value, str) else f"{name}={value:.3g}"
+        for name, value in one.params.items()
+        if not isinstance(value, bool)
+    ]
+    return " ".join([one.learner, *told])
+
+
+def summary(found: Frontier) -> str:
+    """A frontier on one screen: the best model for each cost, what failed and what was left out."""
+    best = found._pareto()
+    kept = [
+        best[place] for place in np.unique(np.linspace(0, len(best) - 1, _MOST_MODELS).round().astype(int))
+    ]
+    width = max(len(f"{one.mean_cost:.4g}") for one in kept)
+    unit = f" {found.costs.unit}" if found.costs.unit else ""
+    lines = [
+        f"{one.mean_cost:{width}.4g}{unit}  {one.mean_value:.4f} ± {one.error:.4f}  {briefly(one)}"
+        for one in kept
+    ]
+    if len(kept) < len(best):
+        lines.append(f"... and {len(best) - len(kept)} in between; pareto() has all of them")
+    failed = [f"failed: {one.learner} {one.params}: {one.error}" for one in found.failures]
+    left_out = [f"left out: {name}: {why}" for name, why in found.left_out.items()]
+    head = f"{len(found._candidates)} models of {len(found.learners)} learners; {found.metric} by mean cost"
+    taken = [] if found._taken is None else [str(found._taken)]
+    told = [head, *taken, *lines, *_first(failed, "failures"), *_first(left_out, "left_out")]
+    return "\n".join(_fitting(line.replace("\n", " ")) for line in told)
+
+
+def briefly(one: Candidate) -> str:
+    """A model in few words: of a handover, who hands over to whom, and at which probability."""
+    pair: Any = one.trial.contender
+    if "handover" not in one.view:
+        return shown(one)
+    return f"{one.learner} at {one.view['handover']:.3g} from {_half(pair.first)} to {_half(pair.then)}"
+
+
+def _half(one: Candidate) -> str:
+    """A learner without the word that all of its kind end with, and what was chosen last for it."""
+    name = re.sub(r"(Classifier|Regressor|Ranker)(?=$|\()", "", one.learner)
+    last = [f"{key}={value:.3g}" for key, value in one.params.items() if not isinstance(value, (str, bool))][
+        -1:
+    ]
+    return " ".join([name, *last])
+
+
+def _first(lines: Sequence[str], where: str) -> list[str]:
+    """The first of some lines, and how many more there are."""
+    if len(lines) <= _MOST_TOLD:
+        return list(lines)
+    return [*lines[: _MOST_TOLD - 1], f"... and {len(lines) - _MOST_TOLD + 1} more in {where}"]
+
+
+def _fitting(line: str) -> str:
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
+
+
+def frame(records: list[dict[str, Any]]) -> Any:
+    """A pandas frame where pandas is installed, else the records."""
+    if find_spec("pandas") is None:
+        return records
+    import pandas as pd
+
+    return pd.DataFrame.from_records(records)

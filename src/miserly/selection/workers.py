@@ -1,0 +1,321 @@
+"""Those who do the fits of a search: this process itself, or others that each take the next one.
+
+Every process has the rows from one file that is mapped into memory, and as many threads as cores are left for
+it. A process that fits for too long, or dies, is replaced, and its fit has failed. Where time is limited even
+one at a time is fitted in a process of its own: nothing else can be stopped. What cannot be handed to another
+process, such as a learner of a module that is found here alone, is fitted here.
+
+Time in which functions are compiled does not count: it is spent once on a machine, in the first fit that
+needs them. However this process ends, no other goes on after it, and no rows are left in a file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pickle import PicklingError
+from typing import Any, TypeAlias
+
+import joblib
+import numpy as np
+from joblib.externals.loky.process_executor import (
+    ProcessPoolExecutor,
+    ShutdownExecutorError,
+    TerminatedWorkerError,
+)
+from numpy.typing import NDArray
+
+from miserly.selection.cache import Cache, Fitted, digest_of, key_of
+from miserly.selection.candidates import Contender
+from miserly.selection.shared_files import CompileClock, SharedFile, tell_clock
+from miserly.selection.splits import Parts, Rows
+from miserly.utils import compiled as _compiled
+from miserly.utils.compiled import compile_seconds
+
+__all__ = ["LEAST", "LONGEST", "Crew", "Order"]
+
+Keep: TypeAlias = Callable[[Fitted], None]
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+LONGEST = 0.15  # of the time limit, for all parts of one order
+LEAST = 5.0  # seconds that every fit is given ...
+_LEAST_WANTED = 60.0  # ... and those without which there is nothing to show
+_MOMENT = 0.05  # seconds between two looks at how long a fit takes
+_PR_SET_PDEATHSIG = 1  # of Linux: the signal a process gets when the thread that started it ends
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A contender to be fitted with one value of its dial, to every part."""
+
+    contender: Contender
+    value: float
+    fits: Sequence[Future[Fitted] | _Later]
+
+    def wait(self) -> list[Fitted]:
+        """The fits, once all are done; where one fails the rest are not begun."""
+        try:
+            return [fit.result() for fit in self.fits]
+        except BaseException:
+            self.cancel()
+            raise
+
+    def cancel(self) -> bool:
+        """Begin no more of it; whether nothing of it had begun."""
+        stopped = [fit.cancel() for fit in self.fits]
+        return all(stopped)
+
+
+@dataclass(frozen=True, eq=False)
+class _Later:
+    """A fit that begins once its result is asked for."""
+
+    result: Callable[[], Fitted]
+
+    def cancel(self) -> bool:
+        return True
+
+
+class Crew:
+    """Takes orders, and fits them here (one at a time, once they are waited for) or in `n_jobs` processes.
+
+    Under a `time_limit` an order may take a share of it, and none goes on after its end.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        parts: Parts,
+        n_jobs: int | None = None,
+        cache: Cache | None = None,
+        time_limit: float = math.inf,
+    ) -> None:
+        self.rows = rows
+        self.parts = parts
+        self.n_jobs = int(joblib.effective_n_jobs(n_jobs))
+        self.cache = cache
+        self._digests = [digest_of(rows.take(train)) for train, _ in parts] if cache is not None else []
+        self._processes = None
+        if self.n_jobs > 1 or math.isfinite(time_limit):
+            self._processes = _Processes(rows, parts, self.n_jobs, time_limit)
+
+    @property
+    def at_once(self) -> int:
+        """How many parts of one order are fitted at the same time."""
+        return min(self.n_jobs, len(self.parts))
+
+    def now(self) -> float:
+        """A time in seconds, of a clock that stands still while functions are compiled."""
+        there = 0.0 if self._processes is None else self._processes.compile_seconds()
+        return time.monotonic() - compile_seconds() - there
+
+    def begin(self, contender: Contender, value: float, wanted: bool = False) -> Order:
+        """Order a fit to every part; one that is `wanted` by all means is given as long as there is."""
+        parts = range(len(self.parts))
+        return Order(contender, value, [self._begin(contender, value, part, wanted) for part in parts])
+
+    def _begin(self, contender: Contender, value: float, part: int, wanted: bool) -> Future[Fitted] | _Later:
+        keep = None
+        if self.cache is not None:
+            key = key_of(contender, value, self._digests[part])
+            if key is not None:
+                found = self.cache.find(key)
+                if found is not None:
+                    return _Later(lambda: found)
+                keep = partial(self.cache.keep, key)
+        if self._processes is not None:
+            return self._processes.submit(contender, value, part, wanted, keep)
+        rows, train = self.rows, self.parts[part][0]
+        return _Later(lambda: _kept(_fit(contender, rows.take(train), value), keep))
+
+    def __enter__(self) -> Crew:
+        if self._processes is not None:
+            self._processes.begin()
+        return self
+
+    def __exit__(self, *trouble: object) -> None:
+        if self._processes is not None:
+            self._processes.close()
+
+
+def _threads_of_each(n: int) -> dict[str, str]:
+    """Environment variables that give each of `n` processes its share of the cores this one may use.
+
+    Where the user has set fewer threads, it is these.
+    """
+    share: int = max(1, joblib.cpu_count() // n)
+
+    def threads(name: str) -> int:
+        asked = os.environ.get(name, "")
+        return min(share, int(asked)) if asked.isdecimal() and int(asked) > 0 else share
+
+    return {name: str(threads(name)) for name in _THREADS}
+
+
+class _Processes:
+    """Threads that each have a process of their own, started when there is something for it to fit."""
+
+    def __init__(self, rows: Rows, parts: Parts, n: int, time_limit: float) -> None:
+        self._given = rows, [train for train, _ in parts]
+        self._n, self._limit = n, time_limit
+        self._longest = LONGEST * time_limit * min(n, len(parts)) / len(parts)
+        self._clocks: list[CompileClock] = []
+        self._end = self._now() + time_limit
+        self._env = _threads_of_each(n)
+        self._threads = ThreadPoolExecutor(n, thread_name_prefix="frontier")
+        self._own = threading.local()
+        self._alive: set[ProcessPoolExecutor] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def begin(self) -> None:
+        """Under a time limit, have all processes there before the clock starts."""
+        if math.isinf(self._limit):
+            return
+        all_there = threading.Barrier(self._n)
+        for there in [self._threads.submit(self._start, all_there) for _ in range(self._n)]:
+            there.result()
+        self._end = self._now() + self._limit
+
+    def _start(self, all_there: threading.Barrier) -> None:
+        """The process of one thread; a thread waits for the others, so that each takes one."""
+        self._process().submit(int).result()
+        all_there.wait()
+
+    def submit(self, *asked: Any) -> Future[Fitted]:
+        """Contender, value, part, whether it is wanted by all means, and what to do with it then."""
+        return self._threads.submit(self._fit, *asked)
+
+    def close(self) -> None:
+        """End whatever is still going on."""
+        with self._lock:
+            self._closed = True
+            alive = list(self._alive)
+        for process in alive:
+            process.shutdown(wait=True, kill_workers=True)
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for clock in self._clocks:
+            clock.close()
+        if "_file" in self.__dict__:
+            self._file.close()
+
+    def compile_seconds(self) -> float:
+        """How long the processes were kept from fitting by compiling: the mean over all of them."""
+        return sum(clock.seconds() for clock in [*self._clocks]) / self._n
+
+    def _now(self) -> float:
+        return time.monotonic() - self.compile_seconds()
+
+    def _fit(self, contender: Contender, value: float, part: int, wanted: bool, keep: Keep | None) -> Fitted:
+        process = self._process()
+        limit = math.inf
+        try:
+            process.submit(int).result()  # it is there: its time runs from now on
+            limit = max(LEAST, min(self._longest, self._end - self._now()))
+            limit = max(_LEAST_WANTED, self._limit) if wanted else limit
+            asked = process.submit(_fit_there, contender, part, value)
+            if not _is_done(asked, limit, self._own.clock):
+                self._dismiss(process)
+                raise TimeoutError(f"stopped: not done after {limit:.3g} seconds")
+            fitted = asked.result()
+        except (TerminatedWorkerError, ShutdownExecutorError):
+            self._dismiss(process)
+            raise RuntimeError("the process that fitted it died, for want of memory perhaps") from None
+        except (BrokenProcessPool, PicklingError):
+            self._dismiss(process)
+            rows, trains = self._given
+            fitted = _fit(contender, rows.take(trains[part]), value)
+        return _kept(fitted, keep)
+
+    def _process(self) -> ProcessPoolExecutor:
+        if getattr(self._own, "process", None) is None:
+            with self._lock:
+                if self._closed:
+                    raise RuntimeError("the search is over")
+                self._own.clock = CompileClock()
+                self._clocks.append(self._own.clock)
+                given = (self._file.path, self._own.clock.path, os.getpid())
+                self._own.process = ProcessPoolExecutor(
+                    1, initializer=_receive, initargs=given, env=self._env
+                )
+                self._alive.add(self._own.process)
+        return self._own.process
+
+    def _dismiss(self, process: ProcessPoolExecutor) -> None:
+        self._own.process = None
+        self._own.clock.stop()
+        process.shutdown(wait=False, kill_workers=True)
+        with self._lock:
+            self._alive.discard(process)
+
+    @cached_property
+    def _file(self) -> SharedFile:
+        """Rows and parts, for all processes."""
+        shared = SharedFile()
+        joblib.dump(self._given, shared.file)
+        shared.file.flush()
+        return shared
+
+
+def _is_done(asked: Future[Fitted], limit: float, clock: CompileClock) -> bool:
+    """Wait until a fit is done, or has taken a number of seconds, those of compiling apart; whether it is."""
+    begun = time.monotonic() - clock.seconds()
+    left = limit
+    while left > 0.0 and not asked.done():
+        wait([asked], timeout=max(left, _MOMENT) if left < math.inf else None)
+        left = limit - (time.monotonic() - clock.seconds() - begun)
+    return asked.done()
+
+
+# -- in a process --------------------------------------------------------------------------------------------
+
+_received: list[tuple[Rows, list[NDArray[np.int64]]]] = []
+
+
+def _receive(rows: str, clock: str, parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends fits
+    _end_with(parent)
+    _compiled.clock.told = tell_clock(clock)
+    _received[:] = [joblib.load(rows, mmap_mode="r")]
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent is no more, however that ended and even if it has already."""
+    if sys.platform == "linux":  # at once, also while compiled code runs
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.name == "posix":
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _fit_there(contender: Contender, part: int, value: float) -> Fitted:
+    rows, trains = _received[0]
+    return _fit(contender, rows.take(trains[part]), value)
+
+
+def _fit(contender: Contender, rows: Rows, value: float) -> Fitted:
+    start = time.monotonic() - compile_seconds()
+    plan = contender.fit(rows, value).plan_
+    return Fitted(plan, time.monotonic() - compile_seconds() - start)
+
+
+def _kept(fitted: Fitted, keep: Keep | None) -> Fitted:
+    if keep is not None:
+        keep(fitted)
+    return fitted

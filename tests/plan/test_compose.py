@@ -1,0 +1,137 @@
+"""Two plans in turn, by hand and as compiled code has it."""
+
+import numpy as np
+import pytest
+
+import miserly
+from miserly import Costs
+from miserly.errors import PlanError
+from miserly.plan import Confidence, Node, Plan, Raw, Threshold
+from miserly.plan.compose import can_hand_over, hand_over, handing_over_at, is_chain, suit_each_other
+
+COSTS = Costs({"a": 1.0, "b": 5.0, "c": 20.0}, groups={"lab": {"features": ["b", "c"], "setup": 2.0}})
+ROWS = np.array([[4.0, -1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, 3.0, -2.0], [-4.0, 3.0, -2.0]])
+
+
+def plan(*nodes, features=(0, 1, 2), base=(0.25,), costs=COSTS, **rest):
+    given = {"link": "logistic", "classes": ["no", "yes"], **rest}
+    return Plan(costs=costs, terms=[Raw(f) for f in features], nodes=nodes, base=base, **given)
+
+
+def cheap(**rest):
+    return plan(Node([0], [0], [1.0], [0.0]), features=[0], **rest)
+
+
+def tree():
+    """b; where that is above zero c decides, and an answer of 9 else."""
+    return plan(
+        Node([0], [0], [1.0], [0.5], gate=Threshold(0.0), up=1, low=2),
+        Node([1], [0], [3.0], [0.0], inherits=False),
+        Node([], [], [], [9.0], inherits=False),
+        features=[1, 2],
+        base=[0.0],
+    )
+
+
+def test_by_hand():
+    """Scores of the first are 4.25, 1.25, -0.75, -3.75; 0.9 is 2.197."""
+    both = hand_over(cheap(), tree(), 0.9)
+    for compiled in (False, True):
+        run = both.run(ROWS, compiled=compiled)
+        assert run.scores.tolist() == [4.25, 9.0, -6.0, -3.75]
+        assert run.cost.tolist() == [1.0, 1.0 + 7.0, 1.0 + 7.0 + 20.0, 1.0]
+        assert run.acquired.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 0, 0]]
+    assert both.predict(ROWS).tolist() == ["yes", "yes", "no", "no"]
+    assert both.max_cost == 28.0
+
+
+def test_nobody_or_everybody():
+    first, then = cheap(), tree()
+    nobody, everybody = hand_over(first, then, 0.5), hand_over(first, then, 1.01)
+    np.testing.assert_array_equal(nobody.run(ROWS).scores, first.run(ROWS).scores)
+    np.testing.assert_array_equal(everybody.run(ROWS).scores, then.run(ROWS).scores)
+    assert (everybody.run(ROWS).cost == then.run(ROWS).cost + 1.0).all()
+
+
+def test_what_the_first_bought_is_not_paid_again():
+    again = plan(Node([0, 1], [0, 0], [1.0, 1.0], [0.0]))  # a and b
+    assert hand_over(cheap(), again, 1.01).run(ROWS).cost.tolist() == [8.0] * 4
+
+
+def test_another_level(tmp_path):
+    both = hand_over(cheap(), tree(), 0.9)
+    lower = handing_over_at(both, 0.6)
+    assert lower.run(ROWS).exit.tolist() == [0, 0, 0, 0] and both.run(ROWS).exit.tolist() == [0, 3, 2, 0]
+    lower.save(tmp_path / "both.miser")
+    read = handing_over_at(miserly.load(tmp_path / "both.miser"), 0.9)
+    np.testing.assert_array_equal(read.run(ROWS).scores, both.run(ROWS).scores)
+    assert handing_over_at(tree(), 0.1).nodes[0].gate == Threshold(0.0)
+
+
+def test_scores_that_only_steer_are_made_room_for():
+    wide = plan(
+        Node([0, 0], [0, 1], [1.0, 2.0], [0.0, 0.0], gate=Threshold(-1.0, channel=1), up=1),
+        Node([1], [0], [1.0], [0.0, 0.0]),
+        features=[1, 2],
+        base=[0.0, 0.0],
+        n_outputs=1,
+    )
+    for first, then, width in ((cheap(), wide, 2), (plan(Node([0], [0], [1.0], [0.0, 0.0]), base=[0.25, 7.0],
+                                                         n_outputs=1), cheap(), 2)):  # fmt: skip
+        both = hand_over(first, then, 1.01)
+        assert both.n_scores == width and both.n_outputs == 1
+        np.testing.assert_array_equal(both.run(ROWS).scores, then.run(ROWS).scores)
+
+
+def test_whoever_asks_nothing_hands_over_all_or_none():
+    silent = plan(base=[1.0])  # 0.73
+    assert hand_over(silent, tree(), 0.7).nodes == () and len(hand_over(silent, tree(), 0.8).nodes) == 3
+    assert hand_over(cheap(), silent, 0.99).run(ROWS).scores.tolist() == [4.25, 1.25, -0.75, -3.75]
+
+
+def test_a_budget_stops_rows_on_their_way():
+    run = hand_over(cheap(), tree(), 0.9).run(ROWS, budget=10.0)
+    assert run.cost.tolist() == [1.0, 8.0, 8.0, 1.0] and run.scores.tolist() == [4.25, 9.0, 3.5, -3.75]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        tree(),
+        plan(Node([0], [0], [1.0], [0.0], gate=Confidence(0.9), up=1), Node([1], [0], [1.0], [0.0])),
+        plan(Node([0], [0], [1.0], [0.0]), link="sign"),
+    ],
+    ids=["a tree", "exits", "no probabilities"],
+)
+def test_not_everybody_can_be_the_first(first):
+    assert not can_hand_over(first)
+    with pytest.raises(PlanError, match="only a chain"):
+        hand_over(first, tree(), 0.9)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        cheap(costs=Costs([1.0, 5.0, 21.0])),
+        cheap(classes=["yes", "no"]),
+        cheap(link="sign"),
+        cheap(categories={0: ("x", "y")}),
+        cheap(budget=3.0),
+    ],
+    ids=["costs", "classes", "link", "categories", "budget"],
+)
+def test_plans_must_mean_the_same(then):
+    assert not suit_each_other(cheap(), then)
+    with pytest.raises(PlanError, match="follow one another"):
+        hand_over(cheap(), then, 0.9)
+
+
+def test_chains():
+    assert is_chain(plan()) and is_chain(cheap()) and not is_chain(tree())
+
+
+def test_it_is_told_and_drawn():
+    both = hand_over(cheap(), tree(), 0.9)
+    assert "probability of at least 0.9" in both.describe() and "<svg" in both.draw().svg
+    line = hand_over(cheap(), plan(Node([0], [0], [1.0], [0.0])), 0.9)
+    assert "whoever goes on to step 2 starts with a new score there" in line.describe()

@@ -1,0 +1,407 @@
+"""The best model for a budget: what is promised of it is shown by rows that had no other part."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from miserly import (
+    CostLassoClassifier,
+    CostLassoRegressor,
+    Costs,
+    EarlyExit,
+    GreedyMiserClassifier,
+    GreedyMiserRanker,
+    load,
+)
+from miserly.errors import BudgetWarning, CostError, DataError, MetricError
+from miserly.learners.base import PlanEstimator
+from miserly.metrics import get_metric
+from miserly.selection.candidates import Contender, viewed_plan
+from miserly.selection.choice import Bill, Chooser, Wish
+from miserly.selection.frontier import _set_aside
+from miserly.selection.guarantee import mean_bound
+from miserly.selection.splits import Rows
+
+from .tables import COSTS, candidate, miser, sweep, table
+
+# -- rows kept for promises ----------------------------------------------------------------------------------
+
+
+def test_a_fifth_of_the_rows_is_kept_unless_told_otherwise():
+    X, y, _ = table(100)
+    kept = [sweep(miser(), X[:n], y[:n], certify=None, max_fits=2)._kept for n in (100, 49)]
+    assert len(kept[0]) == 20 and kept[1] is None
+
+
+def test_a_fifth_of_the_queries_is_kept_whole():
+    rows = Rows(np.zeros((600, 1)), np.zeros(600), np.repeat(np.arange(60), 10))
+    aside = _set_aside(rows, None, None, seed=0)
+    assert aside.sum() == 120 and aside.reshape(60, 10).all(axis=1).sum() == 12
+
+
+def test_no_more_rows_than_help_are_kept():
+    rows = Rows(np.zeros((40_000, 1)), np.zeros(40_000))
+    assert _set_aside(rows, None, None, seed=0).sum() == 2000
+
+
+def test_row_numbers_of_parts_are_those_of_all_rows():
+    """Kept rows leave the parts; the others stay on their side."""
+    X, y, _ = table()
+    found = sweep(miser(), X, y, cv=(np.arange(160), np.arange(160, 240)), certify=0.25, max_fits=2)
+    ((train, test),) = found._bench.parts
+    assert len(train) + len(test) == 180
+    first, last = ({tuple(row) for row in rows.tolist()} for rows in (X[:160], X[160:]))
+    assert {tuple(row) for row in found._bench.rows.X[train].tolist()} <= first
+    assert {tuple(row) for row in found._bench.rows.X[test].tolist()} <= last
+
+
+def test_without_a_promise_the_kept_rows_are_learned_from_too():
+    X, y, _ = table()
+    found = sweep(CostLassoClassifier(), X, y, certify=0.25, max_fits=3)
+    hoped, promised = found.best(mean_budget=26.0), found.best(mean_budget=26.0, confidence=0.9)
+    rows = found._bench.rows
+    for model, (some, labels) in ((hoped, (X, y)), (promised, (rows.X, rows.y))):
+        again = type(model)(**model.get_params()).fit(some, labels)
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_the_confidence_of_a_frontier_is_that_of_its_best():
+    X, y, _ = table()
+    found = sweep(CostLassoClassifier(), X, y, certify=None, confidence=0.9, max_fits=6)
+    again = found.best(mean_budget=6.0, confidence=0.9)
+    np.testing.assert_array_equal(
+        found.best(mean_budget=6.0).decision_function(X), again.decision_function(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"confidence": 0.95, "certify": 0}, "leave certify=0 out"),
+        ({"confidence": 0}, "between 0 and 1"),
+        ({"confidence": 1.0}, "between 0 and 1"),
+        ({"confidence": 2}, "between 0 and 1"),
+        ({"confidence": np.nan}, "between 0 and 1"),
+        ({"confidence": "95 %"}, "between 0 and 1"),
+        ({"certify": 1.0}, "a share of the rows"),
+        ({"certify": -0.1}, "a share of the rows"),
+    ],
+)
+def test_promises_that_make_no_sense_are_refused(options, told):
+    X, y, _ = table(60)
+    with pytest.raises(DataError, match=told):
+        sweep(miser(), X, y, **{"certify": None, **options})
+
+
+# -- a mean cost ---------------------------------------------------------------------------------------------
+
+
+def test_a_promise_needs_rows_kept_for_it():
+    X, y, _ = table(60)
+    found = sweep(CostLassoClassifier(), X, y, max_fits=2)
+    with pytest.raises(DataError, match="no rows are kept for promises"):
+        found.best(mean_budget=6.0, confidence=0.95)
+
+
+@pytest.fixture
+def vouched(monkeypatch):
+    """A chooser among made-up candidates, and a way to say what each does on 120 kept rows."""
+
+    def make(models, bills, metric="accuracy"):
+        kept = Rows(np.zeros((120, 3)), np.zeros(120))
+        bench = SimpleNamespace(metric=get_metric(metric), rows=kept)
+        by_model = dict(zip(models, bills, strict=True))
+        monkeypatch.setattr(Chooser, "_fit", lambda self, one, rows, wish: FittedPlan(one))
+        monkeypatch.setattr(Bill, "of", lambda plan, rows, values, sign: by_model[plan.candidate])
+        return Chooser(bench, Costs(COSTS), models, kept, kept)
+
+    return make
+
+
+class FittedPlan(PlanEstimator):
+    """Stands in for a model and its plan at once."""
+
+    digest = "a plan"
+
+    def __init__(self, candidate):
+        self.candidate, self.plan_, self.info = candidate, self, {}
+
+    def promising(self, words):
+        return self
+
+
+def bill(costs, values=(1.0,), upper=26.0):
+    return Bill(np.resize(costs, 120), np.resize(values, 120), upper)
+
+
+@pytest.fixture
+def by_cost(vouched):
+    """Three models, the dearer the better; 120 kept rows show costs of 5, 11.8 and 13 on average."""
+    models = [candidate(np.full(4, cost), np.full(4, cost / 4)) for cost in (1.0, 2.0, 3.0)]
+    return vouched(models, [bill([1.0, 9.0]), bill([3.6, 20.0]), bill([1.0, 25.0])]), models
+
+
+def test_the_best_model_that_kept_rows_can_vouch_for_is_certified(by_cost):
+    """120 rows show a mean of 5 to be under 12, but not one of 11.8, and one of 13 is above."""
+    chooser, models = by_cost
+    assert chooser.best(Wish(mean_budget=12.0, confidence=0.95)).candidate is models[0]
+    assert chooser.best(Wish(mean_budget=14.0, confidence=0.95)).candidate is models[1]
+    assert chooser.best(Wish(mean_budget=26.0, confidence=0.95)).candidate is models[2]
+
+
+def test_a_promise_that_cannot_be_shown_is_refused_and_says_how_near_it_came(by_cost):
+    """The mean of 5 has a bound of about 5.7."""
+    with pytest.raises(CostError, match=r"120 kept rows cannot show.*at most 5\.\d+\)"):
+        by_cost[0].best(Wish(mean_budget=5.1, confidence=0.95))
+
+
+def test_what_is_promised_is_told(by_cost):
+    (told,) = by_cost[0].best(Wish(mean_budget=12.0, confidence=0.95)).promise_
+    assert (told.kind, told.limit, told.confidence, told.n_units) == ("mean cost", 12.0, 0.95, 120)
+    assert told.seen == 5.0 and told.bound == mean_bound(np.resize([1.0, 9.0], 120), 26.0, 0.95) < 12.0
+    assert "costs 12 or less on average, with confidence 0.95 (120 kept rows show 5" in str(told)
+
+
+def test_what_can_never_cost_more_needs_no_proof(vouched):
+    dear = candidate(np.full(4, 2.0), np.full(4, 0.9))
+    chooser = vouched([dear], [bill([7.0], upper=7.0)])
+    assert chooser.best(Wish(mean_budget=7.0, confidence=0.999999)).candidate is dear
+
+
+def test_models_that_are_unlikely_to_pass_are_not_fitted(vouched, monkeypatch):
+    """Forty models cost 1.0, 1.1, ... on average, give or take 1, so that 120 rows know it to 0.09."""
+    wobble = np.tile([-1.0, 1.0], 20)
+    models = [candidate(cost + wobble, np.full(40, cost)) for cost in 1.0 + 0.1 * np.arange(40)]
+    chooser = vouched(models, [bill(one.cost) for one in models])
+    wish = Wish(mean_budget=3.02, confidence=0.95)
+    tried = chooser._worth_testing(wish, chooser._offers(wish))
+    assert [round(one.mean_cost, 1) for one in tried] == [1.0, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9]
+
+
+# -- a loss of the metric ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def by_value(vouched):
+    """Models of 120 rows: right always, wrong once in 40, 12 and 4 rows; the more wrong, the cheaper."""
+    right = [np.arange(120) % every != 0 for every in (4, 12, 40, 1000)]
+    models = [candidate(np.full(120, cost), one * 1.0) for cost, one in zip((1, 2, 3, 4), right, strict=True)]
+    bills = [bill(one.cost, one.value, upper=4.0) for one in models]
+    return vouched(models, bills), models
+
+
+@pytest.mark.parametrize(("max_loss", "place"), [(0.3, 0), (0.1, 1), (0.03, 2), (0.01, 3), (0.0, 3)])
+def test_by_held_out_figures_the_cheapest_that_loses_little_is_taken(by_value, monkeypatch, max_loss, place):
+    chooser, models = by_value
+    monkeypatch.setattr(FittedPlan, "run", lambda *_, **__: SimpleNamespace(cost=np.ones(3)), raising=False)
+    monkeypatch.setattr(Chooser, "_reached", lambda *_: 1.0)
+    model = chooser.best(Wish(max_loss=max_loss))
+    assert model.candidate is models[place] and model.promise_ == ()
+
+
+@pytest.mark.parametrize(("max_loss", "place"), [(0.4, 0), (0.3, 1), (0.2, 1), (0.1, 2), (0.01, 3), (0.0, 3)])
+def test_with_a_confidence_it_is_the_cheapest_that_is_shown_to(by_value, monkeypatch, max_loss, place):
+    """A quarter wrong is not shown to be under 0.3 by 120 rows; the best loses nothing to itself."""
+    monkeypatch.setattr("miserly.selection.choice.shown", lambda one: "the best")
+    chooser, models = by_value
+    model = chooser.best(Wish(confidence=0.95, max_loss=max_loss))
+    assert model.candidate is models[place]
+    (told,) = model.promise_
+    assert told.kind == "loss of metric" and told.seen <= told.bound <= max_loss and told.n_units == 120
+    assert f"accuracy is at most {max_loss:g} below that of the best" in str(told)
+
+
+def test_little_money_and_little_loss_are_promised_together(by_value, monkeypatch):
+    """What costs 3 loses 0.025, surely less than 0.1; what costs 2 loses 0.083, perhaps more."""
+    monkeypatch.setattr("miserly.selection.choice.shown", lambda one: "the best")
+    chooser, models = by_value
+    model = chooser.best(Wish(mean_budget=3.5, confidence=0.95, max_loss=0.1))
+    assert model.candidate is models[2] and [one.kind for one in model.promise_] == [
+        "mean cost",
+        "loss of metric",
+    ]
+    with pytest.raises(CostError, match=r"cannot show.*costs 2\.5 or less on average and loses 0\.1 of acc"):
+        chooser.best(Wish(mean_budget=2.5, confidence=0.95, max_loss=0.1))
+    with pytest.raises(
+        CostError, match=r"no model for 1\.5 or less on average loses 0\.1 .* nearest loses 0\.2417"
+    ):
+        chooser.best(Wish(mean_budget=1.5, confidence=0.95, max_loss=0.1))
+
+
+def test_a_loss_without_a_limit_cannot_be_promised():
+    X, _, truth = table(100)
+    found = sweep(CostLassoRegressor(), X, truth, certify=0.5, max_fits=3)
+    assert found.best(max_loss=0.5).run(X).cost.mean() <= found.best().run(X).cost.mean()
+    with pytest.raises(MetricError, match="any amount of mse"):
+        found.best(max_loss=0.5, confidence=0.9)
+
+
+def test_the_reference_is_the_best_whatever_it_costs():
+    X, y, _ = table(500)
+    found = sweep([CostLassoClassifier(), miser()], X, y, certify=0.5, max_fits=16)
+    best, cheap = found.best(max_loss=0.0, confidence=0.9), found.best(max_loss=0.4, confidence=0.9)
+    assert best.promise_[0].seen == 0.0 == best.promise_[0].bound
+    assert cheap.run(X).cost.mean() < best.run(X).cost.mean()
+    fresh, labels, _ = table(2000, seed=9)
+    assert cheap.score(fresh, labels) >= best.score(fresh, labels) - 0.4
+
+
+def test_in_ranking_queries_are_counted():
+    X, _, truth = table(600)
+    qid, grade = np.repeat(np.arange(100), 6), np.digitize(truth, [-0.5, 0.5])
+    grade[qid < 20] = 0  # of no NDCG
+    found = sweep(GreedyMiserRanker(n_rounds=8), X, grade, qid=qid, certify=0.5, max_fits=4)
+    model = found.best(mean_budget=26.0, confidence=0.9, max_loss=0.9)
+    cost, loss = model.promise_
+    relevant = np.unique(found._kept.qid[found._kept.y > 0])
+    assert cost.n_units == 50 and loss.n_units == len(relevant) < 45
+    paid = model.run(found._kept.X, qid=found._kept.qid).cost.reshape(50, 6).mean(axis=1)
+    assert cost.seen == pytest.approx(paid.mean())
+
+
+# -- a cap for every row -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def leaving():
+    """Models whose rows leave early, so that what a row pays differs from row to row."""
+    X, y, _ = table()
+    return sweep([EarlyExit(miser(), every=2), miser()], X, y, max_fits=10)
+
+
+@pytest.mark.filterwarnings("ignore::miserly.errors.BudgetWarning")  # 0.9 buys nothing
+@pytest.mark.parametrize("budget", [0.0, 0.9, 4.0, 12.0, 25.0, 100.0])
+def test_no_row_passes_a_budget(leaving, budget, tmp_path):
+    model = leaving.best(budget)
+    X, _, _ = table(400, seed=3)
+    for rows in (X, 1e3 * X, np.full_like(X, np.nan)):
+        assert (model.run(rows).cost <= budget).all()
+        assert (model.run(rows, budget=1e9, count="tree").cost <= budget).all()
+    model.plan_.save(tmp_path / "held.miser")
+    again = load(tmp_path / "held.miser")
+    assert again.max_cost <= budget and (again.run(X).cost <= budget).all()
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(model.run(X).scores > 0).astype(int)])
+    (told,) = model.promise_
+    assert (told.kind, told.limit, told.confidence) == ("each row", budget, 1.0)
+    assert again.info["promises"] == [f"no row costs more than {budget:g}"]
+
+
+def test_candidates_are_judged_as_they_run_under_the_budget(leaving):
+    X, y, _ = table()
+    bench, budget = leaving._bench, 12.0
+    for one in leaving._candidates:
+        held = bench.held_to(one, budget)
+        right, paid = [], []
+        for plan, (_, test) in zip(one.trial.plans, bench.parts, strict=True):
+            run = viewed_plan(plan, one.view).run(X[test], budget=budget)
+            right += ((run.scores > 0) == y[test]).tolist()
+            paid += run.cost.tolist()
+        assert held.mean_value == pytest.approx(np.mean(right))
+        assert held.mean_cost == pytest.approx(np.mean(paid)) and max(paid) <= held.upper <= budget
+    best = max(bench.held_to(one, budget).mean_value for one in leaving._candidates)
+    assert leaving._chooser._offers(Wish(budget=budget))[0].mean_value == best
+
+
+def test_a_budget_needs_no_kept_rows(leaving):
+    """It is certain, so that the model may learn from all rows, whatever the confidence."""
+    X, _, _ = table()
+    one, other = leaving.best(12.0), leaving.best(12.0, confidence=0.95)
+    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+def test_a_budget_holds_at_other_prices(leaving):
+    now = leaving.reprice([10.0, 1.0, 2.0])
+    model = now.best(3.0)
+    X, y, _ = table(200, seed=4)
+    run = model.run(X)
+    assert (run.cost <= 3.0).all() and (run.acquired @ [10.0, 1.0, 2.0] <= 3.0).all()
+    assert model.score(X, y) > 0.8
+
+
+def test_hard_is_gone(leaving):
+    with pytest.raises(TypeError, match="hard"):
+        leaving.best(12.0, hard=True)
+    with pytest.raises(TypeError, match="positional"):
+        leaving.best(12.0, 0.95)  # was a confidence
+
+
+def test_a_budget_and_a_loss_are_promised_together():
+    X, y, _ = table(600)
+    found = sweep([EarlyExit(miser(), every=2)], X, y, certify=0.5, max_fits=6)
+    model = found.best(24.0, confidence=0.9, max_loss=0.3)
+    assert [one.kind for one in model.promise_] == ["each row", "loss of metric"]
+    assert (model.run(1e3 * X).cost <= 24.0).all()
+
+
+# -- what cannot be wished for -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wish", "error", "told"),
+    [
+        ({"budget": -1.0}, CostError, "budget cannot be -1"),
+        ({"budget": np.nan}, CostError, "budget cannot be nan"),
+        ({"budget": "30"}, CostError, "a number or None"),
+        ({"budget": 5.0, "confidence": 0.0}, DataError, "between 0 and 1"),
+        ({"budget": 5.0, "confidence": 1.0}, DataError, "between 0 and 1"),
+        ({"budget": 5.0, "confidence": 2}, DataError, "between 0 and 1"),
+        ({"budget": 5.0, "confidence": True}, DataError, "between 0 and 1"),
+        ({"budget": 5.0, "max_loss": -0.01}, DataError, "0 or more, not -0.01"),
+        ({"budget": 5.0, "max_loss": np.nan}, DataError, "0 or more, not nan"),
+        ({"max_loss": "1 %"}, DataError, "0 or more, not '1 %'"),
+        ({"confidence": 0.9}, DataError, "nothing to promise"),
+        ({"mean_budget": -1.0}, CostError, "budget cannot be -1"),
+    ],
+)
+def test_what_makes_no_sense_is_said(leaving, wish, error, told):
+    with pytest.raises(error, match=told):
+        leaving.best(**wish)
+
+
+def test_a_budget_below_the_cheapest_says_what_that_costs(vouched):
+    one = candidate(np.full(4, 3.0), np.ones(4))
+    with pytest.raises(CostError, match="no model costs 2 or less on average; the cheapest costs 3"):
+        vouched([one], [bill([3.0])]).best(Wish(mean_budget=2.0))
+
+
+def test_without_a_wish_the_most_accurate_is_taken(leaving):
+    best = leaving.pareto().iloc[-1]
+    assert type(leaving.best()).__name__ == best.learner
+
+
+def test_one_model_is_fitted_once_for_several_wishes(leaving, monkeypatch):
+    fits, fit = [], Contender.fit
+    monkeypatch.setattr(
+        Contender, "fit", lambda self, rows, value: fits.append(self) or fit(self, rows, value)
+    )
+    leaving.__dict__.pop("_chooser", None)
+    first, second = leaving.best(mean_budget=26.0), leaving.best(25.9)
+    assert len(fits) == 1
+    assert first is not second
+    assert first.plan_.budget != second.plan_.budget
+
+
+class Changeable(GreedyMiserClassifier):
+    """Buys nothing once there are 240 rows."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(X) >= 240:
+            self.budget = 0.0
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
+def test_a_model_that_is_another_one_with_all_rows_is_not_taken():
+    X, y, _ = table(240)
+    changeable = Changeable(n_rounds=20, max_depth=2)
+    found = sweep([changeable, CostLassoClassifier()], X, y, max_fits=9)
+    assert "Changeable" in set(found.pareto().learner)
+    dear = found.pareto().query("learner == 'Changeable'").cost.max()
+    model = found.best(mean_budget=dear)
+    assert type(model) is CostLassoClassifier and model.score(X, y) > 0.8
+    alone = sweep([changeable], X, y, max_fits=6)
+    with pytest.warns(BudgetWarning, match="do worse, once they are fitted to all rows"):
+        assert alone.best(mean_budget=dear).score(X, y) < 0.7  # there is nobody else

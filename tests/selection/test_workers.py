@@ -1,0 +1,248 @@
+"""Fits in several processes: the same as here, and one that hangs or dies harms nobody else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from miserly import CostLassoClassifier, Costs
+from miserly.plan import Plan
+from miserly.selection import workers as _crew
+from miserly.selection.splits import Rows
+from miserly.selection.workers import Crew
+
+from .tables import miser, sweep, table
+
+PARTS = [(np.arange(30), np.arange(30, 40)), (np.arange(10, 40), np.arange(10))]
+
+
+def steps():
+    """A contender that does as its value says; made here, so that processes get it by value."""
+
+    @dataclass
+    class Steps:
+        name: str = "steps"
+
+        def fit(self, rows, value):
+            if value == 2:
+                raise ValueError("cannot")
+            if value == 3:
+                time.sleep(60)
+            if value == 4:
+                os._exit(1)
+            if value == 5:
+                time.sleep(2)
+            base = float(rows.X.sum()) + 1000.0 * os.environ["OMP_NUM_THREADS"].isdigit()
+            self.plan_ = Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[base])
+            return self
+
+    return Steps()
+
+
+def rows():
+    return Rows(np.arange(40.0)[:, None], np.zeros(40))
+
+
+def test_processes_share_the_cores_and_take_no_more_threads_than_the_user_set(monkeypatch):
+    monkeypatch.setattr(_crew.joblib, "cpu_count", lambda: 16)
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "6")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "all")  # not a number: as if nothing was set
+    given = _crew._threads_of_each(4)
+    assert [given[f"{of}_NUM_THREADS"] for of in ("NUMBA", "OMP", "OPENBLAS", "MKL")] == ["1", "4", "4", "4"]
+
+
+def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
+    monkeypatch.setattr(_crew, "LEAST", 2.0)
+    with Crew(rows(), PARTS[:1], n_jobs=2, time_limit=0.1) as crew:
+        orders = [crew.begin(steps(), value) for value in (1, 2, 3, 4, 1)]
+        first, *_, last = orders
+        assert [fit.plan.base[0] for fit in first.wait()] == [1435.0]  # 0 + ... + 29, and 1,000
+        with pytest.raises(ValueError, match="cannot"):
+            orders[1].wait()
+        with pytest.raises(TimeoutError, match="not done after 2 seconds"):
+            orders[2].wait()
+        with pytest.raises(RuntimeError, match="died"):
+            orders[3].wait()
+        assert [fit.plan.base[0] for fit in last.wait()] == [1435.0]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_what_no_other_process_can_read_is_fitted_here(monkeypatch, n_jobs):
+    monkeypatch.setitem(sys.modules, "nowhere", ModuleType("nowhere"))
+    contender = steps()
+    for name, value in (("__module__", "nowhere"), ("__qualname__", "Steps")):
+        setattr(type(contender), name, value)
+    sys.modules["nowhere"].Steps = type(contender)
+    monkeypatch.setenv("OMP_NUM_THREADS", "x")
+    with Crew(rows(), PARTS, n_jobs=n_jobs, time_limit=60.0) as crew:
+        orders = [crew.begin(contender, 1), crew.begin(steps(), 1)]
+        assert [fit.plan.base[0] for fit in orders[0].wait()] == [435.0, 735.0]
+        assert [fit.plan.base[0] for fit in orders[1].wait()] == [1435.0, 1735.0]
+
+
+def test_what_cannot_be_pickled_is_fitted_here(monkeypatch):
+    contender = steps()
+    contender.name = threading.Lock()
+    monkeypatch.setenv("OMP_NUM_THREADS", "x")
+    with Crew(rows(), PARTS[:1], time_limit=60.0) as crew:
+        assert [fit.plan.base[0] for fit in crew.begin(contender, 1).wait()] == [435.0]
+
+
+def test_leaving_ends_what_goes_on():
+    start = time.monotonic()
+    with Crew(rows(), PARTS[:1], n_jobs=2) as crew:
+        orders = [crew.begin(steps(), 3) for _ in range(3)]
+        time.sleep(0.1)
+        assert orders[2].cancel()  # nobody has come to it
+    assert time.monotonic() - start < 30
+
+
+ASKS = """
+import os, signal, sys, threading, time
+import numpy as np
+from miserly.selection import _shared_files
+from miserly.selection.workers import Crew
+from miserly.selection.splits import Rows
+
+class Sleeps:
+    name = "sleeps"
+
+    def fit(self, rows, value):
+        open(value, "w").close()
+        time.sleep(120)
+
+def die(told, moment):
+    while not moment and not os.path.exists(told):
+        time.sleep(0.01)
+    time.sleep(moment)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    told, moment, named = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "named"
+    if named:
+        _shared_files._PROCESSES = "/nowhere"  # as outside of Linux
+    rows = Rows(np.zeros((4000, 10)), np.zeros(4000))
+    threading.Thread(target=die, args=(told, moment)).start()
+    with Crew(rows, [(np.arange(4), np.arange(4))], n_jobs=2) as crew:
+        for order in [crew.begin(Sleeps(), told) for _ in range(2)]:
+            order.wait()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("moment, files", [(0.0, "nameless"), (0.3, "nameless"), (0.0, "named")])
+def test_a_parent_that_is_killed_leaves_no_process_and_no_rows(tmp_path, moment, files):
+    """While processes fit (0), or so many seconds after the first was asked for: they are starting then."""
+    _kill(tmp_path, moment, files)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("files", ["nameless", "named"])
+@pytest.mark.parametrize("moment", np.random.default_rng(0).exponential(1.0, 12).round(3).tolist())
+def test_a_parent_that_is_killed_at_any_moment_leaves_nothing(tmp_path, moment, files):
+    _kill(tmp_path, moment, files)
+
+
+def _kill(tmp_path, moment, files):
+    (tmp_path / "asks.py").write_text(ASKS)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    here = {**os.environ, "TMPDIR": str(temporary)}
+    asks = [sys.executable, tmp_path / "asks.py", tmp_path / "told", str(moment), files]
+    assert subprocess.run(asks, timeout=60, check=False, env=here).returncode == -signal.SIGKILL
+    end = time.monotonic() + 60
+    while _processes_with(f"TMPDIR={temporary}") and time.monotonic() < end:
+        time.sleep(0.2)
+    assert _processes_with(f"TMPDIR={temporary}") == []
+    assert list(temporary.rglob("*")) == []
+
+
+def _processes_with(setting):
+    """The command lines of all processes with an environment variable."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if setting.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes())
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+def test_the_file_of_rows_has_no_name_where_it_can_do_without(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Crew(rows(), PARTS[:1], n_jobs=2) as crew:
+        assert [fit.plan.base[0] for fit in crew.begin(steps(), 1).wait()] == [1435.0]
+        assert (list(tmp_path.iterdir()) == []) == (sys.platform == "linux")
+    assert list(tmp_path.iterdir()) == []
+
+
+def compiles(seconds):
+    """A contender whose fit compiles for so long, as its process sees it."""
+
+    @dataclass
+    class Compiles:
+        name: str = "compiles"
+
+        def fit(self, rows, value):
+            from miserly.utils.compiled import clock
+
+            clock.enter()
+            time.sleep(seconds)
+            clock.leave()
+            time.sleep(value)
+            self.plan_ = Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.0])
+            return self
+
+    return Compiles()
+
+
+def test_compiling_is_no_part_of_the_time_of_a_fit(monkeypatch):
+    monkeypatch.setattr(_crew, "LEAST", 1.0)
+    with Crew(rows(), PARTS[:1], time_limit=0.1) as crew:
+        before = crew.now()
+        (fit,) = crew.begin(compiles(2.5), 0.1).wait()
+        assert fit.seconds < 1.0 and crew.now() - before < 2.0
+        with pytest.raises(TimeoutError, match="not done after 1 seconds"):
+            crew.begin(compiles(0.5), 60.0).wait()
+        after = crew.now()
+        time.sleep(0.1)
+        assert crew.now() - after >= 0.09  # the clock of a process that was ended stands still
+
+
+def test_a_fit_here_begins_when_it_is_waited_for(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "x")
+    with Crew(rows(), PARTS) as crew:
+        order = crew.begin(steps(), 1)
+        assert order.cancel() and [fit.plan.base[0] for fit in order.wait()] == [435.0, 735.0]
+
+
+def test_the_number_of_processes_changes_nothing():
+    X, y, _ = table(90)
+    one, two = (
+        sweep([CostLassoClassifier(), miser()], X, y, max_fits=12, n_jobs=n, cv=2).points for n in (None, 2)
+    )
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_one_at_a_time_can_be_stopped_too_and_what_is_wanted_is_waited_for(monkeypatch):
+    monkeypatch.setattr(_crew, "LEAST", 0.5)
+    with Crew(rows(), PARTS[:1], time_limit=2.0) as crew:
+        with pytest.raises(TimeoutError, match=r"not done after 0\.5 seconds"):
+            crew.begin(steps(), 3).wait()
+        assert len(crew.begin(steps(), 5, wanted=True).wait()) == 1
