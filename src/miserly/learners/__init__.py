@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from inspect import isabstract
+from pkgutil import walk_packages
 from typing import Any
 
 from sklearn.base import OutlierMixin
@@ -83,20 +84,18 @@ __all__ = [
 
 
 def all_learners() -> list[type[Any]]:
-    """Every public learner of labels: the classes with a plan that the families of learners export.
+    """Every learner of labels: the classes with a plan in the ``__all__`` of the modules of this room.
+
+    Abstract classes, which learners share, and outlier detectors, which have no labels, are not among them.
 
     >>> [learner.__name__ for learner in all_learners() if "Miser" in learner.__name__]
     ['GreedyMiserClassifier', 'GreedyMiserRanker', 'GreedyMiserRegressor']
     """
     found: dict[str, type[Any]] = {}
-    for family in iter_modules(__path__):
-        module = import_module(f"{__name__}.{family.name}")
-        for name in getattr(module, "__all__", ()) if family.ispkg else ():
+    for info in walk_packages(__path__, f"{__name__}."):
+        module = import_module(info.name)
+        for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
-            if (
-                isinstance(thing, type)
-                and issubclass(thing, PlanEstimator)
-                and not issubclass(thing, OutlierMixin)
-            ):
+            if isinstance(thing, type) and issubclass(thing, PlanEstimator) and not isabstract(thing):
                 found[name] = thing
-    return [found[name] for name in sorted(found)]
+    return [found[name] for name in sorted(found) if not issubclass(found[name], OutlierMixin)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-class PlanEstimator(BaseEstimator):
+class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     """An estimator that is fitted once it has a `plan_`; everything it answers, the plan answers.
 
     A learner derives from this (or from `PlanClassifier`, `PlanRegressor`), reads its training rows with
@@ -51,6 +52,10 @@ class PlanEstimator(BaseEstimator):
         """What `Frontier.best` guarantees of `plan_`, as `Assurance`s; empty once there is another plan."""
         plan, told = getattr(self, "_promised", (None, ()))
         return told if plan is getattr(self, "plan_", None) else ()
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from rows `X` (n, n_features) and labels `y` (n,); sets `plan_` and gives the estimator."""
 
     # -- answering -----------------------------------------------------------------------------------
 
