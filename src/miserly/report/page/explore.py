@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.plan.show.wording import listing, plain
+from miserly.plan.show.wording import listing
 from miserly.report.page.axis import Axis
 from miserly.report.page.bill_chart import bill_chart, bills
 from miserly.report.page.frontier_chart import frontier_chart
@@ -15,6 +15,7 @@ from miserly.report.page.offers import Offer
 from miserly.report.page.purchase_charts import (
     MOST_FEATURES,
     feature_chart,
+    feature_name,
     features_shown,
     growth_chart,
     growth_places,
@@ -102,8 +103,7 @@ def step_words(story: Story, one: Offer) -> dict[str, str]:
 
 def _bought(story: Story, one: Offer) -> str:
     some = [int(f) for f in np.argsort(-one.share, kind="stable") if one.share[f] >= 0.005]
-    names = [story.found.costs.name(f) for f in some[:_MOST_NAMES]]
-    told = [plain(name, 24) if isinstance(name, str) else f"feature {name}" for name in names]
+    told = [feature_name(story.found.costs, f, 24) for f in some[:_MOST_NAMES]]
     return listing(told, len(some) - len(told))
 
 

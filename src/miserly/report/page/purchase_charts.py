@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_FEATURES",
     "feature_chart",
+    "feature_name",
     "features_shown",
     "growth_chart",
     "growth_places",
@@ -29,6 +30,7 @@ __all__ = [
 
 MOST_FEATURES = 20  # rows of a chart; of more features, the most bought
 _NAME = 22  # letters of a feature beside its bar
+_NARROW_NAME = 13  # on a phone
 _SHADES = 7  # of price tiers
 
 
@@ -74,19 +76,23 @@ def feature_chart(costs: Costs, shown: Sequence[int], words: Words) -> Chart:
         "margin": {"t": 10},
         "showlegend": False,
     }
-    return {"data": [bars], "layout": layout}
+    return {"data": [bars], "layout": layout, "narrow_names": _priced_names(costs, shown, _NARROW_NAME)}
 
 
 def _feature_axis(costs: Costs, shown: Sequence[int]) -> Chart:
     """Features from top to bottom, each with its price."""
-    prices = zip(shown, listed_prices(costs, shown), strict=True)
     return {
         "tickvals": list(range(len(shown))),
-        "ticktext": [f"{_name(costs, f, _NAME)}  {price_text(price)}" for f, price in prices],
+        "ticktext": _priced_names(costs, shown, _NAME),
         "range": [len(shown) - 0.4, -0.6],
         "showgrid": False,
         "ticklabelstandoff": 4,
     }
+
+
+def _priced_names(costs: Costs, shown: Sequence[int], longest: int) -> list[str]:
+    prices = zip(shown, listed_prices(costs, shown), strict=True)
+    return [f"{_name(costs, f, longest)}  {price_text(price)}" for f, price in prices]
 
 
 # -- all budgets -------------------------------------------------------------------------------------------
@@ -140,7 +146,7 @@ def _by_feature(costs: Costs, made: Sequence[Offer], shown: Sequence[int], words
         "height": max(260, 100 + 24 * len(shown)),
         "margin": {"t": 14},
     }
-    return {"data": [squares], "layout": layout}
+    return {"data": [squares], "layout": layout, "narrow_names": _priced_names(costs, shown, _NARROW_NAME)}
 
 
 def _square_words(costs: Costs, f: int, one: Offer, words: Words) -> str:
@@ -227,6 +233,22 @@ def _prices(costs: Costs) -> Floats:
     return costs.marginals(np.zeros(len(costs), dtype=np.bool_))
 
 
-def _name(costs: Costs, f: int, longest: int) -> str:
+def feature_name(costs: Costs, f: int, longest: int) -> str:
+    """The name of a feature; of a long one the beginning and the end, which tell it from others.
+
+    >>> from miserly import Costs
+    >>> feature_name(Costs({"blood_pressure_systolic_3": 1.0}), 0, 13), feature_name(Costs([1.0]), 0, 13)
+    ('blood_…olic_3', 'feature 0')
+    """
     name = costs.name(f)
-    return escaped(plain(name, longest) if isinstance(name, str) else f"feature {name}")
+    if not isinstance(name, str):
+        return f"feature {name}"
+    whole = plain(name, max(len(name) * 10, longest))
+    if len(whole) <= longest:
+        return whole
+    half = (longest - 1) // 2
+    return f"{whole[: longest - 1 - half]}…{whole[-half:]}"
+
+
+def _name(costs: Costs, f: int, longest: int) -> str:
+    return escaped(feature_name(costs, f, longest))

@@ -24,7 +24,7 @@
 
   function dressed(layout, colour) {
     const axis = { gridcolor: colour("faint"), zeroline: false, linecolor: colour("line"), automargin: true };
-    const size = isNarrow() ? 12 : 13;
+    const size = textSize();
     const titled = (own) => ({ ...own, title: { standoff: 12, ...own.title, font: { size: size } } });
     return {
       ...layout,
@@ -38,10 +38,65 @@
     };
   }
 
+  // -- room: what is written on a chart stays inside it, and nothing is written over anything else ----------
+
+  const pen = document.createElement("canvas").getContext("2d");
+
+  function widthOf(words, size) {
+    pen.font = size + "px " + getComputedStyle(document.body).fontFamily;
+    return Math.max(0, ...String(words).split("<br>").map((line) => pen.measureText(unescaped(line)).width));
+  }
+
+  function unescaped(words) {
+    return words.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  }
+
+  function textSize() {
+    return isNarrow() ? 12 : 13;
+  }
+
+  // The width between the axes, as far as it is known before the chart is drawn.
+  function roomOf(id, layout) {
+    const names = layout.yaxis.ticktext || ["100 %"];
+    const beside = Math.max(...names.map((name) => widthOf(name, textSize())));
+    return at(id).clientWidth - beside - (layout.yaxis.title ? 60 : 36);
+  }
+
+  // Words on as many lines as they need.
+  function wrapped(words, room, size) {
+    return words.split(" ").reduce((lines, word) => {
+      const longer = lines + " " + word;
+      return widthOf(longer, size) <= room ? longer : lines + "<br>" + word;
+    });
+  }
+
+  // Every tick, every second, every third, ...: as many as leave some space between their labels.
+  function thinned(axis, room) {
+    if (!axis.tickvals) return axis;
+    const [low, high] = axis.range;
+    const middles = axis.tickvals.map((tick) => (room * ((axis.type === "log" ? Math.log10(tick) : tick) - low)) / (high - low));
+    const halves = axis.ticktext.map((label) => widthOf(label, textSize()) / 2);
+    const fits = (kept) => kept.every((i, k) => k === 0 || middles[i] - halves[i] > middles[kept[k - 1]] + halves[kept[k - 1]] + 8);
+    const all = axis.tickvals.map((_, i) => i);
+    let every = 1;
+    while (!fits(all.filter((i) => i % every === 0))) every += 1;
+    const some = (list) => list.filter((_, i) => i % every === 0);
+    return { ...axis, tickvals: some(axis.tickvals), ticktext: some(axis.ticktext), tickangle: 0 };
+  }
+
+  function fitted(id, chart) {
+    const layout = chart.layout;
+    const room = roomOf(id, layout);
+    const axis = thinned(layout.xaxis, room);
+    const title = { ...axis.title, text: wrapped(axis.title.text, room, textSize()) };
+    return { data: chart.data, layout: { ...layout, xaxis: { ...axis, title: title } } };
+  }
+
   function draw(id, chart) {
     if (!at(id)) return;
     const colour = palette();
-    const spec = coloured(chart, colour);
+    const spec = coloured(fitted(id, chart), colour);
+    at(id).style.height = spec.layout.height + "px"; // or what is below would move up when the window changes
     Plotly.react(id, spec.data, dressed(spec.layout, colour), quiet);
   }
 
@@ -51,24 +106,24 @@
     return { type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line: { color: colour, width: 1.5, dash: dash } };
   }
 
-  function note(x, y, text, logarithmic, side) {
+  // A note beside its line, on the side of more room; where that is too little, at the end of the chart.
+  function note(id, layout, x, y, text, range) {
+    const logarithmic = layout.xaxis.type === "log";
     const place = logarithmic ? Math.log10(x) : x;
-    return { x: place, xref: "x", y: y, yref: "paper", yanchor: "bottom", xanchor: side, text: text, showarrow: false, font: { size: 12 } };
-  }
-
-  function side(x, range) {
-    return x > (range[0] + range[1]) / 2 ? "right" : "left";
+    const share = (place - range[0]) / (range[1] - range[0]);
+    const isRight = share > 0.5;
+    const fits = widthOf(text, 12) <= (isRight ? share : 1 - share) * roomOf(id, layout);
+    const where = fits ? { x: place, xref: "x", xanchor: isRight ? "right" : "left" } : { x: 1, xref: "paper", xanchor: "right" };
+    return { ...where, y: y, yref: "paper", yanchor: "bottom", text: text, showarrow: false, font: { size: 12 } };
   }
 
   function frontierAt(step) {
     const { data, layout } = page.charts.frontier;
     const marked = { ...data[data.length - 1], x: [step.x], y: [step.y] };
-    const isLog = layout.xaxis.type === "log";
-    const place = isLog ? Math.log10(step.line) : step.line;
     const named = isNarrow() ? data.filter((trace) => trace.showlegend !== false).length : 0; // one below the other
     return {
       data: [...data.slice(0, -1), marked],
-      layout: { ...layout, height: layout.height + 14 * named, shapes: [upright(step.line, "dash", "@accent")], annotations: [{ ...note(step.line, 1, step.label, isLog, side(place, layout.xaxis.range)), font: { size: 12, color: "@accent" } }] },
+      layout: { ...layout, height: layout.height + 14 * named, shapes: [upright(step.line, "dash", "@accent")], annotations: [{ ...note("chart-frontier", layout, step.line, 1, step.label, layout.xaxis.range), font: { size: 12, color: "@accent" } }] },
     };
   }
 
@@ -85,24 +140,30 @@
         ...layout,
         xaxis: { ...layout.xaxis, range: range },
         shapes: [upright(bills.mean, "solid", "@ink"), upright(bills.most, "dot", "@ink")],
-        annotations: [note(bills.mean, 1.08, bills.mean_text, false, side(bills.mean, range)), note(bills.most, 1, bills.most_text, false, side(bills.most, range))],
+        annotations: [note("chart-bills", layout, bills.mean, 1.08, bills.mean_text, range), note("chart-bills", layout, bills.most, 1, bills.most_text, range)],
       },
     };
   }
 
+  // Beside the bars or squares of a phone, shorter names.
+  function named(chart) {
+    if (!isNarrow() || !chart.narrow_names) return chart.layout;
+    return { ...chart.layout, yaxis: { ...chart.layout.yaxis, ticktext: chart.narrow_names } };
+  }
+
   function featuresAt(step) {
-    const { data, layout } = page.charts.features;
-    return { data: [{ ...data[0], x: step.share, text: step.share_words }], layout: layout };
+    const chart = page.charts.features;
+    const layout = named(chart);
+    const xaxis = isNarrow() ? { ...layout.xaxis, range: [0, 135] } : layout.xaxis; // "100 %" beside the longest bar
+    return { data: [{ ...chart.data[0], x: step.share, text: step.share_words }], layout: { ...layout, xaxis: xaxis } };
   }
 
   function growthAt(step) {
-    const { data, layout } = page.charts.growth;
+    const chart = page.charts.growth;
+    const { data, layout } = { data: chart.data, layout: named(chart) };
     const column = { type: "rect", xref: "x", yref: "paper", x0: step.place - 0.5, x1: step.place + 0.5, y0: 0, y1: 1, line: { color: "@accent", width: 2 } };
     if (data[0].type !== "heatmap") return { data: data, layout: { ...layout, shapes: [upright(step.place, "dash", "@accent")] } };
-    const every = isNarrow() ? 3 : 1; // as many amounts as there is room for
-    const some = (list) => list.filter((_, i) => i % every === 0);
-    const xaxis = { ...layout.xaxis, tickvals: some(layout.xaxis.tickvals), ticktext: some(layout.xaxis.ticktext), tickangle: 0 };
-    return { data: [{ ...data[0], showscale: !isNarrow() }], layout: { ...layout, xaxis: xaxis, shapes: [column] } };
+    return { data: [{ ...data[0], showscale: !isNarrow() }], layout: { ...layout, shapes: [column] } };
   }
 
   // No line ends inside a number.
@@ -142,6 +203,7 @@
   document.querySelectorAll("#budgets tbody tr").forEach((row, i) => {
     row.addEventListener("click", () => { slider.value = i; show(); });
   });
+  window.addEventListener("resize", show); // a phone that is turned has other room
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
   window.addEventListener("beforeprint", () => {
     root.classList.add("printing"); // paper is light
