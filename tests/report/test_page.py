@@ -21,9 +21,11 @@ from miserly import (
     Costs,
     EarlyExit,
     GreedyMiserClassifier,
+    Handover,
 )
 from miserly.datasets import load_heart, make_ranking
 from miserly.errors import CostError, DataError
+from miserly.report.page.actions import actions
 from miserly.report.page.offers import offers, round_budgets, round_steps
 from miserly.report.page.purchase_charts import feature_chart, features_shown
 from miserly.report.page.words import Words
@@ -214,12 +216,48 @@ def test_the_page_says_what_was_asked_and_found(heart, page):
     line = next(
         one for one in offers(heart, round_budgets(heart, Wish(mean_budget=30.0))) if one.budget == 30
     )
-    assert "both estimates from held-out rows" in said
+    assert "Both are estimates from held-out rows" in said
     assert line.same_as is None or "No better model was found: it is the same as for" in said
-    assert "Heart disease" in said and "For a mean budget of 30 CAD per row, take the" in said
-    assert f"expect an accuracy of {100 * line.value:.1f} %" in said
+    assert "Heart disease" in said and "For a mean budget of 30 CAD per row, buy" in said
+    assert f"Expect an accuracy of {100 * line.value:.1f} %" in said
     assert "270 rows, 13 features" in said and "54 of the rows" in said
     assert f"{len(heart.points)} models of 3 learners" in said
+
+
+def test_the_page_opens_with_what_to_buy_for_whom(heart):
+    """Features of every row are those that all rows buy; of the others, their share of rows is told."""
+    costs = heart.costs
+    for one in offers(heart, round_budgets(heart)):
+        told = Reader(actions(one, Words(heart))).text.replace(" ,", ",")
+        first, _, others = told.partition(" for every row.")
+        every = {costs.name(f) for f in range(len(costs)) if one.share[f] == 1.0}
+        if one.features == 0.0:
+            assert told == 'buy nothing and give the answer "absence" to every row.'
+        elif 0 < len(every) <= 6:
+            assert set(first.removeprefix("buy ").replace(" and ", ", ").split(", ")) == every
+        for name in every:
+            assert not re.search(rf"\b{name}\b", others)
+
+
+def test_who_is_handed_over_is_still_unclear():
+    """A cheap model that reads x0 for every row hands over the unsure half to one that reads x1."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = np.where(np.abs(X[:, 0]) > 0.7, X[:, 0] > 0, X[:, 1] > 0).astype(int)
+    costs = Costs({"cheap": 1.0, "expensive": 10.0})
+    first = GreedyMiserClassifier(costs=costs, budget=1, n_rounds=30, max_depth=3).fit(X, y)
+    then = GreedyMiserClassifier(costs=costs, n_rounds=30, max_depth=3).fit(X, y)
+    pair = Handover.of(first, then, 0.9)
+    run = pair.run(X)
+    share = run.acquired[:, 1].mean()
+    assert 0.05 < share < 0.95
+    one = SimpleNamespace(plan=pair.plan_, run=run, share=run.acquired.mean(axis=0))
+    words = SimpleNamespace(row="row", rows="rows")
+    told = actions(one, words).replace("\N{NO-BREAK SPACE}", " ")
+    assert told == (
+        "buy <em>cheap</em> for every row. "
+        f"Buy <em>expensive</em> for the {100 * share:.0f} % of rows still unclear."
+    )
 
 
 def test_the_page_needs_nothing_from_outside(page):
@@ -265,7 +303,7 @@ def test_all_models_failures_prices_and_versions_are_in_the_appendix(heart, page
 
 def test_a_promise_is_told(heart, tmp_path):
     said = Reader(heart.to_html(tmp_path / "a.html", mean_budget=200, confidence=0.9).read_text()).text
-    assert "Promised with 90 % confidence" in said and "costs 200 CAD or less on average" in said
+    assert "Guaranteed with 90 % confidence" in said and "costs 200 CAD or less on average" in said
 
 
 def test_a_model_in_place_of_another_shows_its_own_figures(heart, tmp_path, monkeypatch):
@@ -532,4 +570,4 @@ def test_a_cap_is_guaranteed_in_words_of_its_own(heart, tmp_path):
     words = heart.to_html(tmp_path / "cap.html", budget=30).read_text(encoding="utf-8").partition("</h1>")[2]
     opening = words.partition("What would another budget buy")[0]
     assert "Guaranteed: no row ever pays more than 30 CAD." in opening
-    assert "Promised" not in opening and "nan" not in opening
+    assert "confidence" not in opening and "nan" not in opening

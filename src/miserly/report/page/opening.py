@@ -1,25 +1,26 @@
-"""The top of a page: the answer first, in plain words, then what it rests on."""
+"""The top of a page: first what to do, then what to expect of it and why."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from miserly.plan.show.wording import plural
+from miserly.report.page.actions import actions
 from miserly.report.page.html import paragraph, text
 from miserly.report.page.offers import Offer
 from miserly.report.page.story import Story
-from miserly.report.page.words import model_name
 from miserly.selection.guarantee import Assurance
 
 __all__ = ["opening"]
 
 
 def opening(story: Story, title: str) -> str:
-    """Title, answer, promise, comparison, and the facts in short."""
+    """Title, what to do, what to expect of it, guarantee, comparison, and the facts in short."""
     return "\n".join(
         [
             f"<h1>{text(title)}</h1>",
-            paragraph(f"{_choice(story)} {_figures(story)} {_tail(story, story.chosen)}", "lead"),
+            f'<p class="lead">{_what_to_do(story)}</p>',
+            paragraph(f"{_figures(story)} {_tail(story, story.chosen)}"),
             *(paragraph(words, "promise") for words in _promises(story)),
             paragraph(_comparison(story)),
             _facts(story),
@@ -27,31 +28,34 @@ def opening(story: Story, title: str) -> str:
     )
 
 
-def _choice(story: Story) -> str:
-    words = story.words
-    budget, model = words.price(story.chosen.budget), model_name(story.chosen.candidate)
+def _what_to_do(story: Story) -> str:
+    """The purchases for the budget, as HTML."""
+    words, told = story.words, actions(story.chosen, story.words)
+    budget = f"{words.budget} of {words.price(story.chosen.budget)} per {words.row}"
     if story.was_asked:
-        return f"For a {words.budget} of {budget} per {words.row}, take the {model}:"
-    return (
-        f"No budget was given. A {words.budget} of {budget} per {words.row} is a sensible one: with more, "
-        f"{words.metric} gets no better than chance might explain. It takes the {model}:"
+        return f"{text(f'For a {budget}')}, {told}"
+    suggestion = (
+        f"No budget was given. The suggestion is a {budget}: the smallest one whose {words.metric} is within "
+        "one standard error of the best."
     )
+    return f"{text(suggestion)} {told[:1].upper()}{told[1:]}"
 
 
 def _figures(story: Story) -> str:
     words, one = story.words, story.chosen
-    reach = f"on held-out {words.rows} it reaches" if one.is_second else "expect"
+    reach = "The model reaches" if one.is_second else "Expect"
     return (
         f"{reach} {words.a_metric} of {words.value(one.value)} (95 % interval "
-        f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} on average, both estimates from "
-        f"held-out {words.rows}.{_otherwise(story)}"
+        f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} per {words.row} on average. Both "
+        f"are estimates from held-out {words.rows}.{_otherwise(story)}"
     )
 
 
 def _otherwise(story: Story) -> str:
     """What the plan itself costs on the given rows, and whether a smaller budget would do."""
     words, one = story.words, story.chosen
-    told = f" On the given {words.rows} its plan costs {words.price(one.pays)}." if one.pays_otherwise else ""
+    paid = f" On the given {words.rows} the delivered plan costs {words.price(one.pays)} on average."
+    told = paid if one.pays_otherwise else ""
     if one.same_as is not None:
         told += f" No better model was found: it is the same as for {words.price(one.same_as)}."
     return told
@@ -80,15 +84,15 @@ def _promise(story: Story, one: Assurance) -> str:
     units = "queries" if words.is_ranking else words.rows
     what = f"a {words.row} (by the mean of its query)" if words.is_ranking else f"a {words.row}"
     return (
-        f"Promised with {100 * one.confidence:g} % confidence: on new {words.rows} like these, {what} costs "
-        f"{words.price(one.limit)} or less on average. {one.n_units:,} {units} that had no part in learning "
-        f"or choosing paid {words.price(one.seen)} on average; from them follows {words.price(one.bound)} at "
-        "most."
+        f"Guaranteed with {100 * one.confidence:g} % confidence: on new {words.rows} like these, {what} "
+        f"costs {words.price(one.limit)} or less on average. {one.n_units:,} {units} that were not used for "
+        f"training or selection paid {words.price(one.seen)} on average, which gives an upper bound of "
+        f"{words.price(one.bound)}."
     )
 
 
 def _comparison(story: Story) -> str:
-    """What is had for nothing, the best that there is, and what all features would cost."""
+    """What costs nothing, the best model at any price, and what all features would cost."""
     words, best, chosen = story.words, story.best, story.chosen
     parts = []
     if story.free is not None and chosen is not story.free:
@@ -107,14 +111,14 @@ def _facts(story: Story) -> str:
     queries = "" if rows.qid is None else f" in {len(np.unique(rows.qid)):,} queries"
     better = "higher is better" if found._sign > 0 else "lower is better"
     facts = {
-        "Judged by": f"{words.metric} ({better})",
+        "Metric": f"{words.metric} ({better})",
         "Prices in": words.unit or "units of cost",
         "Data": f"{len(rows):,} {words.rows}{queries}, {len(found.costs):,} features",
         "Tried": f"{plural(len(found._candidates), 'model')} of {plural(len(found.learners), 'learner')}",
-        "Measured": _measured(story),
+        "Evaluated": _measured(story),
     }
     if found._kept is not None:
-        facts["Kept aside for promises"] = f"{len(found._kept):,} of the {words.rows}"
+        facts["Kept for guarantees"] = f"{len(found._kept):,} of the {words.rows}"
     inside = "".join(f"<div><dt>{text(name)}</dt><dd>{text(fact)}</dd></div>" for name, fact in facts.items())
     return f'<dl class="facts">{inside}</dl>'
 
@@ -123,5 +127,5 @@ def _measured(story: Story) -> str:
     """How rows were held out, in a few words."""
     parts, rows = story.found._bench.parts, story.words.rows
     if len(parts) == 1:
-        return f"on {len(parts[0][1]):,} {rows} held out"
-    return f"on {rows} held out in {len(parts)} turns"
+        return f"on {len(parts[0][1]):,} held-out {rows}"
+    return f"on held-out {rows}, {len(parts)} folds"
