@@ -35,7 +35,7 @@ from miserly.plan import Node, Plan
 from miserly.report import plot_extracted, plot_frontier, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
 from miserly.selection import frontier as sweep_all
-from miserly.selection import one_standard_error
+from miserly.selection import one_standard_error, sweep
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
 from miserly.solvers.lars_svm import lars_order
 from miserly.solvers.moving_vectors import Aim, move_vectors
@@ -45,8 +45,11 @@ BLUE, ORANGE, *_ = COLOURS
 
 
 def frontier() -> None:
-    """The demo's frontier, and the plan it chooses."""
-    points = demo._learn(load_heart())
+    """What a Greedy Miser reaches at the budgets of the demo, and the plan of the one that is chosen."""
+    heart = load_heart()
+    learner = GreedyMiserClassifier(max_depth=1, n_rounds=40)
+    labels = np.array(heart.classes)[heart.y]
+    points = sweep(learner, heart.frame(), labels, costs=heart.costs, budgets=demo.BUDGETS, random_state=0)
     chosen = one_standard_error(points)
     plot_frontier(points, HERE / "frontier.svg", chosen=chosen, title="Heart disease: what each budget buys")
     chosen.model.plan_.draw().save(HERE / "plan.svg")
@@ -74,7 +77,7 @@ def miser() -> None:
 
 
 def early_exit() -> None:
-    """Easy rows leave with the cheap features; only the hard ones pay for the dear ones."""
+    """Easy rows leave with the cheap features; only the hard ones pay for the expensive ones."""
     X, y, costs = _hard_and_easy()
     train, test = slice(0, 4_000), slice(4_000, None)
     learner = GreedyMiserClassifier(costs=costs, tradeoff=1e-4, max_depth=3, n_rounds=200)
@@ -99,13 +102,13 @@ def early_exit() -> None:
 
 
 def handover() -> None:
-    """A cheap model and a dear one, and the first handing over to the second at several levels of doubt."""
+    """A cheap model that hands over to an expensive one, for several thresholds."""
     X, y, costs = _hard_and_easy()
     train, test = slice(0, 4_000), slice(4_000, None)
     learner = GreedyMiserClassifier(costs=costs, max_depth=3, n_rounds=100)
-    cheap, dear = (clone(learner).set_params(budget=b).fit(X[train], y[train]) for b in (3.0, None))
+    cheap, expensive = (clone(learner).set_params(budget=b).fit(X[train], y[train]) for b in (3.0, None))
     levels = [0.5, *np.linspace(0.52, 0.98, 24), 0.99, 0.995, 1.01]
-    pairs = [Handover.of(cheap, dear, level) for level in levels]
+    pairs = [Handover.of(cheap, expensive, level) for level in levels]
     points = [(pair.run(X[test]).cost.mean(), pair.score(X[test], y[test])) for pair in pairs]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.0, 3.9), layout="constrained")
     ends = points[0], points[-1]
@@ -113,7 +116,7 @@ def handover() -> None:
     left.plot(*zip(*points, strict=True), color=ORANGE, linewidth=1.8, label="by doubt")
     left.plot(*zip(*ends, strict=True), "o", color=BLUE, markersize=6)
     for end, name, place, side in zip(
-        ends, ("cheap", "dear"), ((9, -4), (0, 8)), ("left", "right"), strict=True
+        ends, ("cheap", "expensive"), ((9, -4), (0, 8)), ("left", "right"), strict=True
     ):
         left.annotate(name, end, xytext=place, textcoords="offset points", ha=side, color=BLUE, fontsize=9)
     left.margins(y=0.12)
@@ -342,7 +345,7 @@ def report() -> None:
             f"{folder}/report.html", mean_budget=30, title="Heart disease: what a budget buys"
         )
         shot = f"--screenshot={HERE / 'report.png'}"
-        looks = ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1120,1420")
+        looks = ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1120,1385")
         scale = "--force-device-scale-factor=0.75"
         waits = "--virtual-time-budget=4000"
         subprocess.run(
