@@ -29,6 +29,8 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.docstrings
+	$(BIN)/python -m tests.words
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,174 @@
+"""Plain words: ``python -m tests.words [room ...]`` finds words that a newcomer would have to look up.
+
+Every line of ``src``, the README, the guide, CONTRIBUTING and CHANGELOG is split into words, names such as
+``new_bench`` and ``RowsAside`` included. A room is a package of ``src/miserly`` (``learners.boosting``) or
+``docs``; the name of a room stands for the rooms inside it, too. Without a name every room outside
+`UNFINISHED` is searched. ``--all`` includes those.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.docstrings import inside
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "src" / "miserly"
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md")
+
+# Rooms that still use such words. This list only gets shorter.
+UNFINISHED: tuple[str, ...] = (
+    "cli",
+    "cli.commands",
+    "costs",
+    "data",
+    "datasets",
+    "docs",
+    "grow",
+    "learners",
+    "learners.anytime",
+    "learners.boosting",
+    "learners.cascades",
+    "learners.common",
+    "learners.kernel",
+    "learners.linear",
+    "learners.trees",
+    "learners.wrap",
+    "losses",
+    "plan",
+    "plan.engine",
+    "plan.show",
+    "report",
+    "report.page",
+    "selection",
+    "solvers",
+    "utils",
+)
+
+# Words to avoid, as regular expressions, and what to write instead.
+WORDS = {
+    "dial(s|led)?": "hyperparameter",
+    "dear(er|est)?": "expensive",
+    "judg(e|es|ed|ing|ement|ements)": "evaluate, validation set",
+    "promis(e|es|ed|ing)": "guarantee",
+    "wits?": "the condition that is checked",
+    "anew": "again",
+    "crews?": "workers",
+    "purses?": "BudgetState, money left",
+    "workshops?": "Buffers",
+    "contenders?": "candidate learner",
+    "pilot(s|ed|ing)?": "screening",
+    "bench(es)?": "evaluator, evaluation data, buffers",
+    "wish(es|ed|ing)?": "request",
+    "(whoever|whomever|nobody|everybody)": "rows that ..., no row, every row",
+    "(thrifty|thriftier|thriftiest|lavish|lavishly)": "cheap end, expensive end",
+    "surpris(e|es|ed|ing)": "log loss",
+    "(told|said)": "reported, given, passed to",
+    "aside": "validation set, held-out rows",
+}
+
+# Uses that are meant: a file (or *), and a regular expression that the use must be a part of.
+ALLOWED = [
+    ("*", r"\b(miserly|make) bench\b|\[bench\]|\bcommands\.bench\b|`bench`"),  # a command, a target, an extra
+    ("src/miserly/cli/__init__.py", r"\| bench \|"),
+    ("src/miserly/cli/main.py", r"import bench\b|\bcompress, bench, datasets\b"),
+    ("src/miserly/cli/commands/bench.py", r'^bench$|"bench"|\bdef bench\b'),
+    ("docs/README.md", r"\bcompress, bench, datasets\b"),
+]
+
+_FORBIDDEN = {re.compile(word): instead for word, instead in WORDS.items()}
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+class Use(NamedTuple):
+    """One use of a word to avoid."""
+
+    room: str
+    path: str
+    line: int
+    word: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.word} (rather: {self.instead})"
+
+
+def words_of(line: str) -> Iterator[tuple[str, int, int]]:
+    """Words of a line in small letters, with their places; parts of names are words.
+
+    >>> [word for word, _, _ in words_of("rows = new_bench(RowsAside)")]
+    ['rows', 'new', 'bench', 'rows', 'aside']
+    """
+    for found in _PARTS.finditer(line):
+        yield found[0].lower(), found.start(), found.end()
+
+
+def instead_of(word: str) -> str | None:
+    """What to write instead of a word, or None where the word is plain.
+
+    >>> instead_of("judged"), instead_of("benchmarks"), instead_of("dialog")
+    ('evaluate, validation set', None, None)
+    """
+    for pattern, instead in _FORBIDDEN.items():
+        if pattern.fullmatch(word):
+            return instead
+    return None
+
+
+def is_allowed(path: str, line: str, start: int, end: int) -> bool:
+    """Whether a use is one of `ALLOWED`."""
+    return any(
+        found.start() <= start and end <= found.end()
+        for where, pattern in ALLOWED
+        if where in ("*", path)
+        for found in re.finditer(pattern, line)
+    )
+
+
+def files() -> Iterator[tuple[str, Path]]:
+    """Rooms and files that are searched."""
+    for path in sorted(SOURCES.rglob("*")):
+        if path.suffix in {".py", ".js", ".css", ".html"}:
+            parts = path.relative_to(SOURCES).parent.parts
+            yield ".".join(part for part in parts if part != "assets") or ".", path
+    for pattern in DOCUMENTS:
+        for path in sorted(ROOT.glob(pattern)):
+            yield "docs", path
+
+
+def uses_in(room: str, path: Path) -> Iterator[Use]:
+    """Uses of words to avoid in one file, its name included."""
+    name = path.relative_to(ROOT).as_posix()
+    lines = [path.stem, *path.read_text(encoding="utf-8").splitlines()]
+    for number, line in enumerate(lines):
+        for word, start, end in words_of(line):
+            instead = instead_of(word)
+            if instead and not is_allowed(name, line, start, end):
+                yield Use(room, name, number, word, instead)
+
+
+def main(arguments: list[str]) -> int:
+    """Print the uses in some rooms; gives the exit status."""
+    rooms = [argument for argument in arguments if argument != "--all"]
+    everything = "--all" in arguments
+    chosen = [
+        (room, path)
+        for room, path in files()
+        if (inside(room, rooms) if rooms else everything or room not in UNFINISHED)
+    ]
+    uses = [use for room, path in chosen for use in uses_in(room, path)]
+    for use in uses:
+        print(use)
+    for room in sorted({room for room, _ in chosen}):
+        print(f"{room}: {sum(use.room == room for use in uses)} words to replace")
+    if not rooms and not everything and UNFINISHED:
+        print(f"not searched yet: {', '.join(UNFINISHED)}")
+    return 1 if uses else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
