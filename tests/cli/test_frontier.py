@@ -53,7 +53,7 @@ def test_a_table_a_promise_a_report_and_a_model(folder):
     assert "disease from heart.csv" in (folder / "report.html").read_text()
     plan = load(folder / "m.miser")
     assert plan.run(table(180)).cost.mean() <= 30
-    assert plan.info["target"] == "disease" and plan.info["promises"]
+    assert plan.info["target"] == "disease" and plan.guarantees
     judged = json.loads(run("predict", folder / "m.miser", folder / "heart.csv", "--json").stdout)
     assert judged["accuracy"] > 0.8
 

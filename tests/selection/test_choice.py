@@ -129,7 +129,7 @@ class FittedPlan(PlanEstimator):
     def __init__(self, candidate):
         self.candidate, self.plan_, self.info = candidate, self, {}
 
-    def promising(self, words):
+    def with_guarantees(self, words):
         return self
 
 
@@ -287,7 +287,7 @@ def test_no_row_passes_a_budget(leaving, budget, tmp_path):
     np.testing.assert_array_equal(model.predict(X), model.classes_[(model.run(X).scores > 0).astype(int)])
     (told,) = model.promise_
     assert (told.kind, told.limit, told.confidence) == ("each row", budget, 1.0)
-    assert again.info["promises"] == [f"no row costs more than {budget:g}"]
+    assert again.guarantees == (f"no row costs more than {budget:g}",)
 
 
 def test_candidates_are_judged_as_they_run_under_the_budget(leaving):

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
-_PROMISES, _PROMISES_OF = "promises", "promises_of"  # in `info`
+# Keys of `info`, and what they were called in files of earlier versions.
+_GUARANTEES, _GUARANTEED = "guarantees", "guarantees_of"
+_EARLIER = {"promises": _GUARANTEES, "promises_of": _GUARANTEED}
 
 
 class Plan:
@@ -53,8 +55,9 @@ class Plan:
     categories : mapping of column number to sequence, optional
         The values of categorical columns: position in the sequence is the code that trees use.
     info : mapping, optional
-        Anything worth keeping that JSON can hold: which learner, which parameters. A guarantee (`promises`)
-        names the plan it was shown of by its `digest` (`promises_of`); a plan of another digest drops it.
+        Anything worth keeping that JSON can hold: which learner, which parameters. Guarantees are under
+        `guarantees`, with the `digest` of the plan they hold for under `guarantees_of`. A plan with another
+        digest drops them.
     budget : float, optional
         What no example ever pays more than, however the plan is run: it goes where the plan goes, into files
         too. A smaller one can be given for each run, a larger one changes nothing.
@@ -82,14 +85,14 @@ class Plan:
         self.n_outputs = len(self.base) if n_outputs is None else int(n_outputs)
         self.classes: NDArray[Any] | None = None if classes is None else np.asarray(classes)
         self.categories = {int(f): tuple(values) for f, values in (categories or {}).items()}
-        self.info = dict(info or {})
+        self.info = {_EARLIER.get(key, key): note for key, note in (info or {}).items()}
         self.budget = read_budget(budget)
         self._tables: Tables | None = None
         self._digest: str | None = None
         self._check()
         self.encoder = Encoder(self.n_features, self.costs.names, self.categories)
-        if _PROMISES in self.info and self.info.get(_PROMISES_OF) != self.digest:
-            self.info = _without_promises(self.info)
+        if _GUARANTEES in self.info and self.info.get(_GUARANTEED) != self.digest:
+            self.info = _without_guarantees(self.info)
 
     # -- what it is ----------------------------------------------------------------------------------
 
@@ -126,14 +129,31 @@ class Plan:
         return self._digest
 
     @property
-    def promises(self) -> tuple[str, ...]:
-        """What is guaranteed of this very plan, in words; empty where nothing is."""
-        return tuple(self.info.get(_PROMISES, ()))
+    def guarantees(self) -> tuple[str, ...]:
+        """What is guaranteed for exactly this plan, one sentence each; empty where nothing is."""
+        return tuple(self.info.get(_GUARANTEES, ()))
 
-    def promising(self, promises: Sequence[str]) -> Plan:
-        """This plan with guarantees that were shown of it. Whatever is derived from it has none."""
-        told = {_PROMISES: list(promises), _PROMISES_OF: self.digest} if promises else {}
-        return self.replace(info={**_without_promises(self.info), **told})
+    def with_guarantees(self, guarantees: Sequence[str]) -> Plan:
+        """A copy with these guarantees, which must hold for this plan. Plans derived from it have none.
+
+        Parameters
+        ----------
+        guarantees : sequence of str
+            One sentence each. They replace those the plan has.
+
+        Returns
+        -------
+        Plan
+
+        Examples
+        --------
+        >>> plan = Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.5])
+        >>> sure = plan.with_guarantees(["no row costs more than 0"])
+        >>> sure.guarantees, sure.replace(base=[0.6]).guarantees
+        (('no row costs more than 0',), ())
+        """
+        added = {_GUARANTEES: list(guarantees), _GUARANTEED: self.digest} if guarantees else {}
+        return self.replace(info={**_without_guarantees(self.info), **added})
 
     @property
     def features(self) -> NDArray[np.int64]:
@@ -422,5 +442,5 @@ def _columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores[:, None] if scores.ndim == 1 else scores
 
 
-def _without_promises(info: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: note for name, note in info.items() if name not in (_PROMISES, _PROMISES_OF)}
+def _without_guarantees(info: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: note for name, note in info.items() if name not in (_GUARANTEES, _GUARANTEED)}

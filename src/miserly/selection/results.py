@@ -206,7 +206,7 @@ class Frontier:
 
         It is chosen by held-out figures and fitted to all rows, those kept for promises included. A model
         that costs more than the mean budget by then gives way to the next best. `promise_` of the model lists
-        what is promised of it and what showed it; so does ``plan_.info["promises"]``, in words.
+        what is promised of it and what showed it; so does ``plan_.guarantees``, in words.
 
         Parameters
         ----------

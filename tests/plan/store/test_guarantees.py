@@ -1,4 +1,4 @@
-"""What is promised of a plan is promised of no other: whatever is derived from it has no promise."""
+"""A guarantee belongs to one plan: plans derived from it have none."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import pytest
 
 from miserly import Costs, EarlyExit, GreedyMiserClassifier, Handover, load
 from miserly.plan.compose import hand_over
+from miserly.plan.store.format import dumps
 from miserly.selection import frontier
 from miserly.selection.candidates import viewed
 from miserly.selection.choice import _told
 from miserly.selection.evaluation import repriced
 from miserly.selection.guarantee import Assurance
+
+from ..mutations import arrays_of, repacked
 
 X = np.random.default_rng(0).normal(size=(120, 3))
 Y = (X @ [1.0, 2.0, 4.0] > 0).astype(int)
@@ -25,7 +28,7 @@ def fitted(**changes):
 
 @pytest.fixture(scope="module")
 def plan():
-    return fitted().plan_.promising(WORDS)
+    return fitted().plan_.with_guarantees(WORDS)
 
 
 DERIVED = {
@@ -43,51 +46,62 @@ DERIVED = {
 
 
 @pytest.mark.parametrize("way", DERIVED)
-def test_whatever_is_derived_has_no_promise(plan, way):
+def test_derived_plans_have_no_guarantee(plan, way):
     other = DERIVED[way](plan)
     assert other.digest != plan.digest
-    assert other.promises == () and not {"promises", "promises_of"} & set(other.info)
+    assert other.guarantees == () and not {"guarantees", "guarantees_of"} & set(other.info)
 
 
-def test_notes_do_not_end_a_promise(plan):
-    assert plan.promises == tuple(WORDS)
-    assert plan.replace(info={**plan.info, "target": "sick"}).promises == tuple(WORDS)
+def test_notes_do_not_end_a_guarantee(plan):
+    assert plan.guarantees == tuple(WORDS)
+    assert plan.replace(info={**plan.info, "target": "sick"}).guarantees == tuple(WORDS)
 
 
-def test_a_file_keeps_a_promise_until_its_plan_is_changed(plan, tmp_path):
+def test_a_file_keeps_a_guarantee_until_its_plan_is_changed(plan, tmp_path):
     plan.save(tmp_path / "a.miser")
     again = load(tmp_path / "a.miser")
-    assert again.promises == tuple(WORDS) and again.info["promises_of"] == plan.digest == again.digest
+    assert again.guarantees == tuple(WORDS) and again.info["guarantees_of"] == plan.digest == again.digest
     again.replace(budget=3.0).save(tmp_path / "b.miser")
-    assert load(tmp_path / "b.miser").promises == ()
+    assert load(tmp_path / "b.miser").guarantees == ()
+
+
+def test_files_of_earlier_versions_keep_their_guarantees(plan):
+    """They say "promises", and hold for the same digest."""
+    earlier = {"promises": WORDS, "promises_of": plan.digest, "target": "sick"}
+    header, arrays = arrays_of(dumps(fitted().plan_))
+    data = repacked({**header, "info": earlier}, arrays)
+    assert b'"promises":' in data and b'"guarantees":' not in data
+    assert load(data).guarantees == tuple(WORDS) and load(data).info["target"] == "sick"
+    other = repacked({**header, "info": {**earlier, "promises_of": "another"}}, arrays)
+    assert load(other).guarantees == () and load(other).info == {"target": "sick"}
 
 
 @pytest.fixture(scope="module")
-def promised():
-    """A model that `best` promised something of."""
+def guaranteed():
+    """A model with a guarantee of `best`."""
     found = frontier([GreedyMiserClassifier(n_rounds=6, max_depth=2)], X, Y, costs=COSTS, cv=3, max_fits=5,
                      certify=0, random_state=0)  # fmt: skip
     model = found.best(budget=26.0)
-    assert model.promise_ and model.plan_.promises
+    assert model.promise_ and model.plan_.guarantees
     return model
 
 
-def test_models_made_of_a_model_have_no_promise(promised):
+def test_models_made_of_a_model_have_no_guarantee(guaranteed):
     free = GreedyMiserClassifier(n_rounds=6, max_depth=2, costs=COSTS).fit(X, Y)
     _told(free, [Assurance(WORDS[0], "mean cost", 9.0)])  # as `best` does
     assert free.promise_
     made = [
         EarlyExit(free, prefit=True, threshold=0.6, every=1).fit(X, Y),
         Handover.of(free, fitted(max_depth=3), threshold=0.9),
-        viewed(promised, {"rounds": 2}),
+        viewed(guaranteed, {"rounds": 2}),
         viewed(free, {"rounds": 2}),
     ]
     for model in made:
-        assert model.promise_ == () == model.plan_.promises, type(model).__name__
+        assert model.promise_ == () == model.plan_.guarantees, type(model).__name__
 
 
-def test_other_parameters_end_a_promise(promised):
+def test_other_parameters_end_a_guarantee(guaranteed):
     from copy import copy
 
-    model = copy(promised).set_params(max_depth=1).fit(X, Y)
-    assert model.promise_ == () == model.plan_.promises and promised.promise_
+    model = copy(guaranteed).set_params(max_depth=1).fit(X, Y)
+    assert model.promise_ == () == model.plan_.guarantees and guaranteed.promise_
