@@ -164,13 +164,14 @@ def test_booleans_and_numbers_are_known_however_they_are_written(tmp_path):
 def test_all_bad_numbers_are_told_and_nothing_is_written(folder, tmp_path, row_by_row):
     lines = ["age,chol,thal", *["50,200,normal"] * 40]
     lines[9], lines[31], lines[38] = "50,2OO,normal", "5O,200,normal", "50,1.000,5,normal"
-    lines[39] = "50,x,normal"
+    lines[39], lines[40], lines[1] = "50,x,normal", "50,1e999,normal", "50,-inf,normal"
     (tmp_path / "a.csv").write_text("\n".join(lines))
     plan = load(folder / "m.miser")
     assert {"age", "chol"} <= {plan.costs.name(f) for f in plan.features}
     said = complaints(run("predict", folder / "m.miser", tmp_path / "a.csv", "--out", tmp_path / "never.csv"))
     assert sorted(line.partition(", line ")[2] for line in said) == [
         "10, column 'chol': '2OO' is not a number; also in line 40",
+        "2, column 'chol': '-inf' is infinite; leave the cell empty if the value is missing; also in line 41",
         "32, column 'age': '5O' is not a number",
         "39: 4 values for 3 columns",
     ]

@@ -10,6 +10,7 @@ import pytest
 
 from miserly import load
 from miserly.costs import Ledger
+from miserly.errors import CostError
 from miserly.plan import Tree
 from miserly.plan.engine.ranking import levels
 
@@ -217,6 +218,20 @@ def test_a_budget_goes_where_the_plan_goes(case: Case, count, tmp_path):
 
 def test_every_learner_has_a_budget():
     assert not {case.learner.__name__ for case in CASES if "budget" not in case.has}
+
+
+ONE_EACH = list({case.learner: case for case in CASES}.values())
+
+
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+@pytest.mark.parametrize("name", ["budget", "mean_budget"])
+def test_a_budget_is_a_number_of_any_size(case: Case, name):
+    if name not in case.make().get_params():
+        pytest.skip(f"has no {name}")
+    with pytest.raises(CostError, match="a budget is a number or None, not True"):
+        case.fit(case.make().set_params(**{name: True}))
+    model = case.fit(case.make().set_params(**{name: 10**400}))
+    assert model.run(case.task.fresh.X, qid=case.task.fresh.qid).cost.max() > 0
 
 
 AVERAGED = [case for case in CASES if case.variant == "budget" and "mean_budget" in case.has]

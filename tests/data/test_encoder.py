@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import subprocess
 import sys
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -13,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from miserly import EarlyExit, GreedyMiserClassifier, GreedyMiserRegressor, load
+from miserly import CostLassoClassifier, EarlyExit, GreedyMiserClassifier, GreedyMiserRegressor, load
 from miserly.data.encoder import Encoder
 from miserly.errors import DataError
 
@@ -26,9 +27,11 @@ def zones(n=300, seed=0):
     """Text that looks like numbers, whole numbers as categories, booleans; each says something."""
     rng = np.random.default_rng(seed)
     zone, size, smokes = rng.integers(1, 4, n), rng.choice([10, 20, 30], n), rng.random(n) < 0.5
-    y = smokes | ((zone == 2) & (size == 20))
+    grade = rng.integers(0, 3, n)
+    y = smokes | ((zone == 2) & (size == 20)) | ((zone == 3) & (grade == 1))
     return pd.DataFrame({
-        "idle": rng.normal(size=n), "zone": zone.astype(str), "size": pd.Categorical(size), "smokes": smokes
+        "idle": rng.normal(size=n), "zone": zone.astype(str), "size": pd.Categorical(size), "smokes": smokes,
+        "grade": pd.Categorical(grade),
     }), y.astype(int)  # fmt: skip
 
 
@@ -85,6 +88,7 @@ SPOILT = {
         lambda f: f.assign(smokes=f["smokes"].astype(str)),
         "'smokes'.*'(True|False)' is",
     ),
+    "booleans for numbers": (lambda f: f.assign(grade=f["grade"] == 1), "'grade'.*(True|False) is not"),
     "text for numbers": (lambda f: f.assign(size=f["size"].astype(str)), r"'size'.*'\d0' is not"),
     "a new category": (lambda f: f.assign(zone="4"), "'zone'.*'4' is not among its categories"),
 }
@@ -122,7 +126,7 @@ def test_row_and_nearest_category_are_named(plan):
 
 
 def test_an_array_of_codes_is_not_taken_for_categories(model, plan):
-    codes = np.array([[0.0, 1.0, 0.0, 1.0]])
+    codes = np.array([[0.0, 1.0, 0.0, 1.0, 2.0]])
     with pytest.raises(DataError, match="'zone' holds numbers, but held categories such as '1'"):
         plan.run(codes)
     with (
@@ -132,7 +136,7 @@ def test_an_array_of_codes_is_not_taken_for_categories(model, plan):
         model.predict(codes)
     with pytest.raises(DataError, match="'zone' holds numbers"):
         plan.walker()(codes[0])
-    row = np.array([0.0, "2", 20, True], dtype=object)
+    row = np.array([0.0, "2", 20, True, 2], dtype=object)
     np.testing.assert_array_equal(plan.walker()(row), plan.run(row[None]).scores)
 
 
@@ -186,9 +190,9 @@ for name in ("sklearn", "scipy", "narwhals", "pandas", "polars", "numba"):
     sys.modules[name] = None
 import miserly
 plan = miserly.load({str(tmp_path / "zones.miser")!r})
-print(plan.predict([[0.0, "2", 20, True]])[0], plan.start(known={{"zone": "2"}}).next())
+print(plan.predict([[0.0, "2", 20, True, 2]])[0], plan.start(known={{"zone": "2"}}).next())
 try:
-    plan.predict([[0.0, 2, 20, True]])
+    plan.predict([[0.0, 2, 20, True, 2]])
 except miserly.DataError as error:
     print(error)
 """
@@ -235,6 +239,56 @@ def test_a_model_needs_only_what_its_plan_reads_in_any_order(kind):
         model.predict(X[["a", "b", "d", "f"]])
     with pytest.raises(DataError, match="'c' holds infinity"):
         model.predict(few.assign(c=np.inf))
+    spoilt = X.assign(a=np.inf)
+    for rows in (spoilt, spoilt if kind == "pandas" else pl.from_pandas(spoilt)):
+        np.testing.assert_array_equal(model.predict(rows), model.predict(X))
+        np.testing.assert_array_equal(model.plan_.predict(rows), model.predict(X))
+
+
+@pytest.mark.parametrize("learner", [CostLassoClassifier, GreedyMiserClassifier])
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf, np.float32("inf")])
+def test_infinite_values_are_refused_by_models_plans_and_stepping(learner, infinity):
+    """A linear score of infinity is NaN, which would count as the first class."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 2)), columns=["age", "chol"])
+    model = learner().fit(X, X["age"] + X["chol"] > 0)
+    spoilt = X.copy()
+    spoilt.loc[7, "chol"] = infinity
+    assert {"age", "chol"} == set(model.features_)
+    forms = (
+        spoilt,
+        spoilt.astype(object),
+        pl.from_pandas(spoilt),
+        pa.Table.from_pandas(spoilt),
+        spoilt.to_numpy(),
+    )
+    for rows in forms:
+        for ask in (model.plan_.predict, model.plan_.run, model.predict):
+            with (
+                warnings.catch_warnings(action="ignore"),
+                pytest.raises(
+                    DataError, match=r"'chol' holds infinity \(row 7\)|'chol', row 7: -?inf is infinite"
+                ),
+            ):
+                ask(rows)
+    with pytest.raises(DataError, match=r"'chol': -?inf is infinite"):
+        model.plan_.start(known={"chol": infinity})
+    with pytest.raises(DataError, match=r"'chol': -?inf is infinite"):
+        model.plan_.start().tell({"age": 0.0, "chol": infinity})
+
+
+@pytest.mark.parametrize("kind", ["Float64", "Float32"])
+def test_frames_of_nothing_but_the_own_floats_of_pandas_are_read(kind):
+    rng = np.random.default_rng(0)
+    plain = pd.DataFrame(rng.normal(size=(80, 3)).astype(kind.lower()), columns=list("abc"))
+    plain[plain > 1.5] = np.nan
+    model = GreedyMiserClassifier(n_rounds=5).fit(plain, plain["a"].fillna(0) > 0)
+    nullable = plain.astype(kind)
+    assert nullable.isna().any().all()
+    np.testing.assert_array_equal(model.predict(nullable), model.predict(plain))
+    np.testing.assert_array_equal(model.plan_.run(nullable).scores, model.plan_.run(plain).scores)
+    again = GreedyMiserClassifier(n_rounds=5).fit(nullable, plain["a"].fillna(0) > 0)
+    np.testing.assert_array_equal(again.run(nullable).scores, model.run(plain).scores)
 
 
 # -- values --------------------------------------------------------------------------------------------------

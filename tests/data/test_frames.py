@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from miserly.data.encoder import Encoder
-from miserly.data.frames import is_frame, read_frame, refuse_infinities
+from miserly.data.encoder import Encoder, refuse_infinities
+from miserly.data.frames import is_frame, read_frame
 from miserly.errors import DataError
 
 MIXED = {"age": [61.0, None, 40.0], "thal": ["normal", None, "fixed"], "smokes": [True, None, False]}

@@ -41,7 +41,7 @@ ROWS = {
     "an object": (put(X, (3, 1), {}), r"column 1, row 3: \{\} is not a number"),
     "huge": (put(X, (3, 1), HUGE), r"column 1, row 3: 1000.*\.\.\. is too large"),
     "huge in lists": (put(X, (3, 1), HUGE).tolist(), "column 1, row 3"),
-    "infinity": (put(X, (3, 1), np.inf), r"column 1 holds infinity \(row 3\)"),
+    "infinity": (put(X, (3, 0), np.inf), r"column 0 holds infinity \(row 3\)"),
     "one dimension": (X[:, 0], "2D array|shape is"),
     "no rows": (X[:0], "0 sample|no rows"),
     "sparse": (scipy.sparse.csr_array(X), "call .toarray"),
@@ -59,9 +59,9 @@ LABELS = {
     "two columns": (np.c_[Y, Y], "y should be a 1d array"),
     "dates": (Y.astype("datetime64[s]"), "y holds dates"),
     "complex": (Y * 1j, "Complex data"),
-    "huge": (put(Y, 3, HUGE), r"y\[3\] is 1000|kind 'unknown'"),
-    "mixed": (put(Y, 3, "a"), r"y\[3\] is 'a'|kind 'unknown'"),
-    "an object": (put(Y, 3, {}), r"y\[3\] is \{\}|kind 'unknown'"),
+    "huge": (put(Y, 3, HUGE), r"y\[3\] is 1000"),
+    "mixed": (put(Y, 3, "a"), r"y\[3\] is 'a'"),
+    "an object": (put(Y, 3, {}), r"y\[3\] is \{\}"),
     "ragged": ([[1]] * (N - 1) + [[1, 2]], "y: "),
     "not there": (put(Y, 3, pd.NA), r"y\[3\] is <NA>"),
     "sparse": (scipy.sparse.csr_array(Y[None]), "y: Sparse"),
@@ -105,7 +105,7 @@ def test_rows_that_cannot_be_read(ask, spoilt):
 
 @pytest.fixture(scope="module")
 def model():
-    return GreedyMiserClassifier(n_rounds=5).fit(X, Y)
+    return GreedyMiserClassifier(n_rounds=5, min_samples_leaf=5).fit(X, Y)  # reads column 0
 
 
 @pytest.mark.parametrize("spoilt", [name for name in ROWS if "frame" not in name and name != "twins"])

@@ -167,6 +167,8 @@ class Predictions:
             n_rows += len(batch)
             yield self._answered(batch, n_rows)
         self.batches.tell(self.batches.bad, "not a number", self._problems)
+        infinite = "infinite; leave the cell empty if the value is missing"
+        self.batches.tell(self.batches.infinite, infinite, self._problems)
         if self.asked.unknown == "error":
             self.batches.tell(self.batches.strange, "unknown to the plan", self._problems)
         self._problems.settle()

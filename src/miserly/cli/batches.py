@@ -89,9 +89,9 @@ class Batches:
 
     Attributes
     ----------
-    bad, strange : dict of list
-        By column, the lines and texts of cells that are no number, and of those that are no known category.
-        Both count as missing.
+    bad, infinite, strange : dict of list
+        By column, the lines and texts of cells that are no number, of infinite numbers, and of cells that are
+        no known category. All of them count as missing.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Batches:
         self._classes = None if plan.classes is None else Known(plan.classes.tolist(), source.form)
         self._queries: dict[str, int] = {}
         self.bad: dict[str, list[tuple[int, str]]] = {}
+        self.infinite: dict[str, list[tuple[int, str]]] = {}
         self.strange: dict[str, list[tuple[int, str]]] = {}
         target = plan.info.get("target")
         self.target = target if target in self._file.header else None
@@ -116,7 +117,7 @@ class Batches:
         return f"{self._source.name}, {self._file.unit} {line}, column {column!r}"
 
     def tell(self, cells: dict[str, list[tuple[int, str]]], what: str, problems: Problems) -> None:
-        """Add a problem for each column of `bad` or `strange`."""
+        """Add a problem for each column of `bad`, `infinite` or `strange`."""
         for name, found in cells.items():
             line, text = found[0]
             hint = self._source.form.hint(text) if cells is self.bad else ""
@@ -176,7 +177,9 @@ class Batches:
         name = str(self._plan.costs.name(f))
         if f not in self._known:
             numbers = chunk.numbers(name, self._source.form)
-            return self._some_numbers(name, chunk) if numbers is None else numbers
+            if numbers is None or np.isinf(numbers).any():
+                return self._some_numbers(name, chunk)
+            return numbers
         values, known = np.empty(len(chunk.lines), dtype=object), self._known[f]
         for row, cell in enumerate(map(plain_cell, chunk.text(name))):
             if cell is not None:
@@ -187,12 +190,16 @@ class Batches:
         return values
 
     def _some_numbers(self, name: str, chunk: Chunk) -> NDArray[np.float64]:
-        """Numbers, NaN where a cell holds none."""
-        each = [self._source.form.numbers([cell]) for cell in chunk.text(name)]
-        for line, cell, number in zip(chunk.lines, chunk.text(name), each, strict=True):
-            if number is None:
-                self.bad.setdefault(name, []).append((line, cell.strip()))
-        return np.array([np.nan if number is None else number[0] for number in each])
+        """Numbers, NaN where a cell holds none or an infinite one."""
+        values = np.full(len(chunk.lines), np.nan)
+        for row, (line, cell) in enumerate(zip(chunk.lines, chunk.text(name), strict=True)):
+            number = self._source.form.numbers([cell])
+            if number is None or np.isinf(number[0]):
+                cells = self.bad if number is None else self.infinite
+                cells.setdefault(name, []).append((line, cell.strip()))
+            else:
+                values[row] = number[0]
+        return values
 
     def _truth(self, chunk: Chunk) -> NDArray[Any] | None:
         if self.target is None:

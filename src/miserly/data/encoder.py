@@ -18,11 +18,21 @@ from numpy.typing import NDArray
 from miserly.errors import DataError, NotNumericError, did_you_mean
 from miserly.utils.checks import as_number, is_missing, shown
 
-__all__ = ["UNKNOWN", "Encoder", "array_of", "check_unknown", "is_table", "labels_of", "matrix_from"]
+__all__ = [
+    "UNKNOWN",
+    "Encoder",
+    "array_of",
+    "check_unknown",
+    "is_table",
+    "labels_of",
+    "matrix_from",
+    "refuse_infinities",
+]
 
 UNKNOWN = ("error", "missing")
 _NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.float32)  # float32 holds them without loss
 _MOST_NAMED = 10
+_ROWS_AT_A_TIME = 16_384
 
 
 def check_unknown(unknown: str) -> None:
@@ -91,10 +101,10 @@ give None where a value is missing, or unknown='missing' to take such values as 
             number = np.nan if is_missing(value) else as_number(value)
             if number is None:
                 raise self._no_number(column, row if numbered else None, value)
-            if np.isinf(number) and not isinstance(value, (float, np.floating)):
-                raise DataError(
-                    f"{self._place(column, row if numbered else None)}: {shown(value)} is too large a number"
-                )
+            if np.isinf(number):
+                infinite = isinstance(value, (float, np.floating))
+                why = "infinite; give NaN where a value is missing" if infinite else "too large a number"
+                raise DataError(f"{self._place(column, row if numbered else None)}: {shown(value)} is {why}")
             numbers[row] = number
         return numbers
 
@@ -110,9 +120,13 @@ give None where a value is missing, or unknown='missing' to take such values as 
 
     def _codes(self, column: int, values: NDArray[Any], unknown: str, numbered: bool) -> NDArray[np.float32]:
         """The code of each value; NaN where it is missing, or unknown and taken as missing."""
-        place = {value: float(code) for code, value in enumerate(self.categories[column])}
+        known = self.categories[column]
+        place = {value: float(code) for code, value in enumerate(known)}
+        of_booleans = any(isinstance(value, bool) for value in known)
         listed = values.tolist()
-        codes = np.fromiter((_code(place, value) for value in listed), dtype=np.float32, count=len(listed))
+        codes = np.fromiter(
+            (_code(place, value, of_booleans) for value in listed), dtype=np.float32, count=len(listed)
+        )
         if unknown == "error":
             for row in np.flatnonzero(np.isnan(codes)).tolist():
                 if not is_missing(listed[row]):
@@ -152,14 +166,17 @@ give None where a value is missing, or unknown='missing' to take such values as 
             Columns of frames are found by name, in any order; others are ignored. Without names, and in
             arrays, they are found by place.
         needed : sequence of int, optional
-            Columns that must be there (all of them by default). The others are not looked at, and are NaN.
+            Columns that must be there (all of them by default). The others are not looked at.
         unknown : {"error", "missing"}, default="error"
             What to do with a value of a categorical column that is no known category.
         """
         check_unknown(unknown)
         wanted = list(range(self.n_columns)) if needed is None else [int(f) for f in needed]
-        if is_table(X):
-            return self._from_frame(X, wanted, unknown)
+        values = (self._from_frame if is_table(X) else self._from_rows)(X, wanted, unknown)
+        refuse_infinities(values, self.names, wanted)
+        return values
+
+    def _from_rows(self, X: Any, wanted: list[int], unknown: str) -> NDArray[Any]:
         matrix = matrix_from(X)
         if matrix.ndim != 2 or matrix.shape[1] != self.n_columns:
             raise DataError(f"rows must have {self.n_columns} columns; the array has shape {matrix.shape}")
@@ -208,11 +225,15 @@ give None where a value is missing, or unknown='missing' to take such values as 
         return {f: present[self.names[f]] for f in wanted}
 
     def _is_whole(self, frame: Any, labels: Sequence[Any]) -> bool:
-        """Whether a frame is the matrix already: the same columns in their order, all float32 or float64."""
+        """Whether a frame is the matrix already: the same columns in their order, all float32 or float64.
+
+        Not so pandas' own Float32 and Float64, of which `to_numpy` makes objects.
+        """
         if self.names is not None and list(labels) != list(self.names):
             return False
-        kinds = {str(kind).lower() for kind in getattr(frame, "dtypes", ())}
-        return hasattr(frame, "to_numpy") and kinds in ({"float32"}, {"float64"})
+        kinds = {str(kind) for kind in getattr(frame, "dtypes", ())}
+        whole = ({"float32"}, {"float64"}) if hasattr(frame, "iloc") else ({"Float32"}, {"Float64"})
+        return hasattr(frame, "to_numpy") and kinds in whole
 
 
 # -- arrays and frames, whatever library they come from ------------------------------------------------------
@@ -290,6 +311,31 @@ def _array_of_rows(X: Any) -> NDArray[Any]:
         raise DataError(f"the rows hold a number that is too large: {error}") from None
 
 
+def refuse_infinities(
+    values: NDArray[Any],
+    names: Sequence[str] | None = None,
+    columns: Sequence[int] | NDArray[Any] | None = None,
+) -> None:
+    """Refuse infinite values, naming the first column that has one; only `columns` are looked at, if given.
+
+    >>> values = np.array([[1.0, np.nan], [2.0, np.inf]])
+    >>> refuse_infinities(values, columns=[0])
+    >>> refuse_infinities(values, ["age", "chol"])
+    Traceback (most recent call last):
+    miserly.errors.DataError: column 'chol' holds infinity (row 1); give NaN where a value is missing
+    """
+    for first in range(0, len(values), _ROWS_AT_A_TIME):
+        infinite = np.isinf(values[first : first + _ROWS_AT_A_TIME])
+        if columns is not None and infinite.any():
+            infinite[:, np.setdiff1d(np.arange(values.shape[1]), columns)] = False
+        if infinite.any():
+            row, column = (int(place) for place in np.argwhere(infinite)[0])
+            label = column if names is None else names[column]
+            raise DataError(
+                f"column {label!r} holds infinity (row {first + row}); give NaN where a value is missing"
+            )
+
+
 def _side_by_side(n: int, n_columns: int, columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
     """Columns as a matrix: float32 if no column loses anything by it; NaN where no column is given."""
     narrow = all(values.dtype in _NARROW for values in columns.values())
@@ -302,7 +348,9 @@ def _side_by_side(n: int, n_columns: int, columns: Mapping[int, NDArray[Any]]) -
 # -- words -------------------------------------------------------------------------------------------------
 
 
-def _code(place: Mapping[Any, float], value: Any) -> float:
+def _code(place: Mapping[Any, float], value: Any, of_booleans: bool) -> float:
+    if not of_booleans and isinstance(value, (bool, np.bool_)):  # Python finds True among the keys 1 and 2
+        return np.nan
     try:
         return place.get(value, np.nan)
     except TypeError:  # a list, or anything else that cannot be looked up, is no category

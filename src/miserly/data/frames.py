@@ -23,7 +23,6 @@ __all__ = [
     "first_text",
     "is_frame",
     "read_frame",
-    "refuse_infinities",
     "refuse_twins",
 ]
 
@@ -31,7 +30,6 @@ MAX_CATEGORIES = 255  # a code and the mark of a missing value share one byte in
 
 Categories: TypeAlias = dict[int, tuple[Any, ...]]
 
-_ROWS_AT_A_TIME = 16_384
 _NARROW = {"Int8", "Int16", "UInt8", "UInt16", "Float32"}  # what float32 holds without loss
 
 
@@ -105,24 +103,6 @@ def refuse_twins(labels: Sequence[Any]) -> None:
         if label in seen:
             raise DataError(f"the frame has two columns named {_quoted(label)}")
         seen.add(label)
-
-
-def refuse_infinities(values: NDArray[Any], names: Sequence[str] | None = None) -> None:
-    """Refuse infinite values, naming the first column that has one.
-
-    >>> refuse_infinities(np.array([[1.0, np.nan], [2.0, np.inf]]), ["age", "chol"])
-    Traceback (most recent call last):
-    miserly.errors.DataError: column 'chol' holds infinity (row 1); give NaN where a value is missing
-    """
-    for first in range(0, len(values), _ROWS_AT_A_TIME):
-        infinite = np.isinf(values[first : first + _ROWS_AT_A_TIME])
-        if infinite.any():
-            row, column = np.argwhere(infinite)[0]
-            label = column if names is None else names[column]
-            raise DataError(
-                f"column {_quoted(label)} holds infinity (row {first + row}); "
-                "give NaN where a value is missing"
-            )
 
 
 # -- categories --------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from miserly.data.encoder import Encoder, matrix_from
-from miserly.data.frames import Table, is_frame, read_frame, refuse_infinities, refuse_twins
+from miserly.data.encoder import Encoder, matrix_from, refuse_infinities
+from miserly.data.frames import Table, is_frame, read_frame, refuse_twins
 from miserly.errors import DataError, MiserlyError, NotNumericError
 from miserly.utils.checks import as_number, is_missing, shown
 
@@ -54,10 +54,11 @@ def encoded(
     needed: Sequence[int] | NDArray[Any] | None,
     unknown: str,
 ) -> NDArray[Any]:
-    """Rows as numbers, by what was learned; see `Encoder.rows`. Infinite values are refused."""
+    """Rows as numbers, by what was learned; see `Encoder.rows`. Infinite values that are read are refused."""
     frame = is_frame(X)
     if not frame and not encoder.categories:
         values = _numbers(estimator, X, reset=False)
+        refuse_infinities(values, encoder.names, needed)
     else:
         with in_our_words():
             if not frame or encoder.names is None:  # then the width counts
@@ -65,7 +66,6 @@ def encoded(
                 validate_data(estimator, rows, reset=False, skip_check_array=True)
             values = encoder.rows(X, needed, unknown)
             check_array(values, dtype=None, ensure_all_finite=False, estimator=estimator)
-    refuse_infinities(values, encoder.names)
     return values
 
 

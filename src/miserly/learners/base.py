@@ -14,8 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from miserly.costs import Costs
-from miserly.data.encoder import Encoder
-from miserly.data.frames import Table, refuse_infinities
+from miserly.data.encoder import Encoder, refuse_infinities
+from miserly.data.frames import Table
 from miserly.data.reading import encoded, learned
 from miserly.errors import DataError
 from miserly.plan import Plan, links

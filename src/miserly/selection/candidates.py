@@ -18,6 +18,7 @@ from miserly import learners as every
 from miserly.costs import Costs
 from miserly.data.tasks import Taken
 from miserly.errors import CostError, DataError
+from miserly.learners.common.samples import check_classes
 from miserly.learners.common.staged import StagedClassifier
 from miserly.plan import Plan
 from miserly.plan.compose import handing_over_at
@@ -271,6 +272,8 @@ def task_of(rows: Rows, taken: Taken) -> Task:
     """What is asked for, with labels taken for what they are."""
     if taken.task == "ranking":
         return "documents"
+    if taken.task == "classes" and rows.y.dtype == object:
+        check_classes(rows.y)
     kind = type_of_target(rows.y)
     if kind not in ("binary", "multiclass") and not (kind == "continuous" and taken.task == "numbers"):
         raise DataError(f"labels of the kind {kind!r}: give classes or numbers, one per row")

@@ -20,8 +20,8 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import _safe_indexing
 
-from miserly.data.encoder import labels_of, matrix_from
-from miserly.data.frames import is_frame, refuse_infinities, refuse_twins
+from miserly.data.encoder import labels_of, matrix_from, refuse_infinities
+from miserly.data.frames import is_frame, refuse_twins
 from miserly.data.reading import numbers_of
 from miserly.errors import DataError
 from miserly.learners.common.samples import check_queries, check_target

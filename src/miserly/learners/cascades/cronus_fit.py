@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.costs import fits
+from miserly.costs import fits, read_budget
 from miserly.learners.base import as_columns
 from miserly.learners.common.budget_search import first_guess, larger_tradeoffs, tradeoff_for_budget
 from miserly.learners.common.cascade import cascade_plan, mean_cost, merged, ranking_scores
@@ -168,21 +168,21 @@ class Workshops:
 
     @property
     def _cap(self) -> float:
-        return np.inf if self.learner.budget is None else float(self.learner.budget)
+        return read_budget(self.learner.budget)
 
     def make(self, settings: Settings, tradeoff: float) -> Made:
         return self.at(tradeoff).make(settings, tradeoff)
 
     def chosen(self, settings: Settings) -> Made:
         """The cascade that the learner's budgets ask for, the best one on the rows set aside."""
-        given, mean_budget = self.learner.tradeoff, self.learner.mean_budget
-        made = [] if mean_budget is None else [self.within(settings, mean_budget)]
+        given, mean_budget = self.learner.tradeoff, read_budget(self.learner.mean_budget)
+        made = [] if self.learner.mean_budget is None else [self.within(settings, mean_budget)]
         if self.learner.budget is None and made:
             return made[0]
         tradeoffs = [given] if self.learner.budget is None else larger_tradeoffs(given, self._first())
         for tradeoff in tradeoffs:
             one = self.make(settings, tradeoff)
-            if mean_budget is None or fits(0.0, self.expected_cost(one), mean_budget):
+            if self.learner.mean_budget is None or fits(0.0, self.expected_cost(one), mean_budget):
                 made.append(one)
         return made[0] if len(made) == 1 else max(made, key=lambda one: (self.merit(one), -one.tradeoff))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
-from miserly.costs import Costs, fits
+from miserly.costs import Costs, fits, read_budget
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
 from miserly.learners.common.budget_search import Found, first_guess, larger_tradeoffs, tradeoff_for_budget
@@ -165,7 +165,7 @@ class _Workshop:
         )  # columns have mean 0: as their correlation
         among = None
         if learner.budget is not None:
-            chosen = affordable_terms(every, samples, costs, float(learner.budget))
+            chosen = affordable_terms(every, samples, costs, read_budget(learner.budget))
             among = costs.mask(chosen.columns)
         allowed = stages_by_price(costs, learner.tiers, canonical(worth, 9), among)
         order = np.argsort(-allowed.sum(axis=0), kind="stable")[: allowed.any(axis=0).sum()]
@@ -185,7 +185,7 @@ class _Workshop:
         """The cascade that the learner's budgets ask for."""
         learner = self.learner
         first = first_guess(self.rows.learning.y, self.rows.costs)
-        limit = np.inf if learner.mean_budget is None else learner.mean_budget
+        limit = read_budget(learner.mean_budget)
         made = tradeoff_for_budget(
             self.make, self.mean_cost, limit, lowest=learner.tradeoff, first=first, max_fits=MAX_FITS
         )

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs, Ledger, fits
+from miserly.costs import Costs, Ledger, fits, read_budget
 from miserly.errors import CostError
 from miserly.grow import Grower, Grown
 from miserly.grow.compiled import threads
@@ -192,7 +192,8 @@ def reserve_of(budget: float | None, tree_budget: float | None, n_trees: float, 
     """
     if budget is None or costs.evaluation == 0.0:
         return 0.0
-    share = RESERVE * budget if tree_budget is None else min(tree_budget, budget)
+    whole = read_budget(budget)
+    share = RESERVE * whole if tree_budget is None else min(tree_budget, whole)
     return float(min(n_trees * costs.evaluation, share))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs
+from miserly.costs import Costs, read_budget
 from miserly.learners.kernel.svm_models import Affine
 from miserly.plan import LEAVE, Kernel, Node, Plan
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
@@ -30,7 +30,7 @@ def affordable(n_vectors: int, costs: Costs, budget: float | None) -> int:
     """
     if budget is None:
         return n_vectors
-    left = budget - costs.total
+    left = read_budget(budget) - costs.total
     if left < 0.0:
         return 0
     if costs.evaluation * n_vectors <= left:

@@ -20,8 +20,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from miserly.costs import Costs
-from miserly.data.encoder import Encoder
-from miserly.data.frames import Table, refuse_infinities
+from miserly.data.encoder import Encoder, refuse_infinities
+from miserly.data.frames import Table
 from miserly.data.reading import encoded, learned
 from miserly.errors import CostError
 from miserly.learners.base import bind_costs

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from miserly.costs import Costs, Ledger
+from miserly.costs import Costs, Ledger, read_budget
 from miserly.learners.base import PlanClassifier, PlanEstimator, PlanRegressor, bind_costs
 from miserly.learners.common.budget_search import first_guess, tradeoff_for_budget
 from miserly.learners.common.labels import encode_classes, refuse_text
@@ -90,7 +90,7 @@ class _CostLasso(PlanEstimator):
         found = tradeoff_for_budget(
             fit,
             lambda weights: costs.of(weights.chosen),
-            np.inf if self.budget is None else self.budget,
+            read_budget(self.budget),
             lowest=self.tradeoff,
             first=first_guess(samples.y, costs),
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from miserly.costs import Costs, fits
+from miserly.costs import Costs, fits, read_budget
 from miserly.errors import CostError
 from miserly.learners.base import PlanEstimator, as_columns
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
@@ -140,7 +140,7 @@ class ASTC(PlanEstimator):
     @property
     def _cap(self) -> float:
         """What no way through the tree may cost more than."""
-        return np.inf if self.budget is None else float(self.budget)
+        return read_budget(self.budget)
 
     @property
     def _divides_budgets(self) -> bool:
@@ -218,7 +218,7 @@ class ASTC(PlanEstimator):
     @property
     def _smaller(self) -> float:
         """The smaller of both budgets, which is the one to divide."""
-        return min(self._cap, np.inf if self.mean_budget is None else float(self.mean_budget))
+        return min(self._cap, read_budget(self.mean_budget))
 
     def _search(
         self,
@@ -240,7 +240,7 @@ class ASTC(PlanEstimator):
             budgets = np.full(n_nodes, node_budget)
             tree = grow(budgets, path)
             cost, error = judge(tree)
-            inside = self.mean_budget is None or fits(0.0, cost, self.mean_budget)
+            inside = fits(0.0, cost, read_budget(self.mean_budget))
             if inside and error < least_error:
                 best, least_error = tree, error
                 self.node_budget_, self.expected_cost_ = budgets, cost

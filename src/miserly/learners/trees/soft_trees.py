@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
-from miserly.costs import Costs, fits
+from miserly.costs import Costs, fits, read_budget
 from miserly.learners.base import PlanEstimator
 from miserly.learners.common.budget_search import first_guess, larger_tradeoffs, tradeoff_for_budget
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
@@ -161,7 +161,7 @@ class _Workshops:
     def at(self, tradeoff: float) -> _Workshop:
         if self._last is None or (self._falls and self._last[0] != tradeoff):
             self.tell("making terms")
-            cap = np.inf if self.learner.budget is None else self.learner.budget
+            cap = read_budget(self.learner.budget)
             terms = fit_terms(self.learner, self.rows, self.judge.loss, tradeoff, cap)
             self._last = tradeoff, _Workshop(self.learner, self.rows, terms, self.judge, self.tell)
         return self._last[1]
@@ -171,9 +171,9 @@ class _Workshops:
 
     def chosen(self) -> _Made:
         """The tree that the learner's budgets ask for, the best one on the rows set aside."""
-        mean_budget = self.learner.mean_budget
+        mean_budget = read_budget(self.learner.mean_budget)
         capped = self.at(self.learner.tradeoff).cap is not None
-        if mean_budget is None:
+        if self.learner.mean_budget is None:
             return self.best([self.make(one) for one in self.tradeoffs(capped)])
         inside = [self.within(mean_budget)]
         if capped:
@@ -242,7 +242,7 @@ class _Workshop:
         self.mass = canonical(mass / mass.sum())
         self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
         self.effort = Effort(negligible=1e-4 * self.targets.unit, max_sweeps=learner.max_sweeps)
-        self.cap = None if learner.budget is None else self._cap(float(learner.budget))
+        self.cap = None if learner.budget is None else self._cap(read_budget(learner.budget))
 
     def _cap(self, budget: float) -> PathCap | None:
         """What limits every way through a tree; None if all terms together cost no more than the budget."""
