@@ -2,7 +2,7 @@
 
 pandas, polars and every other frame that narwhals knows become a float matrix, column names, and the
 categories of columns that hold text, categories or booleans: the place of a value among the categories is its
-code. Missing values become NaN. Rows that come later are read by the `_encoder`.
+code. Missing values become NaN. Rows that come later are read by the `encoder`.
 """
 
 from __future__ import annotations
