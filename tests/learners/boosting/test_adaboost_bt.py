@@ -280,3 +280,41 @@ def test_votes_of_trees_lower_the_loss_in_every_round():
     sign = np.where(y == 1, 1.0, -1.0)
     loss = [np.exp(-sign * scores / 2).mean() for scores in model.staged_decision_function(X)]
     assert (np.diff([1.0, *loss]) < 0).all()
+
+
+def expensive_first(n=600, seed=0):
+    """One expensive column that says most, and cheap and free ones that say something."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    X = (y[:, None] - 0.5) * [3.0, 1.5, 1.5, 1.5] + rng.normal(size=(n, 4))
+    return X, y, [20.0, 0.0, 1.0, 4.0]
+
+
+def early_stop(**given):
+    return AdaBoostBTClassifier(rule="early-stop", budget=30, n_rounds=60, **given)
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_early_stop_answers_from_what_a_smaller_budget_pays_for(labels):
+    X, y, costs = expensive_first()
+    y = y + (X[:, 3] > 1.5) if labels == 3 else y
+    model = early_stop(costs=costs).fit(X[:400], y[:400])
+    right = [np.mean(model.predict(X[400:], budget=budget) == y[400:]) for budget in (0, 5, 30)]
+    usual = np.bincount(y[400:]).max() / 200
+    assert model.run(X, budget=0).acquired[:, 1].all()
+    assert right[0] > usual + 0.1 and right[1] > usual + 0.15 and right[2] > right[0]
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_the_order_of_evaluation_does_not_change_the_vote(labels, monkeypatch):
+    X, y, costs = expensive_first()
+    y = y + (X[:, 3] > 1.5) if labels == 3 else y
+    model = early_stop(costs=Costs(costs, evaluation=0.01)).fit(X, y)
+    monkeypatch.setattr(AdaBoostBTClassifier, "_is_reordered", False)
+    trained = early_stop(costs=Costs(costs, evaluation=0.01)).fit(X, y)
+    assert model.n_rounds_ == trained.n_rounds_ and len(model.plan_.nodes) == len(trained.plan_.nodes)
+    one, other = model.run(X, count="tree"), trained.run(X, count="tree")
+    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(one.cost, other.cost, rtol=1e-12)
+    np.testing.assert_array_equal(one.acquired, other.acquired)
+    np.testing.assert_array_equal(model.feature_importances_, trained.feature_importances_)

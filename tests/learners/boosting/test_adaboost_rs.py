@@ -71,3 +71,14 @@ def test_cheap_learners_are_drawn_more(rows):
         models = [fit(rows, costs=costs, n_draws=1, random_state=seed) for seed in range(20)]
         first = [model.plan_.terms[0].features.tolist() for model in models]
         assert first.count([cheap]) > 14
+
+
+def test_a_smaller_budget_answers_from_what_it_pays_for():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=600)
+    X = (y[:, None] - 0.5) * [3.0, 1.5, 1.5, 1.5] + rng.normal(size=(600, 4))
+    costs = [20.0, 0.5, 1.0, 10.0]
+    for seed in range(5):
+        model = fit((X[:400], y[:400]), costs=costs, budget=25, random_state=seed)
+        assert model.run(X, budget=0.5).acquired[:, 1].all()
+        assert np.mean(model.predict(X[400:], budget=2) == y[400:]) > 0.75

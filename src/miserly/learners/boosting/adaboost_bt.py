@@ -78,7 +78,11 @@ class AdaBoostBTClassifier(VotingClassifier):
     ----------
     plan_ : Plan
         A chain with one node per round. Nodes add log-odds: twice the weighted votes. Until the first one
-        is paid, the answer is the more frequent class.
+        is paid, the answer is the more frequent class. Nodes are in the order of training; one exception is
+        the rule "early-stop" with stumps, a `budget` and `fill_budget`, which does not look at prices in
+        training. There, nodes on free and cheap features come first, and a constant stands in for nodes that
+        are not evaluated, so that ``predict(X, budget=...)`` makes use of what a smaller budget pays for. The
+        whole vote is the same, but for rounding.
     cost_ : float
         What the whole model costs; `features_` are the features it pays for.
     n_rounds_ : int
@@ -147,6 +151,11 @@ class AdaBoostBTClassifier(VotingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def _is_reordered(self) -> bool:
+        unaware = self.rule == "early-stop" and self.fill_budget  # of prices, in training
+        return unaware and self.base == "stump" and self._is_limited
 
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         till = Till(Ledger(rows.costs, self.budget), self.fill_budget)

@@ -47,7 +47,10 @@ class AdaBoostRSClassifier(VotingClassifier):
     Attributes
     ----------
     plan_ : Plan
-        A chain of the learners drawn, in the order in which they were first drawn.
+        A chain of the learners drawn. If they are stumps and there is a `budget`, those on free and cheap
+        features come first, and a constant stands in for those that are not evaluated, so that
+        ``predict(X, budget=...)`` makes use of what a smaller budget pays for. The whole vote is the same,
+        but for rounding. Otherwise they are in the order in which they were first drawn.
     n_rounds_ : int
         How many different learners were drawn, and `stopped_by_` why drawing ended: "budget", "draws" (no
         more of them), or "all" (nothing had to be drawn, the budget pays for all).
@@ -97,6 +100,10 @@ class AdaBoostRSClassifier(VotingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def _is_reordered(self) -> bool:
+        return self.base == "stump" and self._is_limited
 
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         unpriced = Till(Ledger(rows.costs), fill_budget=True)

@@ -20,6 +20,7 @@ from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import VoteTrees
 from miserly.learners.base import PlanClassifier
 from miserly.learners.boosting.tree_votes import TreeVoter
+from miserly.learners.boosting.vote_order import needs_of, thrifty_order, votes_on, with_offsets
 from miserly.learners.boosting.votes import Standing, StumpVoter, Voter, VoteRound, chain_of, signs_of
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import encode_classes
@@ -63,12 +64,24 @@ class VotingClassifier(StagedClassifier):
         standing = Standing(signs_of(rows.learning.y, len(self.classes_)), shares_of(rows.learning))
         with RoundsBar(self.n_rounds, rows.costs.unit, visible=bool(self.verbose)) as bar:
             rounds = self._boost(standing, bin_rows(self, rows), rows, bar)
-        self._keep(rounds, rows)
+        self.plan_ = self._plan_of(rounds, rows)
+        if self._is_reordered and len(rounds) > 1:
+            self._reorder(rounds, rows, standing)
+        self._keep(rounds)
         return self
 
     @abstractmethod
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         """The rounds of the model, with `stopped_by_`."""
+
+    @property
+    def _is_reordered(self) -> bool:
+        """Whether rounds are evaluated cheapest first, not in the order of training."""
+        return False
+
+    @property
+    def _is_limited(self) -> bool:
+        return self.budget is not None and bool(np.isfinite(self.budget))
 
     def _voter(self, binned: Binned) -> Voter:
         if self.base == "tree":
@@ -79,10 +92,10 @@ class VotingClassifier(StagedClassifier):
         self.classes_, codes = encode_classes(y)
         return codes
 
-    def _keep(self, rounds: list[VoteRound], rows: LinearRows) -> None:
+    def _plan_of(self, rounds: list[VoteRound], rows: LinearRows) -> Plan:
         base = prior_of(rows.learning, len(self.classes_))
         terms, nodes = chain_of(rounds, base)
-        self.plan_ = Plan(
+        return Plan(
             costs=rows.costs,
             terms=terms,
             nodes=nodes,
@@ -92,6 +105,16 @@ class VotingClassifier(StagedClassifier):
             categories=self._categories,
             info={"learner": type(self).__name__},
         )
+
+    def _reorder(self, rounds: list[VoteRound], rows: LinearRows, standing: Standing) -> None:
+        """Put the nodes of the plan in the order that serves smaller budgets best."""
+        X = rows.learning.X
+        votes = votes_on(self.plan_, standing, X, rows.seed, self._threads)
+        order = thrifty_order(needs_of(self.plan_), rows.costs, votes)
+        plan = self._plan_of([rounds[t] for t in order], rows)
+        self.plan_ = plan.replace(nodes=with_offsets(plan, standing, X, self._threads))
+
+    def _keep(self, rounds: list[VoteRound]) -> None:
         self.n_rounds_ = len(rounds)
         drop = np.zeros(self.n_features_in_)
         for feature, fallen in (item for one in rounds for item in one.drop.items()):
