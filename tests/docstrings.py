@@ -43,7 +43,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.linear",
     "learners.trees",
     "learners.wrap",
-    "metrics",
     "plan",
     "plan.store",
     "report",

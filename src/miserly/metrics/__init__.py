@@ -1,16 +1,9 @@
-"""Metrics: accuracy and others of labels, NDCG and precision at k, costs, the area under a cost curve."""
+"""Metrics of labels, numbers and rankings, metrics by name, and measures of cost."""
 
-from miserly.metrics.metrics import (
-    Metric,
-    Queries,
-    accuracy,
-    cost_curve_area,
-    expected_cost,
-    get_metric,
-    ndcg,
-    per_query,
-    precision_at_k,
-)
+from miserly.metrics.costs import cost_curve_area, expected_cost
+from miserly.metrics.labels import accuracy
+from miserly.metrics.ranking import Queries, ndcg, precision_at_k
+from miserly.metrics.registry import Metric, get_metric, per_query
 
 __all__ = [
     "Metric",

@@ -1,6 +1,6 @@
-"""Metrics of labels, probabilities and numbers, mostly scikit-learn's, in the form that metrics by name have.
+"""Metrics of labels, probabilities and numbers, mostly scikit-learn's.
 
-They all take (y, prediction, qid, weight, classes) and use what they need.
+Except for `accuracy`, each has the signature of `Metric.function`: ``(y, prediction, qid, weight, classes)``.
 """
 
 from __future__ import annotations
@@ -14,23 +14,50 @@ from sklearn import metrics as _sklearn
 
 from miserly.errors import MetricError
 
-__all__ = ["balanced_accuracy", "by_sklearn", "log_loss", "r2", "roc_auc"]
+__all__ = ["accuracy", "balanced_accuracy", "by_sklearn", "log_loss", "r2", "roc_auc"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+
+def accuracy(y: ArrayLike, predicted: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    """Share of rows whose predicted label is the true one.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        True labels.
+    predicted : array-like of shape (n_rows,)
+        Predicted labels.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
+
+    Returns
+    -------
+    float
+        The weighted share, from 0 to 1.
+
+    Examples
+    --------
+    >>> accuracy(["yes", "no", "no", "no"], ["yes", "no", "no", "yes"])
+    0.75
+    """
+    return float(_sklearn.accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 def by_sklearn(
     function: Callable[..., Any], y: Any, predicted: Any, qid: Any, weight: Any, classes: Any
 ) -> float:
+    """Value of a metric of scikit-learn that takes ``(y, predicted, sample_weight=)``."""
     return float(function(y, predicted, sample_weight=weight))
 
 
 def r2(y: Any, predicted: Any, qid: Any, weight: Any, classes: Any) -> float:
+    """Coefficient of determination; NaN for a single row."""
     return float(_sklearn.r2_score(y, predicted, sample_weight=weight)) if len(y) > 1 else float("nan")
 
 
 def balanced_accuracy(y: Any, predicted: Any, qid: Any, weight: Any, classes: Any) -> float:
-    """The mean recall over the classes that occur; scikit-learn's own function warns about any others."""
+    """Mean recall over the classes that occur; scikit-learn's own function warns about the others."""
     recall = _sklearn.recall_score(
         y, predicted, labels=np.unique(y), average="macro", sample_weight=weight, zero_division=np.nan
     )
@@ -38,7 +65,7 @@ def balanced_accuracy(y: Any, predicted: Any, qid: Any, weight: Any, classes: An
 
 
 def log_loss(y: Any, proba: Any, qid: Any, weight: Any, classes: Any) -> float:
-    """Mean of -log p(true class); p is kept 2e-16 away from 0 and 1, so that no row costs more than 36.04."""
+    """Mean of -log p(true class); p is clipped 2e-16 away from 0 and 1, so a row adds at most 36.04."""
     table = np.asarray(proba, dtype=np.float64)
     table = np.column_stack([1.0 - table, table]) if table.ndim == 1 else table
     sums = table.sum(axis=1)
@@ -53,7 +80,7 @@ def log_loss(y: Any, proba: Any, qid: Any, weight: Any, classes: Any) -> float:
 
 
 def roc_auc(y: Any, score: Any, qid: Any, weight: Any, classes: Any) -> float:
-    """Area under the ROC curve; with more than two classes, the mean of one class against the rest."""
+    """Area under the ROC curve; with more than two classes, the mean of each class against the rest."""
     table = score[:, None] if score.ndim == 1 else score
     n_classes = max(table.shape[1], 2)
     codes = _codes(y, classes, n_classes)
@@ -67,7 +94,7 @@ def roc_auc(y: Any, score: Any, qid: Any, weight: Any, classes: Any) -> float:
 
 
 def _codes(y: NDArray[Any], classes: ArrayLike | None, n_columns: int) -> Ints:
-    """The column of each row's true class. Without `classes`, columns are the sorted labels, or 0, 1, ..."""
+    """Column of each row's true class. Without `classes`, columns are the sorted labels, or 0, 1, ..."""
     present, inverse = np.unique(y, return_inverse=True)
     if classes is None:
         classes = present if len(present) == n_columns else np.arange(n_columns)
