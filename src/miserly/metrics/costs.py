@@ -98,9 +98,7 @@ def cost_curve_area(
     if start is not None:
         costs, values = np.append(costs, min_cost), np.append(values, start)
     if not (costs <= min_cost).any():
-        raise MetricError(
-            f"no point costs {min_cost:g} or less: give the value without purchases as start="
-        )
+        raise MetricError(f"no point costs {min_cost:g} or less: give the value without purchases as start=")
     better = np.maximum if greater_is_better else np.minimum
     inside = costs < max_cost
     order = np.argsort(costs[inside], kind="stable")
