@@ -3,11 +3,17 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
-from miserly.solvers.cost_lasso import Penalty, Weights, cost_lasso, cost_lasso_path, mean_loss, refit
+from miserly.losses import Logistic, Multinomial, Squared
+from miserly.solvers.cost_lasso import Penalty, Weights, cost_lasso, refit
 
+SQUARED, LOGISTIC, SOFTMAX = Squared(), Logistic(), Multinomial(3)
 COSTS = np.array([1.0, 5.0, 0.0, 2.0, 0.5, 3.0])
 GROUP = np.array([-1, 0, -1, 1, 0, 1])
 NO_GROUP = np.full(6, -1)
+
+
+def name_of(loss):
+    return type(loss).__name__
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +30,13 @@ def labels(rows, n_classes):
 
 
 def target(rows, loss):
-    return rows[1] if loss == "squared" else labels(rows, 2 if loss == "logistic" else 3)
+    return rows[1] if loss is SQUARED else labels(rows, max(2, loss.n_scores))
 
 
 def objective(rows, penalty, loss, found):
     X, _, weight = rows
     scores = X @ found.weights + found.intercept
-    return mean_loss(loss, scores, target(rows, loss), weight) + penalty.value(found.weights)
+    return loss.loss(target(rows, loss), scores, weight) + penalty.value(found.weights)
 
 
 def test_without_groups_it_is_the_lasso_of_columns_divided_by_their_costs(rows):
@@ -47,7 +53,7 @@ def test_two_classes_without_groups_are_penalised_logistic_regression(rows):
     X, _, weight = rows
     y, costs = labels(rows, 2), np.maximum(COSTS, 0.4)
     found = cost_lasso(
-        X, y, Penalty(0.02 * costs, NO_GROUP, np.zeros(0)), loss="logistic", weight=weight, tolerance=1e-12
+        X, y, Penalty(0.02 * costs, NO_GROUP, np.zeros(0)), loss=LOGISTIC, weight=weight, tolerance=1e-12
     )
     inverse = 1.0 / (0.02 * weight.sum())
     peer = LogisticRegression(C=inverse, l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=10_000)
@@ -56,7 +62,7 @@ def test_two_classes_without_groups_are_penalised_logistic_regression(rows):
     assert found.intercept[0] == pytest.approx(peer.intercept_[0], abs=1e-5)
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic", "softmax"])
+@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC, SOFTMAX], ids=name_of)
 @pytest.mark.parametrize("tradeoff", [0.003, 0.03])
 def test_with_groups_no_smooth_relaxation_finds_a_lower_objective(rows, loss, tradeoff):
     """Norms with rounded corners, minimised by a method that knows nothing of proximal steps."""
@@ -72,7 +78,7 @@ def test_with_groups_no_smooth_relaxation_finds_a_lower_objective(rows, loss, tr
         groups = [square[g == GROUP].sum() for g in (0, 1)]
         corner = penalty.each @ np.sqrt(square + 1e-12) + penalty.setup @ np.sqrt(np.add(groups, 1e-12))
         scores = X @ here.weights + here.intercept
-        return mean_loss(loss, scores, target(rows, loss), weight) + corner
+        return loss.loss(target(rows, loss), scores, weight) + corner
 
     start = np.append(found.weights.ravel() * 0.9 + 0.01, found.intercept)
     assert ours <= minimize(rounded, start, method="L-BFGS-B").fun + 1e-6
@@ -89,19 +95,21 @@ def test_a_set_up_is_saved_by_leaving_out_the_whole_group(rows):
 
 
 def test_classes_share_what_is_bought(rows):
-    found = cost_lasso(rows[0], labels(rows, 3), Penalty(0.03 * COSTS, NO_GROUP, np.zeros(0)), loss="softmax")
+    found = cost_lasso(rows[0], labels(rows, 3), Penalty(0.03 * COSTS, NO_GROUP, np.zeros(0)), loss=SOFTMAX)
     used = found.weights != 0.0
     assert (used.all(axis=1) == used.any(axis=1)).all() and 0 < used.any(axis=1).sum() < 6
 
 
-def test_a_path_gives_what_single_fits_give(rows):
+def test_a_fit_started_from_another_tradeoff_gives_what_a_single_fit_gives(rows):
     X, y, _ = rows
     penalty, tradeoffs = Penalty(COSTS, GROUP, np.array([4.0, 1.0])), np.geomspace(3.0, 1e-3, 6)
-    path = list(cost_lasso_path(X, y, penalty, tradeoffs, tolerance=1e-11))
-    for tradeoff, found in zip(tradeoffs, path, strict=True):
+    path = [None]
+    for tradeoff in tradeoffs:
+        found = cost_lasso(X, y, penalty.times(tradeoff), start=path[-1], tolerance=1e-11)
+        path.append(found)
         alone = cost_lasso(X, y, penalty.times(tradeoff), tolerance=1e-11)
         np.testing.assert_allclose(found.weights, alone.weights, atol=1e-7)
-    sizes = [len(found.chosen) for found in path]
+    sizes = [len(found.chosen) for found in path[1:]]
     assert sizes[0] == 1 and sizes[-1] == 6  # at first the free column alone
 
 
@@ -114,12 +122,12 @@ def test_refitting_is_plain_regression_on_the_columns_chosen(rows):
     np.testing.assert_array_equal(fitted.chosen, found.chosen)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+@pytest.mark.parametrize("loss", [LOGISTIC, SOFTMAX], ids=name_of)
 def test_refitting_lowers_the_loss_also_where_classes_are_separable(rows, loss):
     X, _, weight = rows
-    y = labels(rows, 2 if loss == "logistic" else 3)
+    y = target(rows, loss)
     X = np.column_stack([X[:, :5], y])
     found = cost_lasso(X, y, Penalty(0.02 * COSTS, NO_GROUP, np.zeros(0)), loss=loss, weight=weight)
     fitted = refit(X, y, found, loss=loss, weight=weight)
-    before, after = (mean_loss(loss, X @ one.weights + one.intercept, y, weight) for one in (found, fitted))
+    before, after = (loss.loss(y, X @ one.weights + one.intercept, weight) for one in (found, fitted))
     assert after < 0.5 * before and np.isfinite(fitted.weights).all()

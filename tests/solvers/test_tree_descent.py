@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from miserly import Costs
-from miserly.losses.linear import Logistic, Multinomial, Squared
+from miserly.losses import Logistic, MeanSquared, Multinomial
 from miserly.solvers.mixed_norm import Blocks, canonical
 from miserly.solvers.node_block import Line, weighted_gram
 from miserly.solvers.soft_tree import Problem, Shape, SoftTree, Standing
@@ -24,7 +24,7 @@ from miserly.solvers.tree_descent import (
 )
 
 EXACT = Effort(negligible=1e-7, max_rounds=20_000)
-LOSSES = {"squared": (Squared(), 1), "logistic": (Logistic(), 1), "multinomial": (Multinomial(), 3)}
+LOSSES = {"squared": MeanSquared(), "logistic": Logistic(), "multinomial": Multinomial(3)}
 SHAPES = {"tree": Shape.full(3), "chain": Shape.chain(3), "pruned": Shape.full(3).without([3])[0]}
 
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -35,15 +35,16 @@ on_exit = pytest.mark.parametrize("on_exit", [False, True], ids=["by reach", "by
 def problem_of(loss="squared", tradeoff=0.01, l1=0.001, l2=0.001, on_exit=False, n=100, n_terms=6, seed=0):
     """Terms that share features, a group with a set-up, evaluation costs, and rows that count differently."""
     rng = np.random.default_rng(seed)
-    kind, n_scores = LOSSES[loss]
+    kind = LOSSES[loss]
+    n_scores = kind.n_scores
     X = rng.normal(size=(n, n_terms))
     signal = X @ rng.normal(size=(n_terms, n_scores)) + np.abs(X[:, :1]) + rng.normal(size=(n, n_scores))
     if loss == "squared":
         target = signal
     elif loss == "logistic":
-        target = (signal > 0).astype(float)
+        target = (signal[:, 0] > 0).astype(float)
     else:
-        target = np.eye(n_scores)[signal.argmax(axis=1)]
+        target = signal.argmax(axis=1).astype(float)
     uses = rng.random((n_terms, 5)) < 0.4
     costs = Costs([1.0, 2.0, 0.0, 3.0, 1.0], groups={"lab": {"features": [0, 3], "setup": 2.0}})
     mass = rng.gamma(2.0, size=n)
@@ -165,12 +166,13 @@ def convex_optimum(problem, weight, others):
     """The least objective of a leaf next to `others`, by cvxpy."""
     beta = cp.Variable((problem.n_terms, problem.n_scores))
     score = problem.columns.T @ beta + np.ones((len(weight), 1)) @ cp.Variable((1, problem.n_scores))
-    if isinstance(problem.loss, Squared):
+    if isinstance(problem.loss, MeanSquared):
         each = cp.sum(cp.square(score - problem.target), axis=1) / problem.n_scores
     elif isinstance(problem.loss, Logistic):
-        each = cp.logistic(score[:, 0]) - cp.multiply(problem.target[:, 0], score[:, 0])
+        each = cp.logistic(score[:, 0]) - cp.multiply(problem.target, score[:, 0])
     else:
-        each = cp.log_sum_exp(score, axis=1) - cp.sum(cp.multiply(problem.target, score), axis=1)
+        hot = np.eye(3)[problem.target.astype(int)]
+        each = cp.log_sum_exp(score, axis=1) - cp.sum(cp.multiply(hot, score), axis=1)
     member = problem.blocks.member.toarray() > 0
     roots = [
         price * cp.norm(cp.hstack([cp.vec(beta[inside], order="C"), [np.sqrt(other)]]))
@@ -197,7 +199,7 @@ def test_leaves_reach_the_convex_optimum(loss, tradeoff):
     weights[terms] = line.weights
     np.testing.assert_allclose(weights, best, atol=2e-4)
     score = problem.columns.T @ weights + line.intercept
-    value = (weight * problem.emphasis) @ problem.loss.each(score, problem.target)
+    value = (weight * problem.emphasis) @ problem.loss.each(problem.target, score)
     value += problem.l1 * np.linalg.norm(weights, axis=1).sum() + 0.5 * problem.l2 * (weights**2).sum()
     value += weight.sum() * problem.blocks.price @ np.sqrt(others + problem.blocks.squares(weights))
     others_alone = sum(  # blocks that no term belongs to are a constant, which cvxpy was not given

@@ -9,6 +9,7 @@ import pytest
 
 from miserly.errors import DataError, MiserlyError
 from miserly.learners import all_learners
+from miserly.losses import Logistic, Squared
 from miserly.solvers import cost_lasso as solver
 from miserly.solvers.gram import DenseColumns, gram
 from miserly.solvers.node_block import weighted_gram
@@ -75,7 +76,7 @@ def test_grams_look_first():
         weighted_gram(wide.T, np.ones(2))
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=["squared", "logistic"])
 def test_the_lasso_of_many_columns_is_the_same(loss, monkeypatch):
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(30, 60))

@@ -15,22 +15,23 @@ that cost nothing are not penalised.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from miserly.losses import PointwiseLoss, Squared
 from miserly.solvers.width import MAX_COLUMNS, check_width
 
-__all__ = ["Penalty", "Weights", "cost_lasso", "cost_lasso_path", "mean_loss", "refit"]
+__all__ = ["Penalty", "Weights", "cost_lasso", "refit"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
+SQUARED = Squared()
 RIDGE = 1e-4  # of a refit, in units of the mean loss: separable classes have no finite fit without
 
 
@@ -82,34 +83,6 @@ class Weights:
         return np.flatnonzero((self.weights != 0.0).any(axis=1))
 
 
-# -- losses ------------------------------------------------------------------------------------------------
-
-
-def mean_loss(loss: str, scores: Floats, y: NDArray[np.float64], weight: Floats) -> float:
-    """``loss`` is "squared" (with a half), "logistic" (y is 0 or 1) or "softmax" (y is 0, 1, 2, ...)."""
-    if loss == "squared":
-        each = 0.5 * (y - scores[:, 0]) ** 2
-    elif loss == "logistic":
-        each = np.logaddexp(0.0, scores[:, 0]) - y * scores[:, 0]
-    else:
-        each = -log_softmax(scores, axis=1)[np.arange(len(y)), y.astype(np.int64)]
-    return float(np.average(each, weights=weight))
-
-
-def _slope(loss: str, scores: Floats, y: NDArray[np.float64]) -> Floats:
-    """The derivative of the loss of each row by its scores, (n, K)."""
-    if loss == "squared":
-        return scores - y[:, None]
-    if loss == "logistic":
-        return np.asarray(expit(scores) - y[:, None])
-    slope: Floats = softmax(scores, axis=1)
-    slope[np.arange(len(y)), y.astype(np.int64)] -= 1.0
-    return slope
-
-
-_CURVATURE = {"squared": 1.0, "logistic": 0.25, "softmax": 0.5}  # at most, of the loss by the score
-
-
 # -- solving -----------------------------------------------------------------------------------------------
 
 
@@ -118,7 +91,7 @@ def cost_lasso(
     y: NDArray[np.float64],
     penalty: Penalty,
     *,
-    loss: str = "squared",
+    loss: PointwiseLoss = SQUARED,
     weight: Floats | None = None,
     start: Weights | None = None,
     tolerance: float = 1e-7,
@@ -157,22 +130,12 @@ def cost_lasso(
     return Weights(here[:-1], here[-1])
 
 
-def cost_lasso_path(
-    columns: Floats, y: NDArray[np.float64], penalty: Penalty, tradeoffs: Sequence[float], **given: object
-) -> Iterator[Weights]:
-    """Solutions for several tradeoffs, each begun from the one before; falling ones are the quickest."""
-    start = None
-    for tradeoff in tradeoffs:
-        start = cost_lasso(columns, y, penalty.times(tradeoff), start=start, **given)  # type: ignore[arg-type]
-        yield start
-
-
 def refit(
     columns: Floats,
     y: NDArray[np.float64],
     found: Weights,
     *,
-    loss: str = "squared",
+    loss: PointwiseLoss = SQUARED,
     weight: Floats | None = None,
 ) -> Weights:
     """The weights that fit best on the columns chosen, without any price (debiasing).
@@ -184,7 +147,7 @@ def refit(
         return found
     share = _shares(weight, len(y))
     some = columns[:, chosen]
-    if loss == "squared":
+    if loss.least_squares:
         root = np.sqrt(share)
         with_one = np.column_stack([some, np.ones(len(y))]) * root[:, None]
         *inner, intercept = np.linalg.lstsq(with_one, root * y, rcond=None)[0]
@@ -199,7 +162,7 @@ def refit(
 
 
 def _problem(
-    columns: Floats, y: NDArray[np.float64], loss: str, weight: Floats | None
+    columns: Floats, y: NDArray[np.float64], loss: PointwiseLoss, weight: Floats | None
 ) -> tuple[Callable[[Floats], Floats], tuple[int, int], float]:
     """The gradient by weights with the intercepts as last row, their shape, and the steepest curvature.
 
@@ -207,7 +170,6 @@ def _problem(
     """
     share = _shares(weight, len(y))
     with_one = np.column_stack([columns, np.ones(len(y))])
-    n_scores = int(y.max()) + 1 if loss == "softmax" else 1
     wide = with_one.shape[1] > MAX_COLUMNS
     if wide:
         check_width(len(y))
@@ -215,15 +177,15 @@ def _problem(
         gram = root @ root.T  # its eigenvalues other than 0 are the same
     else:
         gram = (with_one * share[:, None]).T @ with_one
-    steepest = _CURVATURE[loss] * float(np.linalg.eigvalsh(gram)[-1])
-    if loss == "squared" and not wide:
+    steepest = loss.max_curvature * float(np.linalg.eigvalsh(gram)[-1])
+    if loss.least_squares and not wide:
         right = with_one.T @ (share * y)[:, None]
         return lambda weights: gram @ weights - right, right.shape, steepest
 
     def gradient(weights: Floats) -> Floats:
-        return with_one.T @ (share[:, None] * _slope(loss, with_one @ weights, y))
+        return with_one.T @ (share[:, None] * loss.gradient(y, with_one @ weights))
 
-    return gradient, (with_one.shape[1], n_scores), steepest
+    return gradient, (with_one.shape[1], loss.n_scores), steepest
 
 
 def _shares(weight: Floats | None, n: int) -> Floats:

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from miserly.losses.linear import LinearLoss
+from miserly.losses import PointwiseLoss
 from miserly.solvers.width import check_width
 
 __all__ = ["Gate", "Line", "NodeBlock", "ridge", "weighted_gram"]
@@ -79,7 +79,7 @@ class NodeBlock:
     target: Floats
     weight: Floats
     emphasis: Floats
-    loss: LinearLoss
+    loss: PointwiseLoss
     chance: Floats
     up: NDArray[np.bool_]
     constant: Floats
@@ -95,8 +95,8 @@ class NodeBlock:
         score = self.scores(line)
         squares = (line.weights**2).sum(axis=1)
         cost = self.constant + 0.5 * self.pull @ squares
-        loss = self.emphasis * self.loss.each(score, self.target)
-        slope = self.emphasis[:, None] * self.loss.gradient(score, self.target)
+        loss = self.emphasis * self.loss.each(self.target, score)
+        slope = self.emphasis[:, None] * self.loss.gradient(self.target, score)
         if self.gate is None:
             value, leaving, threshold = float(self.weight @ loss), self.chance @ self.weight, 0.0
             slope *= self.weight[:, None]
@@ -127,13 +127,13 @@ class NodeBlock:
 
     def gram(self, line: Line) -> Floats:
         """The Gram matrix (A + 1, A + 1) of columns and constant, weighted by the curvature of the loss."""
-        curvature = self.loss.curvature(self.scores(line))
+        curvature = self.loss.curvature(self.target, self.scores(line))
         return weighted_gram(self.columns, self.weight * self.emphasis * curvature)
 
     def hessian(self, line: Line) -> Floats:
         """The Gram matrices of all pairs of scores, (C (A + 1), C (A + 1)): exact for a leaf, but large."""
         weight = self.weight * self.emphasis
-        curvature = self.loss.hessian(self.scores(line)) * weight[:, None, None]
+        curvature = self.loss.hessian(self.target, self.scores(line)) * weight[:, None, None]
         both = np.vstack([self.columns, np.ones(len(weight))])
         scores = range(curvature.shape[1])
         check_width(len(scores) * len(both))

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from miserly.losses.linear import LinearLoss
+from miserly.losses import PointwiseLoss
 from miserly.solvers.mixed_norm import Blocks
 
 __all__ = ["LEAVE", "Problem", "Shape", "SoftTree", "Standing"]
@@ -173,7 +173,8 @@ class Problem:
     ----------
     columns : array of (T, n)
         The values of the terms, term after term.
-    target : array of (n, C)
+    target : array of (n,)
+        Labels as the loss takes them: classes as 0, 1, 2, ...; numbers (n, C) for `MeanSquared`.
     mass : array of (n,)
         How much each row counts; sums to 1.
     emphasis : array of (n,)
@@ -189,7 +190,7 @@ class Problem:
     target: Floats
     mass: Floats
     emphasis: Floats
-    loss: LinearLoss
+    loss: PointwiseLoss
     blocks: Blocks
     l1: float = 0.0
     l2: float = 0.0
@@ -201,7 +202,7 @@ class Problem:
 
     @property
     def n_scores(self) -> int:
-        return int(self.target.shape[1])
+        return self.loss.n_scores
 
     def free(self) -> Problem:
         """The same without prices."""
@@ -226,7 +227,7 @@ class Standing:
     def refresh(self, node: int) -> None:
         problem, tree = self.problem, self.tree
         self.score[node] = tree.scores(problem.columns, node)
-        self.loss[node] = problem.emphasis * problem.loss.each(self.score[node], problem.target)
+        self.loss[node] = problem.emphasis * problem.loss.each(problem.target, self.score[node])
         if not tree.shape.is_leaf(node):
             self.chance[node] = tree.chance_up(node, self.score[node])
 

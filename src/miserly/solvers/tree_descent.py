@@ -62,7 +62,7 @@ class _Leaf:
 
     def fit(self, line: Line | None, effort: Effort) -> tuple[NDArray[np.int64], Line]:
         """The terms that remain and their weights; from `line`, or from scratch."""
-        quadratic = self.problem.loss.quadratic
+        quadratic = self.problem.loss.least_squares
         close = effort.negligible * (CLOSE if quadratic else 1.0)
         step = self._ridge_steps(line) if quadratic else self._newton_steps(line)
         line = next(step)
@@ -84,7 +84,7 @@ class _Leaf:
         one = np.append(stays, size - 1)
         all_ = np.concatenate([one + first for first in range(0, len(self.gram), size)])
         self.gram = self.gram[np.ix_(all_, all_)]
-        if self.problem.loss.quadratic:
+        if self.problem.loss.least_squares:
             self.moment = self.moment[one]
         else:
             self.columns = self.columns[stays]
@@ -93,7 +93,7 @@ class _Leaf:
     def _ridge_steps(self, line: Line | None) -> Generator[Line, Line, None]:
         """Ridge solutions, each for auxiliaries that are best for the line before."""
         problem = self.problem
-        weight = self.weight * problem.emphasis * problem.loss.curvature(problem.target)
+        weight = self.weight * problem.emphasis * problem.loss.curvature(problem.target, problem.target)
         self.gram = weighted_gram(self.columns, weight)
         self.moment = weighted_moment(self.columns, weight, problem.target)
         line = yield line or Line(*ridge(self.gram, self.moment, _gentle(self.gram)))

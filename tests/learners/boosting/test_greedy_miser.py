@@ -9,7 +9,7 @@ from miserly import Costs, Ledger, load
 from miserly.errors import CostError
 from miserly.grow import Bins, GrowOptions
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
-from miserly.losses.boosting import Logistic, Multinomial
+from miserly.losses import Logistic, Multinomial
 from miserly.metrics import ndcg
 from tests.grow.reference import reference_newton, reference_squared
 

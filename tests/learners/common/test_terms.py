@@ -7,7 +7,7 @@ from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.learners.common.samples import Samples
 from miserly.learners.common.terms import BoostedTerms, LinearTerms
-from miserly.losses.boosting import Multinomial, Squared
+from miserly.losses import Multinomial, Squared
 from miserly.plan import Node, Plan
 from miserly.solvers.columns import ROWS_AT_A_TIME
 

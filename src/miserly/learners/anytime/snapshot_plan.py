@@ -13,7 +13,7 @@ from miserly.costs import Costs
 from miserly.learners.anytime.snapshots import Owned, Snapshot, owners
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.samples import Samples
-from miserly.losses.boosting import Logistic, Multinomial
+from miserly.losses import log_loss
 from miserly.plan import LEAVE, Node, Plan
 
 __all__ = ["build_plan", "platt"]
@@ -40,7 +40,7 @@ def build_plan(
     `aside` are the rows of the snapshots' decisions.
     """
     evaluation = costs.evaluation
-    loss = Logistic() if n_scores == 1 else Multinomial(n_scores)
+    loss = log_loss(max(2, n_scores))
     owner = owners(trees)
     weights = [snapshot.by_tree(owner) for snapshot in snapshots]
     needed = np.any([one != 0.0 for one in weights], axis=0) if evaluation == 0 else owner >= 0

@@ -27,7 +27,7 @@ from miserly.errors import DataError, did_you_mean
 from miserly.learners.base import PlanClassifier, PlanRegressor, decision_of, has_probabilities
 from miserly.learners.boosting.miser_base import GreedyMiser
 from miserly.learners.common.samples import Given, Samples, check_classes, check_grades
-from miserly.losses.boosting import (
+from miserly.losses import (
     LambdaRank,
     Logistic,
     Loss,

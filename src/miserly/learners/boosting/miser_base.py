@@ -27,7 +27,7 @@ from miserly.learners.common.chain import Round, Stage, nodes_of, stages, terms_
 from miserly.learners.common.progress import RoundsBar
 from miserly.learners.common.samples import Given, Samples, set_aside
 from miserly.learners.common.training import Judge, Training, Watch
-from miserly.losses.boosting import Loss
+from miserly.losses import Loss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
 from miserly.plan.engine.batch import run as run_plan

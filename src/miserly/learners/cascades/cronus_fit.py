@@ -25,7 +25,7 @@ from miserly.learners.common.progress import Steps
 from miserly.learners.common.samples import Samples
 from miserly.learners.common.terms import LinearTerms, Terms
 from miserly.learners.common.training import measure
-from miserly.losses.boosting import Squared
+from miserly.losses import Squared
 from miserly.metrics import get_metric
 from miserly.plan import Plan
 from miserly.plan.engine.batch import run as run_plan

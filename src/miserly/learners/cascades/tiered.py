@@ -28,7 +28,7 @@ from miserly.learners.common.linear_fit import EXACT, LinearRows, affordable_ter
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.samples import Given
 from miserly.learners.common.terms import LinearTerms
-from miserly.losses.boosting import Logistic
+from miserly.losses import Logistic
 from miserly.plan import Plan
 from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.cascade import threshold_for

@@ -22,7 +22,7 @@ from miserly.grow.compiled import threads
 from miserly.learners.common.chain import Round, terms_of
 from miserly.learners.common.purchasing import Fit, buy_last, shop
 from miserly.learners.common.samples import Samples
-from miserly.losses.boosting import Loss
+from miserly.losses import Loss
 from miserly.plan import Tree
 
 __all__ = ["Booster", "account_for", "max_trees_of", "reserve_of"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from miserly.losses.boosting import Logistic, Multinomial
+from miserly.losses import log_loss
 
 __all__ = ["steepness_of"]
 
@@ -27,10 +27,10 @@ def steepness_of(
     1.39
     """
     n_scores = scores.shape[1]
-    loss = Logistic() if n_scores == 1 else Multinomial(n_scores)
+    loss = log_loss(max(2, n_scores))
 
-    def log_loss(log_factor: float) -> float:
+    def loss_of(log_factor: float) -> float:
         return loss.loss(codes, np.exp(log_factor) * scores, weight)
 
-    found = minimize_scalar(log_loss, bounds=(np.log(LEAST), np.log(MOST)), method="bounded")
+    found = minimize_scalar(loss_of, bounds=(np.log(LEAST), np.log(MOST)), method="bounded")
     return float(np.exp(found.x))

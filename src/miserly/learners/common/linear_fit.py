@@ -19,7 +19,7 @@ from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.samples import Given, Samples, set_aside
 from miserly.learners.common.terms import BoostedTerms, LinearTerms, Terms
-from miserly.losses.boosting import Loss
+from miserly.losses import Loss
 from miserly.solvers.gram import CodedColumns, Columns, DenseColumns, gram
 from miserly.solvers.greedy import Market, greedy_least_squares
 from miserly.solvers.mixed_norm import canonical

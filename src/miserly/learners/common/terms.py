@@ -29,7 +29,7 @@ from miserly.grow import Bins, Grower, GrowOptions
 from miserly.learners.common.booster import Booster
 from miserly.learners.common.chain import Round, terms_of
 from miserly.learners.common.samples import Samples
-from miserly.losses.boosting import Loss
+from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
 from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.columns import means_and_deviations, pieces_of, standardised

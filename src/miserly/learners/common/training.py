@@ -12,7 +12,7 @@ from miserly.costs import Costs
 from miserly.learners.common.booster import Booster
 from miserly.learners.common.chain import Round, add_rounds
 from miserly.learners.common.samples import Samples
-from miserly.losses.boosting import Loss
+from miserly.losses import Loss
 from miserly.metrics import Metric
 from miserly.plan import links
 

@@ -31,6 +31,7 @@ from miserly.learners.common.budget_search import first_guess, tradeoff_for_budg
 from miserly.learners.common.labels import encode_classes, refuse_text
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.terms import LinearTerms
+from miserly.losses import PointwiseLoss, Squared, log_loss
 from miserly.plan import LEAVE, Node, Plan
 from miserly.solvers.cost_lasso import Penalty, Weights, cost_lasso, refit
 from miserly.solvers.mixed_norm import canonical
@@ -117,7 +118,7 @@ class _CostLasso(PlanEstimator):
             terms=[terms.plan_terms[feature] for feature in order],
             nodes=nodes,
             base=found.intercept,
-            link=self._link,
+            link=self._loss.link,
             classes=self._plan_classes(),
             categories=self._categories,
             info={"learner": type(self).__name__, "tradeoff": self.tradeoff_},
@@ -177,8 +178,7 @@ class CostLassoRegressor(PlanRegressor, _CostLasso):
     """
 
     _numeric_target = True
-    _loss = "squared"
-    _link = "identity"
+    _loss = Squared()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -228,7 +228,5 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
         return codes
 
     @property
-    def _loss(self) -> str:
-        return "logistic" if len(self.classes_) == 2 else "softmax"
-
-    _link = _loss
+    def _loss(self) -> PointwiseLoss:
+        return log_loss(len(self.classes_))

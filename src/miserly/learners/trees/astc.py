@@ -43,7 +43,7 @@ from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.trees.astc_base import ASTC
-from miserly.losses.boosting import Logistic, Loss, Multinomial, Squared
+from miserly.losses import Loss, Squared, log_loss
 from miserly.plan import Plan
 from miserly.plan.engine.batch import run as run_plan
 
@@ -191,7 +191,7 @@ class ASTCClassifier(PlanClassifier, ASTC):
 
     @property
     def _loss(self) -> Loss:  # type: ignore[override]
-        return Logistic() if len(self.classes_) == 2 else Multinomial(len(self.classes_))
+        return log_loss(len(self.classes_))
 
     @property
     def _link(self) -> str:  # type: ignore[override]

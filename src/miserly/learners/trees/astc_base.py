@@ -21,7 +21,7 @@ from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.terms import LinearTerms, Terms
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget
-from miserly.losses.boosting import Loss
+from miserly.losses import Loss
 from miserly.plan import Plan
 from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.greedy import Market

@@ -24,7 +24,7 @@ from miserly.learners.common.cascade import CascadeClassifier
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.trees.cstc import class_targets
 from miserly.learners.trees.soft_trees import SoftTreeLearner, Targets
-from miserly.losses.boosting import Logistic, Loss
+from miserly.losses import Logistic, Loss
 from miserly.solvers.soft_tree import Shape
 
 __all__ = ["CSCCClassifier"]

@@ -29,8 +29,7 @@ from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.trees.soft_trees import SoftTreeLearner, Targets
-from miserly.losses import linear as linear_losses
-from miserly.losses.boosting import Logistic, Loss, Multinomial, Squared
+from miserly.losses import Loss, MeanSquared, Squared, log_loss
 from miserly.solvers.soft_tree import Shape
 
 __all__ = ["CSTCClassifier", "CSTCRegressor"]
@@ -171,7 +170,7 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
     def _targets(self, samples: Samples) -> Targets:
         deviation = np.sqrt(np.cov(samples.y, aweights=samples.weight, ddof=0))
         unit = float(deviation) if deviation > 0 else 1.0
-        return Targets(samples.y[:, None], unit, np.ones(len(samples)), linear_losses.Squared())
+        return Targets(samples.y[:, None], unit, np.ones(len(samples)), MeanSquared())
 
     def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
         return ("mse" if samples.qid is None else "ndcg@5"), Squared()
@@ -278,8 +277,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         return class_targets(samples.y, len(self.classes_), self.loss).values
 
     def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
-        n_classes = len(self.classes_)
-        return "accuracy", Logistic() if n_classes == 2 else Multinomial(n_classes)
+        return "accuracy", log_loss(len(self.classes_))
 
     def _answers(self, scores: NDArray[np.float64], samples: Samples) -> float:
         if self.loss == "log_loss":
@@ -288,18 +286,13 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
 
 
 def class_targets(codes: NDArray[np.float64], n_classes: int, loss: str) -> Targets:
-    """One column for two classes, one per class for more.
+    """Classes as the loss takes them; 1 and -1 for "squared", in one column for two classes, else one each.
 
     >>> class_targets(np.array([0.0, 1.0]), 2, "squared").values.tolist()
     [[-1.0], [1.0]]
     """
-    if n_classes == 2:
-        hot = codes[:, None]
-    else:
-        hot = (codes[:, None] == np.arange(n_classes)).astype(np.float64)
-    everybody = np.ones(len(codes))
-    if loss == "squared":
-        return Targets(2.0 * hot - 1.0, 1.0, everybody, linear_losses.Squared())
-    if n_classes == 2:
-        return Targets(hot, 1.0, everybody, linear_losses.Logistic())
-    return Targets(hot, 1.0, everybody, linear_losses.Multinomial())
+    emphasis = np.ones(len(codes))
+    if loss == "log_loss":
+        return Targets(codes, 1.0, emphasis, log_loss(n_classes))
+    hot = codes[:, None] if n_classes == 2 else codes[:, None] == np.arange(n_classes)
+    return Targets(2.0 * hot - 1.0, 1.0, emphasis, MeanSquared(hot.shape[1]))

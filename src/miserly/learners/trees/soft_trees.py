@@ -26,8 +26,7 @@ from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.terms import Terms
 from miserly.learners.common.training import Judge
-from miserly.losses.boosting import Loss
-from miserly.losses.linear import LinearLoss
+from miserly.losses import Loss, PointwiseLoss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
 from miserly.plan.engine.batch import run as run_plan
@@ -50,12 +49,14 @@ LARGER = (1.25, 1.6)  # how much more than that may be better
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What scores (n, C) are fitted to: values, their typical size, how much each row counts, the loss."""
+    """What scores are fitted to: labels as the loss takes them, their typical size, the weight of each row's
+    loss, and the loss.
+    """
 
     values: Floats
     unit: float
     emphasis: Floats
-    loss: LinearLoss
+    loss: PointwiseLoss
 
 
 class SoftTreeLearner(PlanEstimator):

@@ -1,30 +1,66 @@
 """Losses: derivatives against finite differences, starts that cannot be bettered, lambdarank pair by pair."""
 
+import importlib
+import inspect
 import itertools
+import pkgutil
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miserly.losses.boosting import LambdaRank, Logistic, Multinomial, Squared, SquaredHinge, WithinQueries
+from miserly import losses
+from miserly.losses import (
+    LambdaRank,
+    Logistic,
+    Loss,
+    MeanSquared,
+    Multinomial,
+    PointwiseLoss,
+    Squared,
+    SquaredHinge,
+    WithinQueries,
+)
 from miserly.metrics import Queries
 
 RNG = np.random.default_rng(0)
 WEIGHT = RNG.uniform(0.2, 3.0, 40)
-POINTWISE = [
-    (Squared(), RNG.normal(size=40)),
-    (Logistic(), RNG.integers(0, 2, 40).astype(float)),
-    (SquaredHinge(), RNG.integers(0, 2, 40).astype(float)),
-    (Multinomial(4), RNG.integers(0, 4, 40).astype(float)),
-]
+QUERIES = Queries(RNG.integers(0, 6, 40))
+MADE = {  # one of every loss in the package, with labels
+    Squared: (Squared(), RNG.normal(size=40)),
+    MeanSquared: (MeanSquared(3), RNG.normal(size=(40, 3))),
+    Logistic: (Logistic(), RNG.integers(0, 2, 40).astype(float)),
+    SquaredHinge: (SquaredHinge(), RNG.integers(0, 2, 40).astype(float)),
+    Multinomial: (Multinomial(4), RNG.integers(0, 4, 40).astype(float)),
+    WithinQueries: (WithinQueries(QUERIES), RNG.normal(size=40)),
+    LambdaRank: (LambdaRank(QUERIES, k=3), RNG.integers(0, 4, 40).astype(float)),
+}
 
 
-def ids(pair):
-    return type(pair[0]).__name__
+def concrete(kind):
+    """All classes of losses that can be made, wherever in the package they are."""
+    for module in pkgutil.iter_modules(losses.__path__):
+        importlib.import_module(f"{losses.__name__}.{module.name}")
+    found = [kind] if not inspect.isabstract(kind) else []
+    return found + [one for below in kind.__subclasses__() for one in concrete(below)]
 
 
-def numeric_gradient(function, score, width=1e-5):
+def over(kind):
+    """Run a test on every loss of a kind."""
+    some = [MADE[one] for one in MADE if issubclass(one, kind)]
+    return pytest.mark.parametrize(("loss", "y"), some, ids=[type(loss).__name__ for loss, _ in some])
+
+
+weights = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+
+
+def test_every_loss_of_the_package_is_tested_here():
+    assert set(concrete(Loss)) == set(MADE)
+    assert {one.__name__ for one in MADE} <= set(losses.__all__)
+
+
+def numeric_gradient(function, score, width=1e-6):
     gradient = np.zeros(score.shape)
     for index in np.ndindex(*score.shape):
         up, down = score.copy(), score.copy()
@@ -34,43 +70,78 @@ def numeric_gradient(function, score, width=1e-5):
     return gradient
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
-@pytest.mark.parametrize(("loss", "y"), POINTWISE, ids=[ids(pair) for pair in POINTWISE])
+@weights
+@over(Loss)
 def test_gradient_is_the_derivative_of_the_loss(loss, y, weight):
     score = RNG.normal(size=(40, loss.n_scores))
-    gradient, _ = loss.gradient_hessian(y, score, weight)
+    gradient, hessian = loss.gradient_hessian(y, score, weight)
     expected = numeric_gradient(lambda s: loss.loss(y, s, weight) * loss.total_weight(y, weight), score)
-    np.testing.assert_allclose(gradient, expected, atol=1e-7)
+    np.testing.assert_allclose(gradient, expected, atol=2e-7)
+    assert gradient.shape == hessian.shape == score.shape and (hessian >= 0.0).all()
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
-@pytest.mark.parametrize(("loss", "y"), POINTWISE, ids=[ids(pair) for pair in POINTWISE])
-def test_hessian_is_the_derivative_of_the_gradient(loss, y, weight):
-    score = RNG.normal(size=(40, loss.n_scores))
-    _, hessian = loss.gradient_hessian(y, score, weight)
-    factor = loss.n_scores / (loss.n_scores - 1) if isinstance(loss, Multinomial) else 1.0
-    width = 1e-6
+@weights
+@over(PointwiseLoss)
+def test_the_loss_is_the_weighted_mean_of_each(loss, y, weight):
+    score = 3.0 * RNG.normal(size=(40, loss.n_scores))
+    assert loss.loss(y, score, weight) == pytest.approx(
+        np.average(loss.each(y, score), weights=weight), rel=1e-13
+    )
+
+
+@over(PointwiseLoss)
+def test_derivatives_of_each_row_against_finite_differences(loss, y):
+    score, width = RNG.normal(size=(40, loss.n_scores)), 1e-6
+    gradient, hessian = loss.gradient(y, score), loss.hessian(y, score)
     for k in range(loss.n_scores):
         up, down = score.copy(), score.copy()
         up[:, k] += width
         down[:, k] -= width
-        difference = loss.gradient_hessian(y, up, weight)[0] - loss.gradient_hessian(y, down, weight)[0]
-        np.testing.assert_allclose(hessian[:, k], factor * difference[:, k] / (2 * width), atol=1e-7)
+        slope = (loss.each(y, up) - loss.each(y, down)) / (2 * width)
+        np.testing.assert_allclose(gradient[:, k], slope, atol=1e-8)
+        bend = (loss.gradient(y, up) - loss.gradient(y, down)) / (2 * width)
+        np.testing.assert_allclose(hessian[:, :, k], bend, atol=1e-8)
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
-@pytest.mark.parametrize(("loss", "y"), POINTWISE, ids=[ids(pair) for pair in POINTWISE])
+@over(PointwiseLoss)
+def test_curvature_is_the_mean_of_the_diagonal_and_never_above_its_bound(loss, y):
+    score = RNG.normal(size=(40, loss.n_scores))
+    hessian = loss.hessian(y, score)
+    diagonal = np.einsum("ikk->ik", hessian).mean(axis=1)
+    np.testing.assert_allclose(loss.curvature(y, score), diagonal, rtol=1e-12)
+    assert np.linalg.eigvalsh(hessian).max() <= loss.max_curvature * (1 + 1e-12)
+
+
+@weights
+@over(PointwiseLoss)
+def test_trees_get_the_gradient_and_the_curvature_by_each_score(loss, y, weight):
+    score = RNG.normal(size=(40, loss.n_scores))
+    gradient, hessian = loss.gradient_hessian(y, score, weight)
+    times = np.ones(40) if weight is None else weight
+    factor = loss.n_scores / (loss.n_scores - 1) if isinstance(loss, Multinomial) else 1.0
+    np.testing.assert_allclose(gradient, loss.gradient(y, score) * times[:, None], rtol=1e-13)
+    diagonal = np.einsum("ikk->ik", loss.hessian(y, score))
+    np.testing.assert_allclose(hessian, factor * diagonal * times[:, None], rtol=1e-12)
+
+
+@weights
+@over(PointwiseLoss)
 def test_initial_scores_cannot_be_bettered_by_a_constant(loss, y, weight):
     start = np.tile(loss.initial(y, weight), (40, 1))
     gradient, _ = loss.gradient_hessian(y, start, weight)
     np.testing.assert_allclose(gradient.sum(axis=0), 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("loss", "y"), POINTWISE, ids=[ids(pair) for pair in POINTWISE])
+@over(Loss)
 def test_loss_does_not_depend_on_the_scale_of_the_weights(loss, y):
     score = RNG.normal(size=(40, loss.n_scores))
     assert loss.loss(y, score, WEIGHT) == pytest.approx(loss.loss(y, score, 3 * WEIGHT), rel=1e-14)
     np.testing.assert_allclose(loss.initial(y, WEIGHT), loss.initial(y, 3 * WEIGHT), rtol=1e-13)
+
+
+def test_one_score_of_the_mean_squared_loss_is_twice_the_squared_loss():
+    y, score = RNG.normal(size=40), RNG.normal(size=(40, 1))
+    np.testing.assert_allclose(MeanSquared().each(y[:, None], score), 2.0 * Squared().each(y, score))
 
 
 def test_two_classes_of_multinomial_take_the_step_of_logistic():
@@ -102,16 +173,6 @@ def test_extreme_scores_stay_finite():
 
 
 # -- within queries ----------------------------------------------------------------------------------------
-
-QUERIES = Queries(RNG.integers(0, 6, 40))
-
-
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
-def test_gradient_within_queries_is_the_derivative_of_the_loss(weight):
-    loss, y, score = WithinQueries(QUERIES), RNG.normal(size=40), RNG.normal(size=(40, 1))
-    gradient, _ = loss.gradient_hessian(y, score, weight)
-    expected = numeric_gradient(lambda s: loss.loss(y, s, weight) * loss.total_weight(y, weight), score)
-    np.testing.assert_allclose(gradient, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
