@@ -1,4 +1,4 @@
-"""Two plans in turn, by hand and as compiled code has it."""
+"""Parts of a plan, and two plans in turn: by hand, and as compiled code has it."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,15 @@ import pytest
 import miserly
 from miserly import Costs
 from miserly.errors import PlanError
-from miserly.plan import Confidence, Node, Plan, Raw, Threshold
-from miserly.plan.compose import can_hand_over, hand_over, handing_over_at, is_chain, suit_each_other
+from miserly.plan import LEAVE, Confidence, Node, Plan, Raw, Threshold
+from miserly.plan.compose import (
+    can_hand_over,
+    hand_over,
+    handing_over_at,
+    is_chain,
+    keep_nodes,
+    suit_each_other,
+)
 
 COSTS = Costs({"a": 1.0, "b": 5.0, "c": 20.0}, groups={"lab": {"features": ["b", "c"], "setup": 2.0}})
 ROWS = np.array([[4.0, -1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, 3.0, -2.0], [-4.0, 3.0, -2.0]])
@@ -135,3 +142,69 @@ def test_it_is_told_and_drawn():
     assert "probability of at least 0.9" in both.describe() and "<svg" in both.draw().svg
     line = hand_over(cheap(), plan(Node([0], [0], [1.0], [0.0])), 0.9)
     assert "whoever goes on to step 2 starts with a new score there" in line.describe()
+
+
+def test_kept_nodes_have_the_terms_they_use_and_rows_leave_where_others_were():
+    whole = tree()
+    part = keep_nodes(whole, [0, 2])
+    assert (part.nodes[0].up, part.nodes[0].low) == (LEAVE, 1)
+    assert len(part.terms) == len({t for k in (0, 2) for t in whole.nodes[k].terms.tolist()})
+    first = keep_nodes(whole, [0])
+    np.testing.assert_array_equal(first.run(ROWS).exit, 0)
+
+
+def snapshots():
+    """A chain of three nodes, of which the second starts again from zero."""
+    nodes = [
+        Node([0], [0], [1.0], [0.5], up=1),
+        Node([1, 0], [0, 0], [2.0, 1.0], [0.25], inherits=False, up=2),
+        Node([2], [0], [-1.0], [0.0]),
+    ]
+    terms = [Raw(0), Raw(1), Raw(2, evaluation=0.5)]
+    return Plan(costs=Costs([1.0, 5.0, 10.0]), terms=terms, nodes=nodes, base=[7.0])
+
+
+@pytest.mark.parametrize("count", ["path", "tree"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_stages_are_runs_of_prefixes(count, compiled):
+    chain = snapshots()
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    for stage in chain.run_staged(rows, count=count, compiled=compiled):
+        alone = chain.prefix(stage.n_nodes).run(rows, count=count)
+        np.testing.assert_allclose(stage.scores[:, 0], alone.scores, rtol=1e-14)
+        np.testing.assert_array_equal(stage.acquired, alone.acquired)
+        np.testing.assert_allclose(stage.cost, alone.cost, rtol=1e-15)
+    stops = [stage.n_nodes for stage in chain.run_staged(rows, [0, 2, 2])]
+    assert stops == [0, 2, 2]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_without_accounts_only_the_nodes_that_decide_the_answer_run(compiled):
+    chain = snapshots()
+    assert len(chain.answering_part.nodes) == 2
+    assert (other := tree()).answering_part is other
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    short, whole = chain.run(rows, account=False, compiled=compiled), chain.run(rows)
+    np.testing.assert_array_equal(short.scores, whole.scores)
+    np.testing.assert_array_equal(short.exit, whole.exit)
+    assert not short.cost.any() and not short.acquired.any() and not short.stopped.any()
+    held = chain.replace(budget=3.0)  # a budget is kept all the same
+    np.testing.assert_array_equal(held.run(rows, account=False).scores, held.run(rows).scores)
+    np.testing.assert_array_equal(held.run(rows).scores, chain.run(rows, budget=3.0).scores)
+
+
+def test_plans_with_gates_or_a_budget_are_not_run_in_stages():
+    for other in (tree(), snapshots().replace(budget=3.0)):
+        assert not other.can_stage
+        with pytest.raises(PlanError, match="run in stages"):
+            next(iter(other.run_staged(np.zeros((1, other.n_features)))))
+
+
+def test_encoded_rows_are_run_as_they_are():
+    chain = snapshots()
+    rows = np.random.default_rng(0).normal(size=(5, 3))
+    np.testing.assert_array_equal(chain.run(chain.encode(rows), encoded=True).scores, chain.run(rows).scores)
+    with pytest.raises(PlanError, match="encoded rows are a float matrix, not list"):
+        chain.run(rows.tolist(), encoded=True)
+    with pytest.raises(PlanError, match="encoded rows are a float matrix of 3 columns, not float64 of"):
+        chain.run(rows[:, :2], encoded=True)

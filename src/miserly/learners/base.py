@@ -20,7 +20,6 @@ from miserly.data.reading import encoded, learned
 from miserly.errors import DataError
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run
-from miserly.plan.engine.batch import run as run_plan
 
 __all__ = [
     "PlanClassifier",
@@ -89,13 +88,8 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         Run
             With `scores`, `cost` (n,), `acquired` (n, n_features) and `exit` (n,).
         """
-        return run_plan(
-            self._plan_for(qid),
-            self._rows(X, unknown),
-            budget=budget,
-            count=count,
-            qid=qid,
-            n_threads=self._threads,
+        return self._plan_for(qid).run(
+            self._rows(X, unknown), budget=budget, count=count, qid=qid, n_threads=self._threads, encoded=True
         )
 
     def predict(
@@ -108,14 +102,14 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Scores (n, n_outputs); what rows paid is not followed where no budget needs it."""
-        done = run_plan(
-            self._plan_for(qid),
+        done = self._plan_for(qid).run(
             self._rows(X, unknown),
             budget=budget,
             qid=qid,
             n_threads=self._threads,
-            account=False,  # a budget is kept all the same
-        )
+            account=False,
+            encoded=True,
+        )  # a budget is kept all the same
         return as_columns(done.scores)
 
     def _labels(self, scores: NDArray[np.float64]) -> NDArray[Any]:

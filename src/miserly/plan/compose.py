@@ -1,7 +1,4 @@
-"""Two plans in turn: whoever the first one leaves in doubt is handed over to the second.
-
-The second starts its scores afresh, but not its bill: what the first has bought stays bought.
-"""
+"""Plans made of plans: prefixes, segments of a chain, and handovers from one plan to another."""
 
 from __future__ import annotations
 
@@ -9,38 +6,150 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.nodes import LEAVE, Confidence, Node, Onward
 from miserly.plan.plan import Plan
+from miserly.plan.terms import Term
 
-__all__ = ["can_hand_over", "hand_over", "handing_over_at", "is_chain", "suit_each_other"]
+__all__ = [
+    "can_hand_over",
+    "hand_over",
+    "handing_over_at",
+    "is_chain",
+    "keep_nodes",
+    "last_restart",
+    "segment",
+    "suit_each_other",
+]
 
-_GATE = "handover"  # in a plan's info: the node after which some are handed over
+_GATE = "handover"  # in a plan's info: the node after which rows may be handed over
+
+
+# -- parts of one plan ---------------------------------------------------------------------------------------
+
+
+def keep_nodes(plan: Plan, kept: ArrayLike) -> Plan:
+    """The plan with some of its nodes alone; rows that would go past them leave instead.
+
+    Parameters
+    ----------
+    plan : Plan
+    kept : array of int
+        The nodes to keep, in rising order. The parent of each must be among them.
+
+    Returns
+    -------
+    Plan
+        With the terms that the nodes use, and no others.
+
+    Examples
+    --------
+    >>> from miserly import Costs
+    >>> from miserly.plan import Node, Raw
+    >>> nodes = [Node([0], [0], [1.0], [0.0], up=1), Node([1], [0], [1.0], [0.0])]
+    >>> plan = Plan(costs=Costs([1.0, 5.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
+    >>> keep_nodes(plan, [0]).max_cost, plan.max_cost
+    (1.0, 6.0)
+    """
+    order = np.asarray(kept, dtype=np.int64)
+    place = np.full(len(plan.nodes) + 1, LEAVE)  # the last is where LEAVE looks
+    place[order] = np.arange(len(order))
+    nodes = [plan.nodes[k] for k in order]
+    used, terms = _used_terms(plan, nodes)
+    moved = [
+        replace(
+            node,
+            terms=np.searchsorted(used, node.terms),
+            up=int(place[node.up]),
+            low=int(place[node.low]),
+        )
+        for node in nodes
+    ]
+    return plan.replace(terms=terms, nodes=moved)
+
+
+def segment(plan: Plan, first: int, last: int) -> Plan:
+    """Nodes `first` to `last` (excluded) of a chain alone, from scores of zero.
+
+    The segment has the terms that its nodes use, and no others: a plan checks all its terms, so each term is
+    checked once, however many segments a chain is cut into. It answers with all scores of the plan.
+    """
+    used, terms = _used_terms(plan, plan.nodes[first:last])
+    nodes = [
+        replace(node, terms=np.searchsorted(used, node.terms), up=node.up - first if k + 1 < last else LEAVE)
+        for k, node in enumerate(plan.nodes[first:last], start=first)
+    ]
+    return Plan(costs=plan.costs, terms=terms, nodes=nodes, base=np.zeros(plan.n_scores))
+
+
+def _used_terms(plan: Plan, nodes: Sequence[Node]) -> tuple[list[int], list[Term]]:
+    used = sorted({t for node in nodes for t in node.terms.tolist()})
+    return used, [plan.terms[t] for t in used]
+
+
+def is_chain(plan: Plan) -> bool:
+    """Whether every row goes through all nodes, one after the other."""
+    following = [*range(1, len(plan.nodes)), LEAVE]
+    return all(
+        isinstance(node.gate, Onward) and node.up == after
+        for node, after in zip(plan.nodes, following[: len(plan.nodes)], strict=True)
+    )
+
+
+def last_restart(plan: Plan) -> int:
+    """The first node of a chain that its final scores depend on: the last node that does not inherit."""
+    if not is_chain(plan):
+        return 0
+    return max((k for k, node in enumerate(plan.nodes) if not node.inherits), default=0)
+
+
+# -- two plans -----------------------------------------------------------------------------------------------
 
 
 def hand_over(first: Plan, then: Plan, level: float) -> Plan:
     """A plan that answers as `first` where its most probable class has at least probability `level`.
 
-    Everybody else goes on to `then`. `first` must be a chain that nobody leaves before its end. A first plan
-    that asks nothing cannot tell one example from another: it hands over all of them, or none.
+    Other rows go on to `then`, which starts with scores of its own and pays only for what is not bought yet.
+
+    Parameters
+    ----------
+    first : Plan
+        A chain without gates and with class probabilities. If it has no nodes, its answer is the same for
+        all rows, and it hands over all of them or none.
+    then : Plan
+        A plan with the same costs, link, classes and categories. Neither plan may have a budget.
+    level : float
+        Rows whose top probability is at least `level` are answered by `first`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    PlanError
+        If `first` cannot hand over, or the two plans differ in what their answers mean.
 
     Examples
     --------
     >>> from miserly import Costs
     >>> from miserly.plan import Node, Raw
     >>> costs = Costs([1.0, 5.0])
-    >>> cheap, dear = (Plan(costs=costs, terms=[Raw(f)], nodes=[Node([0], [0], [1.0], [0.0])], base=[0.0],
-    ...                     link="logistic", classes=[0, 1]) for f in (0, 1))
-    >>> both = hand_over(cheap, dear, level=0.9)  # |score| >= 2.2
+    >>> node = Node([0], [0], [1.0], [0.0])
+    >>> cheap, expensive = (
+    ...     Plan(costs=costs, terms=[Raw(f)], nodes=[node], base=[0.0], link="logistic", classes=[0, 1])
+    ...     for f in (0, 1)
+    ... )
+    >>> both = hand_over(cheap, expensive, level=0.9)  # |score| >= 2.2
     >>> run = both.run([[3.0, -1.0], [1.0, -1.0]])
     >>> run.scores.tolist(), run.cost.tolist()
     ([3.0, -1.0], [1.0, 6.0])
     """
     if not can_hand_over(first):
-        raise PlanError("only a chain with class probabilities that nobody leaves early can hand over")
+        raise PlanError("only a chain with class probabilities and without gates can hand over")
     if not suit_each_other(first, then):
         raise PlanError(
             "plans that follow one another need the same costs, link, classes and categories, and no budget "
@@ -66,7 +175,7 @@ def hand_over(first: Plan, then: Plan, level: float) -> Plan:
 
 
 def handing_over_at(plan: Plan, level: float) -> Plan:
-    """The same plan with another level; one that hands nobody over stays as it is."""
+    """The plan of a handover with another `level`; a plan without a handover stays as it is."""
     place = plan.info.get(_GATE)
     if place is None:
         return plan
@@ -75,22 +184,13 @@ def handing_over_at(plan: Plan, level: float) -> Plan:
     return plan.replace(nodes=nodes)
 
 
-def is_chain(plan: Plan) -> bool:
-    """Whether everybody goes through all nodes, one after the other."""
-    following = [*range(1, len(plan.nodes)), LEAVE]
-    return all(
-        isinstance(node.gate, Onward) and node.up == after
-        for node, after in zip(plan.nodes, following[: len(plan.nodes)], strict=True)
-    )
-
-
 def can_hand_over(plan: Plan) -> bool:
-    """Whether a plan can be the first of two."""
+    """Whether a plan can be the first of a handover."""
     return plan.link in ("logistic", "softmax") and is_chain(plan)
 
 
 def suit_each_other(first: Plan, then: Plan) -> bool:
-    """Whether answers of two plans mean the same."""
+    """Whether the answers of two plans mean the same."""
     return (
         first.costs == then.costs
         and (first.link, first.n_outputs) == (then.link, then.n_outputs)
@@ -105,7 +205,7 @@ def _labels(plan: Plan) -> NDArray[np.generic]:
 
 
 def _moved(plan: Plan, n_nodes: int, n_terms: int, n_scores: int) -> list[Node]:
-    """Nodes that come after so many others; the root starts from the plan's base, whoever comes to it."""
+    """Nodes placed after `n_nodes` others; the root starts from the plan's own base."""
     root = plan.nodes[0]
     if root.inherits:
         root = replace(root, bias=root.bias + plan.base, inherits=False)
@@ -121,7 +221,7 @@ def _moved(plan: Plan, n_nodes: int, n_terms: int, n_scores: int) -> list[Node]:
 
 
 def _widened(nodes: Sequence[Node], n_scores: int) -> list[Node]:
-    """Nodes of plans with more scores, which they leave at nothing."""
+    """Nodes with a bias of zero for the scores that are new."""
     return [replace(node, bias=_wide(node.bias, n_scores)) for node in nodes]
 
 

@@ -6,7 +6,7 @@ A plan is inputs with their costs, terms, nodes and a link. It is immutable; run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from miserly.plan.terms import Kernel, Term, Tree
 
 if TYPE_CHECKING:
     from miserly.plan.engine.batch import Run
+    from miserly.plan.engine.staged import Stage
     from miserly.plan.engine.stepping import QueryTrail, Trail
     from miserly.plan.engine.tables import Tables
     from miserly.plan.show.draw import Drawing
@@ -89,6 +90,7 @@ class Plan:
         self.budget = read_budget(budget)
         self._tables: Tables | None = None
         self._digest: str | None = None
+        self._answering: Plan | None = None
         self._check()
         self.encoder = Encoder(self.n_features, self.costs.names, self.categories)
         if _GUARANTEES in self.info and self.info.get(_GUARANTEED) != self.digest:
@@ -181,37 +183,32 @@ class Plan:
                     parents[child] = k
         return parents
 
+    @property
+    def can_stage(self) -> bool:
+        """Whether `run_staged` can run the plan: a chain without gates and without a budget of its own."""
+        from miserly.plan.compose import is_chain
+
+        return bool(np.isinf(self.budget)) and is_chain(self)
+
+    @property
+    def answering_part(self) -> Plan:
+        """The part of the plan that decides its answers; the plan itself but for chains that start again.
+
+        In a chain whose node `k` does not inherit, the nodes before it decide costs and answers under a
+        budget, but not the final answer.
+        """
+        if self._answering is None:
+            from miserly.plan.compose import last_restart, segment
+
+            first = last_restart(self)
+            self._answering = segment(self, first, len(self.nodes)) if first else self
+        return self._answering
+
     def prefix(self, n_nodes: int) -> Plan:
-        """The first `n_nodes` nodes alone; examples that would go past them leave instead."""
-        keep = [
-            Node(
-                node.terms,
-                node.channels,
-                node.weights,
-                node.bias,
-                node.inherits,
-                node.gate,
-                node.up if node.up < n_nodes else LEAVE,
-                node.low if node.low < n_nodes else LEAVE,
-            )
-            for node in self.nodes[:n_nodes]
-        ]
-        used = sorted({t for node in keep for t in node.terms.tolist()})
-        place = {t: i for i, t in enumerate(used)}
-        moved = [
-            Node(
-                np.array([place[t] for t in node.terms.tolist()], dtype=np.int64),
-                node.channels,
-                node.weights,
-                node.bias,
-                node.inherits,
-                node.gate,
-                node.up,
-                node.low,
-            )
-            for node in keep
-        ]
-        return self.replace(terms=[self.terms[t] for t in used], nodes=moved)
+        """The first `n_nodes` nodes alone; rows that would go past them leave instead."""
+        from miserly.plan.compose import keep_nodes
+
+        return keep_nodes(self, np.arange(min(n_nodes, len(self.nodes))))
 
     def replace(self, **changes: Any) -> Plan:
         """A copy with some parts changed."""
@@ -244,8 +241,10 @@ class Plan:
         n_threads: int | None = None,
         *,
         unknown: str = "error",
+        account: bool = True,
+        encoded: bool = False,
     ) -> Run:
-        """Run every row.
+        """Run every row. All predictions of learners, plans and the command line come from here.
 
         Parameters
         ----------
@@ -265,6 +264,11 @@ class Plan:
             Threads for large batches (all by default).
         unknown : {"error", "missing"}, default="error"
             A value that is neither a known category nor missing is an error, or counts as missing.
+        account : bool, default=True
+            If False and there is no budget, `cost` and `acquired` stay zero, which is faster. Scores are the
+            same.
+        encoded : bool, default=False
+            Whether `X` is what `encode` gives: a float32 or float64 matrix, with codes for categories.
 
         Returns
         -------
@@ -284,10 +288,91 @@ class Plan:
         miserly.errors.DataError: column 'sex' holds numbers, but held categories such as 'f' when the model \
 was fitted (row 0: 1)
         """
-        from miserly.plan.engine.batch import matrix_of, run
+        from miserly.plan.engine.batch import run_rows
 
-        rows = matrix_of(self, X, unknown)
-        return run(self, rows, budget=budget, count=count, qid=qid, compiled=compiled, n_threads=n_threads)
+        return run_rows(
+            self,
+            X if encoded else self.encode(X, unknown),
+            budget=budget,
+            count=count,
+            qid=qid,
+            compiled=compiled,
+            n_threads=n_threads,
+            account=account,
+        )
+
+    def run_staged(
+        self,
+        X: Any,
+        stops: Iterable[int] | None = None,
+        count: str = "path",
+        compiled: bool | None = None,
+        n_threads: int | None = None,
+        *,
+        unknown: str = "error",
+        account: bool = True,
+        encoded: bool = False,
+    ) -> Iterator[Stage]:
+        """Run every row through a chain, and stop after some nodes on the way. Each node runs once.
+
+        Parameters
+        ----------
+        X : frame or array of (n, n_features)
+            As for `run`.
+        stops : iterable of int, optional
+            Numbers of nodes, rising. By default after each node.
+        count, compiled, n_threads, unknown, account, encoded
+            As for `run`.
+
+        Yields
+        ------
+        Stage
+            With `n_nodes`, `scores` (n, n_scores), `acquired` (n, n_features) and `cost` (n,). The arrays are
+            not changed later.
+
+        Raises
+        ------
+        PlanError
+            If the plan is not a chain, or has a budget; see `can_stage`.
+
+        Examples
+        --------
+        >>> from miserly.plan import Node, Raw
+        >>> nodes = [Node([0], [0], [1.0], [0.0], up=1), Node([1], [0], [1.0], [0.0])]
+        >>> plan = Plan(costs=Costs([1.0, 5.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
+        >>> [(stage.scores[0, 0].item(), stage.cost[0].item()) for stage in plan.run_staged([[2.0, 3.0]])]
+        [(2.0, 1.0), (5.0, 6.0)]
+        """
+        from miserly.plan.engine.staged import run_staged
+
+        return run_staged(
+            self,
+            X if encoded else self.encode(X, unknown),
+            range(1, len(self.nodes) + 1) if stops is None else stops,
+            count=count,
+            account=account,
+            compiled=compiled,
+            n_threads=n_threads,
+        )
+
+    def encode(self, X: Any, unknown: str = "error") -> NDArray[Any]:
+        """Rows as numbers, with codes for categories: what `run` takes with ``encoded=True``.
+
+        Parameters
+        ----------
+        X : frame or array of (n, n_features)
+            As for `run`.
+        unknown : {"error", "missing"}, default="error"
+            As for `run`.
+
+        Returns
+        -------
+        array of (n, n_features), float32 or float64
+            Columns that the plan never reads may be NaN.
+        """
+        from miserly.plan.engine.batch import encode
+
+        return encode(self, X, unknown)
 
     def predict(
         self,
@@ -382,7 +467,7 @@ was fitted (row 0: 1)
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_tables": None}
+        return {**self.__dict__, "_tables": None, "_answering": None}
 
     # -- checking --------------------------------------------------------------------------------------
 

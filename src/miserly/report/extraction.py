@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs
-from miserly.plan.engine.batch import run as run_plan
 from miserly.plan.nodes import LEAVE, Node, Threshold
 from miserly.plan.plan import Plan
 from miserly.plan.show.wording import number
@@ -184,7 +183,7 @@ def leaf_similarity(model: Any, X: Any = None, *, qid: ArrayLike | None = None) 
     if X is None:
         masks = _may_have(plan, parts)[leaves]
     else:
-        run = run_plan(plan, read_rows(plan, X, qid), qid=qid)
+        run = plan.run(read_rows(plan, X, qid), qid=qid, encoded=True)
         at = stage_of(plan, parts)[run.exit]
         leaves = [leaf for leaf in leaves if (at == leaf).any()]
         masks = np.array([run.acquired[at == leaf].any(axis=0) for leaf in leaves])

@@ -7,15 +7,14 @@ the end. A cascade is a chain of stages, a tree of classifiers a tree of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
-from miserly.plan.engine.batch import matrix_of
-from miserly.plan.engine.batch import run as run_plan
+from miserly.plan.compose import keep_nodes
 from miserly.plan.exits import is_exit
 from miserly.plan.nodes import LEAVE
 from miserly.plan.plan import Plan
@@ -241,7 +240,7 @@ def remaining(model: Any, X: Any, *, qid: ArrayLike | None = None) -> Floats:
     plan = plan_of(model)
     parts = stages(plan)
     matrix = read_rows(plan, X, qid)
-    last = stage_of(plan, parts)[run_plan(plan, matrix, qid=qid).exit]
+    last = stage_of(plan, parts)[plan.run(matrix, qid=qid, encoded=True).exit]
     levels = np.array([stage.level for stage in parts])
     left = np.bincount(levels[last], minlength=levels.max() + 1)[1:]
     return np.cumsum(left[::-1])[::-1] / len(matrix)
@@ -257,7 +256,7 @@ def visits(
     """
     part_of = stage_of(plan, parts)
     node_level = np.array([stage.level for stage in parts])[part_of]
-    whole = run_plan(plan, matrix, qid=qid)
+    whole = plan.run(matrix, qid=qid, encoded=True)
     farthest = node_level[whole.exit]
     for level in range(1, node_level.max() + 1):
         rows = np.flatnonzero(farthest >= level)
@@ -265,20 +264,11 @@ def visits(
         if len(kept) == len(node_level):
             run, own = whole, rows
         elif plan.listwise:
-            run, own = run_plan(_ending(plan, kept), matrix, qid=qid), rows
+            run, own = keep_nodes(plan, kept).run(matrix, qid=qid, encoded=True), rows
         else:
             some = matrix if len(rows) == len(matrix) else matrix[rows]
-            run, own = run_plan(_ending(plan, kept), some), np.arange(len(rows))
+            run, own = keep_nodes(plan, kept).run(some, encoded=True), np.arange(len(rows))
         yield Visit(rows, part_of[kept[run.exit[own]]], run.cost[own], run.acquired[own])
-
-
-def _ending(plan: Plan, kept: NDArray[np.int64]) -> Plan:
-    """The plan with these nodes alone; whoever would go past them leaves."""
-    place = np.full(len(plan.nodes) + 1, LEAVE)
-    place[kept] = np.arange(len(kept))
-    nodes = [plan.nodes[k] for k in kept]
-    nodes = [replace(node, up=int(place[node.up]), low=int(place[node.low])) for node in nodes]
-    return plan.replace(nodes=nodes)
 
 
 def _upstream(parts: Sequence[Stage], left: Floats) -> Floats:
@@ -299,7 +289,7 @@ def read_rows(plan: Plan, X: Any, qid: ArrayLike | None) -> NDArray[Any]:
     """Rows as a matrix, if there are any and the plan has what it needs to run them."""
     if plan.listwise and qid is None:
         raise DataError("this plan compares the documents of a query; give qid, the query of each row")
-    matrix = matrix_of(plan, X)
+    matrix = plan.encode(X)
     if not len(matrix):
         raise DataError("there are no rows to follow")
     return matrix

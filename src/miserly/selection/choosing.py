@@ -14,11 +14,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from miserly.costs import Costs
 from miserly.errors import DataError
-from miserly.learners.common.chain import is_additive, stages
 from miserly.learners.common.training import measure
 from miserly.metrics import Metric
 from miserly.plan import Plan
-from miserly.plan.engine.batch import Run, matrix_of
+from miserly.plan.engine.batch import Run
 from miserly.plan.engine.effort import engine_for
 from miserly.plan.engine.ranking import ranked
 from miserly.selection.splits import Parts, Rows
@@ -98,13 +97,11 @@ class Entrant:
         """The metric at each number of rounds to try, or just at the end."""
         plan = model.plan_
         engine = engine_for(plan, len(rows))
-        if not self._stops or not is_additive(plan):
+        if not self._stops or not plan.can_stage:
             scores = scores_of(plan.run(rows.X, qid=rows.qid, compiled=engine, unknown="missing"), rows)
             return np.array([self.value(self.metric, plan, scores, rows)])
         reached = [min(stop, len(plan.nodes)) for stop in self._stops]
-        staged = stages(
-            plan, matrix_of(plan, rows.X, unknown="missing"), reached, account=False, compiled=engine
-        )
+        staged = plan.run_staged(rows.X, reached, account=False, compiled=engine, unknown="missing")
         return np.array([self.value(self.metric, plan, stage.scores, rows) for stage in staged])
 
     def value(self, metric: Metric, plan: Plan, scores: NDArray[np.float64], rows: Rows) -> float:

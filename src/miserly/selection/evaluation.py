@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs, fits
-from miserly.learners.common.chain import is_additive, stages
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, Raw, links
-from miserly.plan.engine.batch import matrix_of
 from miserly.plan.purchases import purchases
 from miserly.selection.candidates import Dial, View, numbers_of_nodes, viewed_plan
 from miserly.selection.choosing import scores_of
@@ -183,15 +181,14 @@ class Bench:
         )
 
     def _see(self, chain: Plan, views: Sequence[View], test: _Test, prices: Costs | None) -> Iterator[_Seen]:
-        if not ("rounds" in views[0] or "up_to_cost" in views[0]) or not is_additive(chain):
+        if not ("rounds" in views[0] or "up_to_cost" in views[0]) or not chain.can_stage:
             for view in views:
                 yield self._run(_priced(viewed_plan(chain, view), prices), test)
             return
         stops = numbers_of_nodes(chain, views)
         plan = _priced(chain, prices)
         totals = [0.0, *(purchase.total for purchase in purchases(plan))]
-        matrix = matrix_of(plan, test.rows.X, unknown="missing")
-        met = stages(plan, matrix, sorted(set(stops)))
+        met = plan.run_staged(test.rows.X, sorted(set(stops)), unknown="missing")
         stage_of = {stage.n_nodes: stage for stage in met}
         for stop in stops:
             stage = stage_of[stop]

@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import InvalidParameterError
 from miserly import Costs
 from miserly.errors import DataError, PlanError
 from miserly.learners import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
-from miserly.learners.common.chain import stages
 from miserly.learners.wrap.exits import RULES, Staged, exit_gates, leave
 from miserly.metrics import Queries, ndcg
 from miserly.plan import Confidence, Node, Onward, Plan, Raw, Tree
@@ -58,7 +57,7 @@ def test_thresholds_are_tried_without_the_model_and_agree_with_it(fitted, sets, 
     inner = fitted["classes" if rule == "confidence" else "rank"]
     y = sets.classes if rule == "confidence" else sets.grade
     stops = [10, 20, 30]
-    met = list(stages(inner.plan_, sets.X, [*stops, 40]))
+    met = list(inner.plan_.run_staged(sets.X, [*stops, 40]))
     staged = Staged(
         np.array([s.scores for s in met]),
         np.array([s.cost for s in met]),

@@ -142,12 +142,11 @@ def test_threads_and_the_short_way_for_chains_give_the_same_bits():
     plan = Plan(costs=Costs([1, 2, 3]), terms=stumps, nodes=nodes, base=[0.3, -0.2], link="softmax")
     X = np.where(rng.random((5000, 3)) < 0.1, np.nan, rng.normal(size=(5000, 3)))
     slow = plan.run(X, compiled=False)
-    from miserly.plan.engine.batch import run
 
     for n_threads in (1, 2):
         np.testing.assert_array_equal(plan.run(X, n_threads=n_threads).scores, slow.scores)
         np.testing.assert_array_equal(plan.run(X, n_threads=n_threads).cost, slow.cost)
-        np.testing.assert_array_equal(run(plan, X, n_threads=n_threads, account=False).scores, slow.scores)
+        np.testing.assert_array_equal(plan.run(X, n_threads=n_threads, account=False).scores, slow.scores)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from miserly.learners.anytime.builder import Builder, Recipe
 from miserly.learners.anytime.members import averaged
 from miserly.learners.anytime.representation import Division, OneVsRest, Parts
 from miserly.learners.anytime.snapshot_plan import build_plan
-from miserly.learners.base import as_columns, bind_costs
+from miserly.learners.base import bind_costs
 from miserly.learners.common.booster import reserve_of
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import encode_classes
@@ -40,8 +40,6 @@ from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.staged import StagedClassifier
-from miserly.plan import LEAVE
-from miserly.plan.engine.batch import run as run_plan
 
 __all__ = ["AFRClassifier"]
 
@@ -313,17 +311,3 @@ class AFRClassifier(StagedClassifier):
             categories=self._categories,
             info={"learner": type(self).__name__},
         )
-
-    # -- answering -----------------------------------------------------------------------------------
-
-    def _scores(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, unknown: str = "error"
-    ) -> NDArray[np.float64]:
-        """Without a budget the last snapshot answers alone, with the trees that it weighs."""
-        plan = self._fitted_plan()
-        if budget is not None or len(plan.nodes) < 2:
-            return super()._scores(X, budget, qid, unknown)
-        last = plan.nodes[-1]
-        terms = [plan.terms[t] for t in last.terms]
-        alone = plan.replace(terms=terms, nodes=[replace(last, terms=np.arange(len(terms)), up=LEAVE)])
-        return as_columns(run_plan(alone, self._rows(X, unknown), n_threads=self._threads).scores)

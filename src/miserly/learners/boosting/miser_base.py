@@ -23,14 +23,14 @@ from miserly.grow.grower import MAX_DEPTH
 from miserly.learners.base import PlanEstimator, bind_costs
 from miserly.learners.common.booster import Booster, account_for, max_trees_of, reserve_of
 from miserly.learners.common.categories import categorical_columns
-from miserly.learners.common.chain import Round, Stage, nodes_of, stages, terms_of
+from miserly.learners.common.chain import Round, nodes_of, terms_of
 from miserly.learners.common.progress import RoundsBar
 from miserly.learners.common.samples import Given, Samples, set_aside
 from miserly.learners.common.training import Judge, Training, Watch
 from miserly.losses import Loss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
-from miserly.plan.engine.batch import run as run_plan
+from miserly.plan.engine.staged import Stage
 
 __all__ = ["GreedyMiser"]
 
@@ -226,7 +226,7 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
         """Scores of the training rows, column after column in memory, as trees are fitted to columns."""
         if not rounds:
             return np.asfortranarray(np.tile(self._start.base, (len(X), 1)))
-        done = run_plan(self._plan_of(rounds), X, n_threads=self._threads, account=False)
+        done = self._plan_of(rounds).run(X, n_threads=self._threads, account=False, encoded=True)
         return np.asfortranarray(done.scores.reshape(len(X), -1))
 
     def _watch(self, judging: Samples | None, rounds: list[Round]) -> Watch | None:
@@ -305,6 +305,7 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
             yield self._labels(stage.scores)
 
     def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
-        plan, rows = self._fitted_plan(), self._rows(X)
-        stops = range(1, len(plan.nodes) + 1)
-        return stages(plan, rows, stops, count=count, account=account, n_threads=self._threads)
+        rows = self._rows(X)
+        return self.plan_.run_staged(
+            rows, count=count, account=account, n_threads=self._threads, encoded=True
+        )

@@ -28,7 +28,6 @@ from miserly.learners.common.training import measure
 from miserly.losses import Squared
 from miserly.metrics import get_metric
 from miserly.plan import Plan
-from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.cascade import Cascade, CascadeProblem, initialise, refit_stages
 from miserly.solvers.cascade_descent import optimise
 from miserly.solvers.gram import Centred
@@ -227,7 +226,7 @@ class Workshops:
         samples = self.rows.judging
         assert samples is not None
         metric = get_metric(self.learner.metric or ("accuracy" if samples.qid is None else "precision@5"))
-        run = run_plan(made.plan, samples.X, n_threads=self.learner._threads)
+        run = made.plan.run(samples.X, n_threads=self.learner._threads, encoded=True)
         scores = as_columns(ranking_scores(run, samples.qid if metric.needs == "score" else None))
         value = measure(metric, made.plan.link, scores, samples.y, samples.qid, samples.weight)
         return value if metric.greater_is_better else -value

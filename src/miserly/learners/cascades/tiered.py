@@ -30,7 +30,6 @@ from miserly.learners.common.samples import Given
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import Logistic
 from miserly.plan import Plan
-from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.cascade import threshold_for
 from miserly.solvers.mixed_norm import canonical
 from miserly.solvers.tiered import Stages, TieredProblem, fit_answers, fit_stages
@@ -203,7 +202,7 @@ class _Workshop:
         """The log-loss on the rows set aside."""
         rows = self.rows.judging
         assert rows is not None
-        scores = run_plan(plan, rows.X, n_threads=self.learner._threads).scores
+        scores = plan.run(rows.X, n_threads=self.learner._threads, encoded=True).scores
         return Logistic().loss(rows.y, as_columns(scores), rows.weight)
 
     def make(self, tradeoff: float) -> Plan:

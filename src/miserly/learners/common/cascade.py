@@ -18,7 +18,6 @@ from miserly.learners.common.samples import Samples
 from miserly.learners.common.terms import Terms
 from miserly.plan import LEAVE, Plan
 from miserly.plan.engine.batch import Run
-from miserly.plan.engine.batch import run as run_plan
 from miserly.plan.engine.ranking import levels, settle
 from miserly.solvers.mixed_norm import canonical
 
@@ -98,7 +97,9 @@ def mean_cost(plan: Plan, samples: Samples | None, n_threads: int | None) -> flo
     """What rows pay on average; nothing where there are none, and no budget to keep."""
     if samples is None:
         return 0.0
-    return float(np.average(run_plan(plan, samples.X, n_threads=n_threads).cost, weights=samples.weight))
+    return float(
+        np.average(plan.run(samples.X, n_threads=n_threads, encoded=True).cost, weights=samples.weight)
+    )
 
 
 def cascade_plan(
@@ -129,7 +130,7 @@ def cascade_plan(
     )
     samples = rows.learning
     draft = build_plan(chain, terms, rows.costs, base=base, categories=learner._categories)
-    scores = run_plan(draft, samples.X, n_threads=learner._threads).scores
+    scores = draft.run(samples.X, n_threads=learner._threads, encoded=True).scores
     factor = steepness_of(as_columns(scores), samples.y, samples.weight)
     return build_plan(
         chain.rescaled(factor),

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.learners.base import PlanClassifier, decision_of
-from miserly.learners.common.chain import Stage, stages
 from miserly.plan import links
+from miserly.plan.engine.staged import Stage
 
 __all__ = ["StagedClassifier"]
 
@@ -38,6 +38,7 @@ class StagedClassifier(PlanClassifier):
             yield links.probabilities(self.plan_.link, stage.scores)
 
     def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
-        plan, rows = self._fitted_plan(), self._rows(X)
-        stops = range(1, len(plan.nodes) + 1)
-        return stages(plan, rows, stops, count=count, account=account, n_threads=self._threads)
+        rows = self._rows(X)
+        return self.plan_.run_staged(
+            rows, count=count, account=account, n_threads=self._threads, encoded=True
+        )

@@ -31,7 +31,6 @@ from miserly.learners.common.chain import Round, terms_of
 from miserly.learners.common.samples import Samples
 from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
-from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.columns import means_and_deviations, pieces_of, standardised
 from miserly.solvers.term_prices import term_prices
 from miserly.solvers.width import check_table
@@ -241,7 +240,7 @@ class BoostedTerms(Terms):
             base=np.zeros(len(trees)),
         )
         for rows in pieces_of(len(X)):
-            done = run_plan(plan, X[rows], n_threads=n_threads, account=False)
+            done = plan.run(X[rows], n_threads=n_threads, account=False, encoded=True)
             yield done.scores.reshape(-1, len(trees)), rows
 
 

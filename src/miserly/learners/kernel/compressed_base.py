@@ -23,7 +23,6 @@ from miserly.learners.kernel.compression import STARTS, Recipe, compress_machine
 from miserly.learners.kernel.libsvm_files import write_libsvm
 from miserly.learners.kernel.plans import affordable, kernel_plan
 from miserly.learners.kernel.svm_models import Affine, fold, is_fitted, scaled_machine, svm_of
-from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.kernel_machine import KernelMachine
 
 __all__ = ["RATIO", "CompressedMachine"]
@@ -180,7 +179,7 @@ class CompressedMachine(PlanEstimator):
         answers = self.machine_.labels_of(decisions)
         doubtful = self.machine_.doubtful(filled * self._scaler.scale, decisions)
         if doubtful.any():
-            done = run_plan(plan, rows[doubtful], n_threads=self._threads, account=False)
+            done = plan.run(rows[doubtful], n_threads=self._threads, account=False, encoded=True)
             answers[doubtful] = self._labels(as_columns(done.scores))
         return answers
 

@@ -45,7 +45,6 @@ from miserly.learners.common.samples import Given, Samples
 from miserly.learners.trees.astc_base import ASTC
 from miserly.losses import Loss, Squared, log_loss
 from miserly.plan import Plan
-from miserly.plan.engine.batch import run as run_plan
 
 __all__ = ["ASTCClassifier", "ASTCRegressor"]
 
@@ -186,7 +185,7 @@ class ASTCClassifier(PlanClassifier, ASTC):
         return np.where(y[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
 
     def _scale(self, plan: Plan, samples: Samples, unit: tuple[float, float]) -> tuple[float, float]:
-        scores = run_plan(plan, samples.X, n_threads=self._threads, account=False).scores
+        scores = plan.run(samples.X, n_threads=self._threads, account=False, encoded=True).scores
         return 0.0, steepness_of(as_columns(scores), samples.y, samples.weight)
 
     @property

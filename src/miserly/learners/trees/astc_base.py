@@ -23,7 +23,6 @@ from miserly.learners.common.terms import LinearTerms, Terms
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget
 from miserly.losses import Loss
 from miserly.plan import Plan
-from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.greedy import Market
 
 __all__ = ["ASTC"]
@@ -275,7 +274,7 @@ def _judge(
     tree: ClassifierTree, terms: Terms, costs: Costs, rows: Samples, aims: Floats
 ) -> tuple[float, float]:
     """What rows cost on average, and their mean squared error."""
-    run = run_plan(build_plan(tree, terms, costs), rows.X)
+    run = build_plan(tree, terms, costs).run(rows.X, encoded=True)
     error = ((as_columns(run.scores) - aims) ** 2).sum(axis=1)
     return float(np.average(run.cost, weights=rows.weight)), float(np.average(error, weights=rows.weight))
 

@@ -29,7 +29,6 @@ from miserly.learners.common.training import Judge
 from miserly.losses import Loss, PointwiseLoss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
-from miserly.plan.engine.batch import run as run_plan
 from miserly.solvers.greedy import Market
 from miserly.solvers.mixed_norm import Blocks, canonical
 from miserly.solvers.path_cap import PathCap
@@ -220,7 +219,7 @@ class _Workshops:
         rows = self.rows.judging
         if rows is None:
             return 0.0
-        run = run_plan(made.plan, rows.X, n_threads=self.learner._threads)
+        run = made.plan.run(rows.X, n_threads=self.learner._threads, encoded=True)
         return float(np.average(run.cost, weights=rows.weight))
 
 

@@ -26,7 +26,6 @@ from sklearn.utils.validation import has_fit_parameter
 from miserly.data.frames import is_frame
 from miserly.errors import DataError, PlanError
 from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of
-from miserly.learners.common.chain import is_additive, stages
 from miserly.learners.common.samples import (
     check_classes,
     check_queries,
@@ -47,7 +46,6 @@ from miserly.learners.wrap.exits import (
 )
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
-from miserly.plan.engine.batch import run as run_plan
 from miserly.plan.engine.ranking import ranked, settle
 from miserly.plan.nodes import Gate
 
@@ -228,7 +226,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         plan = getattr(self.estimator_, "plan_", None)
         if not isinstance(plan, Plan):
             raise DataError(f"{name} has no plan_: exits can be put into fitted learners of miserly only")
-        if not is_additive(plan):
+        if not plan.can_stage:
             raise PlanError(f"the plan of {name} is not an additive chain, so it has no place for exits")
         if self.rule == "confidence" and plan.link not in ("logistic", "softmax"):
             raise DataError(f"rule='confidence' needs class probabilities, which {name} does not have")
@@ -278,7 +276,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         if self.rule in LISTWISE:
             queries = Queries(check_queries(rows.qid, len(rows.y)))
         read = self._read(rows.X, reset=False, unknown="missing").values
-        met = list(stages(plan, read, [*stops, len(plan.nodes)], n_threads=self._threads))
+        met = list(plan.run_staged(read, [*stops, len(plan.nodes)], n_threads=self._threads, encoded=True))
         return Staged(
             np.array([stage.scores for stage in met]),
             np.array([stage.cost for stage in met]),
@@ -330,13 +328,13 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[Any]:
         """The answer for every row; for documents, scores that rank those who were sent away below."""
-        done = run_plan(
-            self._plan_for(qid),
+        done = self._plan_for(qid).run(
             self._rows(X, unknown),
             budget=budget,
             qid=qid,
             n_threads=self._threads,
             account=False,
+            encoded=True,
         )
         return self._labels(as_columns(ranked(done, qid)))
 

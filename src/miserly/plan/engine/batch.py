@@ -36,7 +36,7 @@ from miserly.utils.warn import warn_once
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Run", "matrix_of", "run", "walker"]
+__all__ = ["Run", "encode", "run_rows", "walker"]
 
 BLOCK_ROWS = 128
 FEW_ROWS = 16  # as many as are scored row by row
@@ -89,7 +89,7 @@ class Run:
         return out
 
 
-def run(
+def run_rows(
     plan: Plan,
     rows: NDArray[Any],
     *,
@@ -100,40 +100,25 @@ def run(
     n_threads: int | None = None,
     account: bool = True,
 ) -> Run:
-    """Run a plan over encoded rows; `Plan.run` takes rows as users give them.
-
-    Parameters
-    ----------
-    rows : float32 or float64 array of (n, n_features)
-        What `matrix_of` gives: numbers, and codes where a column has categories.
-    budget : float, optional
-        No row pays more than this.
-    count : {"path", "tree"}
-    qid : array, optional
-        The query of each row, for list-wise gates. Without it every row is a query of its own.
-    compiled : bool, optional
-        Use compiled kernels (the default where numba is installed) or plain NumPy. Same results.
-    n_threads : int, optional
-        Threads for large batches (all by default).
-    account : bool, default=True
-        False skips the bookkeeping: `cost` and `acquired` stay zero. Only without a budget.
-    """
+    """Run a plan over encoded rows, as `encode` gives them; see `Plan.run`."""
     limit = min(read_budget(budget), plan.budget)
     if count not in ("path", "tree"):
         raise PlanError(f"count is 'path' or 'tree', not {count!r}")
     matrix = _checked(plan, rows)
     n = len(matrix)
-    state = State.fresh(plan, n)
     order, start = _bundles(plan, n, qid)
     account = account or np.isfinite(limit)
+    part = plan if account else plan.answering_part
+    state = State.fresh(part, n)
     engine = _engine(compiled)
     whole = count == "tree"
     if engine is None:
-        run_reference(plan, matrix, order, start, limit, account, whole, state)
-    elif not account and _is_plain_chain(plan):
-        _run_chain(engine, plan, matrix, state, n_threads)
+        run_reference(part, matrix, order, start, limit, account, whole, state)
+    elif not account and _is_plain_chain(part):
+        _run_chain(engine, part, matrix, state, n_threads)
     else:
-        _run_compiled(engine, plan, matrix, order, start, limit, account, whole, state, n_threads)
+        _run_compiled(engine, part, matrix, order, start, limit, account, whole, state, n_threads)
+    state.trail[:, 0] += len(plan.nodes) - len(part.nodes)
     return state.result(plan, limit)
 
 
@@ -226,13 +211,13 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     engine = _engine(None)
     shape, coded = (plan.n_features,), not set(plan.categories).isdisjoint(plan.features.tolist())
     if engine is None or coded or np.isfinite(plan.budget) or not _is_plain_chain(plan):
-        return lambda x: run(plan, matrix_of(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)
+        return lambda x: run_rows(plan, encode(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)
     arrays, base, n_outputs = chain_arrays(plan.tables), plan.base[None], plan.n_outputs
     narrow, wide = _FLOATS
 
     def walk(x: NDArray[Any]) -> NDArray[np.float64]:
         if type(x) is not np.ndarray or x.shape != shape or (x.dtype is not wide and x.dtype is not narrow):
-            x = matrix_of(plan, _row(x, shape)[None])[0]
+            x = encode(plan, _row(x, shape)[None])[0]
         scores = base.copy()
         engine.score_few(*arrays, x.reshape(1, -1), scores)
         return scores[0, :n_outputs]
@@ -309,8 +294,8 @@ def _side_by_side(work: Callable[[int, int], None], pieces: list[tuple[int, int]
 # -- rows --------------------------------------------------------------------------------------------------
 
 
-def matrix_of(plan: Plan, X: Any, unknown: str = "error") -> NDArray[Any]:
-    """Rows as users give them, encoded: what `run` takes. Columns that the plan never reads may be NaN."""
+def encode(plan: Plan, X: Any, unknown: str = "error") -> NDArray[Any]:
+    """Rows as users give them, as numbers and codes; see `Plan.encode`."""
     is_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "iufb"
     needed = None if is_numbers and not plan.categories else plan.features
     return np.ascontiguousarray(plan.encoder.rows(X, needed, unknown))
@@ -318,6 +303,8 @@ def matrix_of(plan: Plan, X: Any, unknown: str = "error") -> NDArray[Any]:
 
 def _checked(plan: Plan, rows: NDArray[Any]) -> NDArray[Any]:
     """Encoded rows of the width that compiled code reads without looking."""
+    if not isinstance(rows, np.ndarray):
+        raise PlanError(f"encoded rows are a float matrix, not {type(rows).__name__}")
     if rows.ndim != 2 or rows.shape[1] != plan.n_features or rows.dtype not in _FLOATS:
         raise PlanError(
             f"encoded rows are a float matrix of {plan.n_features} columns, not {rows.dtype} of {rows.shape}"

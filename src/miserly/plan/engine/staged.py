@@ -1,0 +1,80 @@
+"""Running a chain in stages: what all rows have scored and paid after some of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.errors import PlanError
+from miserly.plan.compose import segment
+from miserly.plan.engine.batch import run_rows
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["Stage", "run_staged"]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """All rows after the first nodes of a chain.
+
+    Attributes
+    ----------
+    n_nodes : int
+        The number of nodes that were run.
+    scores : array of (n, n_scores)
+        The scores before the link.
+    acquired : bool array of (n, n_features)
+        The features that each row bought so far.
+    cost : array of (n,)
+        What each row paid so far.
+    """
+
+    n_nodes: int
+    scores: NDArray[np.float64]
+    acquired: NDArray[np.bool_]
+    cost: NDArray[np.float64]
+
+
+def run_staged(
+    plan: Plan,
+    rows: NDArray[Any],
+    stops: Iterable[int],
+    *,
+    count: str = "path",
+    account: bool = True,
+    compiled: bool | None = None,
+    n_threads: int | None = None,
+) -> Iterator[Stage]:
+    """Run encoded rows up to each of `stops`; each node runs once. See `Plan.run_staged`."""
+    if not plan.can_stage:
+        raise PlanError("only a chain without gates and without a budget of its own can be run in stages")
+    scores = np.tile(plan.base, (len(rows), 1))
+    acquired = np.zeros((len(rows), plan.n_features), dtype=np.bool_)
+    evaluated: set[int] = set()
+    done = 0
+    for stop in stops:
+        if stop > done:
+            part = run_rows(
+                segment(plan, done, stop),
+                rows,
+                count=count,
+                account=account,
+                compiled=compiled,
+                n_threads=n_threads,
+            )
+            inherits = all(node.inherits for node in plan.nodes[done:stop])
+            scores = part.scores.reshape(scores.shape) + (scores if inherits else 0.0)
+            acquired = acquired | part.acquired if account else acquired
+            evaluated.update(t for node in plan.nodes[done:stop] for t in node.terms.tolist())
+            done = stop
+        cost = np.zeros(len(rows))
+        if account:
+            evaluation = sum(plan.terms[t].evaluation for t in sorted(evaluated))
+            cost = plan.costs.of_each(acquired) + evaluation
+        yield Stage(stop, scores, acquired, cost)
