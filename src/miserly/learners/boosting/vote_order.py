@@ -20,7 +20,6 @@ from scipy.special import logsumexp
 
 from miserly.costs import Costs
 from miserly.learners.boosting.votes import Standing
-from miserly.learners.common.chain import stages
 from miserly.plan import Node, Plan
 
 __all__ = ["needs_of", "thrifty_order", "votes_on", "with_offsets"]
@@ -42,7 +41,7 @@ def votes_on(plan: Plan, standing: Standing, X: NDArray[Any], seed: int, n_threa
     signs = standing.signs[:, some]
     factors = np.empty((len(plan.nodes), *signs.shape))
     before = np.zeros((len(some), plan.n_scores))  # the first node takes the base back
-    parts = stages(plan, X[some], range(1, len(plan.nodes) + 1), account=False, n_threads=n_threads)
+    parts = plan.run_staged(X[some], account=False, n_threads=n_threads, encoded=True)
     for stage, factor in zip(parts, factors, strict=True):
         push = signs * (stage.scores - before).T / 2.0
         factor[:] = np.exp(np.clip(-push, -MOST_PUSH, MOST_PUSH))
@@ -123,7 +122,7 @@ def with_offsets(plan: Plan, standing: Standing, X: NDArray[Any], n_threads: int
     rows `X` most: the log-odds of the class, every row weighted by its loss. All constants together add up to
     nothing, so that rows that are not stopped get the same answer as without them.
     """
-    parts = stages(plan, X, range(1, len(plan.nodes)), account=False, n_threads=n_threads)
+    parts = plan.run_staged(X, range(1, len(plan.nodes)), account=False, n_threads=n_threads, encoded=True)
     offsets = [_offset(stage.scores, standing) for stage in parts]
     steps = np.diff([np.zeros_like(plan.base), *offsets, np.zeros_like(plan.base)], axis=0)
     return [replace(node, bias=node.bias + step) for node, step in zip(plan.nodes, steps, strict=True)]
