@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from miserly import (
     BudgetedEstimator,
+    BudgetedTreeClassifier,
     CostLassoClassifier,
     Costs,
     EarlyExit,
@@ -18,6 +21,7 @@ from miserly.errors import BudgetWarning
 from miserly.selection import workers as _crew
 from miserly.selection.asked import Asked, Effort, why_nothing_helps
 from miserly.selection.candidates import contenders_for
+from miserly.selection.choice import Chooser
 from miserly.selection.splits import Rows
 
 from .tables import miser, table
@@ -69,6 +73,19 @@ def small():
 
 
 # -- order ---------------------------------------------------------------------------------------------------
+
+
+def test_a_single_tree_is_fitted_at_every_cap_after_the_first_fit_of_the_first_learner(wide, orders):
+    search(wide, [small(), SpeedBoostClassifier(n_rounds=10), BudgetedTreeClassifier()], max_fits=20)
+    names = [name for name, _ in orders]
+    assert names[1:5] == ["GreedyMiserClassifier", *["BudgetedTreeClassifier"] * 3]
+    assert [params["budget"] for _, params in orders[2:5]] == [10.0, 2.0, 5.0]
+
+
+def test_mean_budgets_do_not_put_a_single_tree_first(wide, orders):
+    changes = {"budgets": None, "mean_budgets": BUDGETS, "max_fits": 20}
+    search(wide, [small(), SpeedBoostClassifier(n_rounds=10), BudgetedTreeClassifier()], **changes)
+    assert [name for name, _ in orders][1:4] == ["GreedyMiserClassifier"] * 3
 
 
 def test_six_fits_serve_every_budget_asked_for(wide, orders):
@@ -211,3 +228,18 @@ def test_with_mean_budgets_one_learner_is_held_to_them_and_all_the_others_take_p
     assert fitted[:3] == [("nothing paid", 0.0), ("GreedyMiserClassifier", 6), ("GreedyMiserClassifier", 2)]
     assert {name for name, _ in fitted} >= {"SpeedBoostClassifier", "CostLassoClassifier"}
     assert max(budgets_of(orders)) <= 6
+
+
+def test_a_delivered_plan_that_acquires_nothing_is_told(wide, monkeypatch):
+    """The estimate is that of the models of the folds; the model fitted to all rows may buy nothing."""
+    found = search(wide, [small()])
+    take = Chooser.take
+
+    def poorer(self, wish):
+        candidate, model = take(self, wish)
+        return candidate, SimpleNamespace(plan_=model.plan_.replace(budget=0.5))
+
+    found.best(budget=10.0)  # warnings are errors
+    monkeypatch.setattr(Chooser, "take", poorer)
+    with pytest.warns(BudgetWarning, match="is better than a constant answer"):
+        found.best(budget=10.0)

@@ -220,7 +220,7 @@ def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
         made = []
     offer = made[0] if made else offer_for(found, wish)
     candidate, model = offer.candidate, offer.model
-    found._chooser.warn_of_a_constant(wish, candidate)
+    found._chooser.warn_of_a_constant(wish, candidate, model.plan_)
     value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
     is_offered = not offer.is_second and wanted.has_budget
     if not is_offered:

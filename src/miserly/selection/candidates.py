@@ -83,6 +83,8 @@ class Contender:
         Values of the dial, a budget, that were asked for: these are fitted before any others.
     searches : bool
         Whether each fit at a budget is a search of its own, and so takes much longer than others.
+    is_quick : bool
+        Whether a fit grows a single tree, so that fits at all budgets take hardly any time.
     cautious : bool
         Whether the dial begins in the middle: beyond the largest budget nothing is of interest.
     """
@@ -97,6 +99,7 @@ class Contender:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     budgets: tuple[float, ...] = ()
     searches: bool = False
+    is_quick: bool = False
     cautious: bool = False
 
     def ready(self, value: float) -> Any:
@@ -338,7 +341,10 @@ def contenders_for(
         views = _views(learner, costs, asked)
         everything = _prices(costs, learner, _ANY)[1]
         wanted = asked.to_fit_at(everything)
-        one = Contender(name, learner, None, costs, seed, views, cautious=asked.limit < everything)
+        is_quick = isinstance(learner, every.BudgetedTreeClassifier)
+        one = Contender(
+            name, learner, None, costs, seed, views, is_quick=is_quick, cautious=asked.limit < everything
+        )
         for dial in _dials(learner, rows, costs, asked):
             # an anytime model is a whole curve
             alone = "up_to_cost" in views[0]

@@ -39,6 +39,7 @@ __all__ = ["Bill", "Chooser", "Wish", "read_wishes"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
+_FEW_ROWS = 500  # that show whether a plan acquires anything
 _N_TRIED = 8  # models that are fitted to be tested, besides the surest for a promise
 _WITLESS = 3.0  # standard errors by which a model is worse with all rows that is another one there
 _LIKELY = 1.0  # standard errors inside its limits, as far as held-out rows tell, of a model worth testing
@@ -161,7 +162,7 @@ class Chooser:
 
     def best(self, wish: Wish) -> Any:
         candidate, model = self.take(wish)
-        self.warn_of_a_constant(wish, candidate)
+        self.warn_of_a_constant(wish, candidate, model.plan_)
         return model
 
     def take(self, wish: Wish) -> tuple[Candidate, Any]:
@@ -169,15 +170,15 @@ class Chooser:
         offers = self._offers(wish)
         return self._promised(wish, offers) if wish.needs_rows else self._hoped(wish, offers)
 
-    def warn_of_a_constant(self, wish: Wish, taken: Candidate) -> None:
-        """Say why nothing better than the answer that buys nothing is taken, if that is so."""
+    def warn_of_a_constant(self, wish: Wish, taken: Candidate, plan: Plan) -> None:
+        """Say why the answer is a constant, if it is: by the estimates or by what the plan acquires."""
         effort = self._effort
         if effort is None or wish.max_loss is not None or not wish.amount > 0.0:
             return
         offers = self._offers(wish)
         free = [one for one in self._candidates if one.trial.contender.dial is None]
         constant = max(map(self._gain, free), default=-np.inf)
-        if self._gain(taken) > constant:
+        if self._gain(taken) > constant and self._acquires(plan):
             return
         if not any(self._gain(one) > constant for one in offers):
             why = why_nothing_helps(self._costs, wish.amount, effort)
@@ -187,6 +188,12 @@ class Chooser:
             why = "those that seemed better cost more, or do worse, once they are fitted to all rows"
         told = f"no model for {wish.words} is better than a constant answer: {why}"
         warnings.warn(told, BudgetWarning, stacklevel=4)
+
+    def _acquires(self, plan: Plan) -> bool:
+        """Whether some row acquires a feature; a few hundred rows are looked at."""
+        few = self._everything.take(np.arange(min(_FEW_ROWS, len(self._everything))))
+        done = plan.run(few.X, qid=few.qid, compiled=engine_for(plan, len(few)), unknown="missing")
+        return bool(done.acquired.any())
 
     # -- caps ----------------------------------------------------------------------------------------
 

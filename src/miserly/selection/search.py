@@ -1,8 +1,9 @@
 """Where to spend the next fit: the search that draws a frontier.
 
 Where budgets are asked for, these come first. The first learner that can be held to a budget is fitted at
-each of them, the largest before the others: its beginnings serve the smaller ones from then on. Then the
-other learners are fitted at the largest, the quickest first, and those that are not far behind at the others.
+each of them, the largest before the others: its beginnings serve the smaller ones from then on. Learners that
+grow a single tree are fitted at all caps right after the first of these fits. Then the other learners are
+fitted at the largest, the quickest first, and those that are not far behind at the others.
 
 Next come a few values of every dial, learners that are quick to fit before slow ones. After that each fit
 goes to where the best curve so far may still rise most. Between two neighbouring values of a dial, of which
@@ -205,8 +206,17 @@ class Search:
                     yield None
                 if self._hopeless(contender):
                     break
+                yield from self._quick_fits()
             else:
                 return
+
+    def _quick_fits(self) -> Iterator[tuple[Contender, float] | None]:
+        """Learners that grow a single tree, at all caps; with mean budgets alone, and few fits, none."""
+        for contender in self._held if self.asked.caps else ():
+            for budget in contender.budgets if contender.is_quick else ():
+                few_left = self.n_tried + len(self._under_way) >= _ASKED_SHARE * self.max_fits
+                if not few_left and not self._is_begun(contender, budget):
+                    yield contender, budget
 
     def _held_to_budgets(self) -> Iterator[tuple[Contender, float] | None]:
         """All learners at the largest budget, then those that are not behind at the others."""
