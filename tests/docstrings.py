@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 # Rooms whose docstrings are not complete yet. This list only gets shorter.
 UNFINISHED: tuple[str, ...] = (
     "costs",
-    "datasets",
     "grow",
     "learners",
     "learners.anytime",

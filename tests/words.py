@@ -26,7 +26,6 @@ UNFINISHED: tuple[str, ...] = (
     "cli.commands",
     "costs",
     "data",
-    "datasets",
     "docs",
     "grow",
     "learners",

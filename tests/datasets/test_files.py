@@ -184,9 +184,9 @@ def test_without_the_variable_the_error_names_it(monkeypatch):
 
 def test_a_folder_that_does_not_exist_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("MISERLY_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match=r"nowhere.*no folder"):
+    with pytest.raises(DataError, match=r"nowhere.*not a folder"):
         names()
-    with pytest.raises(DataError, match=r"nowhere.*no folder"):
+    with pytest.raises(DataError, match=r"nowhere.*not a folder"):
         load("magic")
 
 

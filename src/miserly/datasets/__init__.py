@@ -1,4 +1,4 @@
-"""Data with prices: the papers' synthetic sets, a bundled medical table, and readers for public ones."""
+"""Data sets with costs: the papers' synthetic sets, a bundled medical table, and readers of files."""
 
 from miserly.datasets.dataset import Dataset
 from miserly.datasets.files import load, names

@@ -1,4 +1,4 @@
-"""What every loader and generator returns: a table, its labels, and what its columns cost."""
+"""`Dataset`: features, labels and costs, as every loader and generator returns them."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ _PER_ROW = ("X", "y", "qid", "split")
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set with prices.
+    """A data set with costs.
 
     Attributes
     ----------
-    X : array of (n, d)
-        The features; NaN where a value is missing.
-    y : array of (n,)
+    X : ndarray of shape (n_rows, n_features)
+        Features; NaN where a value is missing.
+    y : ndarray of shape (n_rows,)
         Class codes, relevance grades or numbers.
     costs : Costs or None
-        What the columns cost, groups and all; None if nobody knows.
+        Costs of the features and their groups; None if they are not known.
     feature_names : tuple of str
         One name per column.
-    qid : array of (n,), optional
-        The query of each row, in ranking.
-    split : array of (n,), optional
-        The published split: 0 train, 1 test.
+    qid : ndarray of shape (n_rows,), optional
+        Query of each row, in ranking.
+    split : ndarray of shape (n_rows,), optional
+        The published split: 0 for training rows, 1 for test rows.
     classes : tuple of str, optional
-        What the class codes 0, 1, ... in `y` stand for.
+        Names of the class codes 0, 1, ... in `y`.
     description : str
-        What it is and where it is from.
-    categorical : bool array of (d,), optional
-        Which columns hold category codes.
-    categories : mapping of column number to tuple, optional
-        What the codes 0, 1, ... of a categorical column stand for.
-    groups : int array of (d,), optional
-        Columns that are measured together (one sensor, one question), -1 for none. This is structure only;
-        groups with a price are in `costs`.
+        Name and source of the data.
+    categorical : ndarray of bool of shape (n_features,), optional
+        Columns that hold category codes.
+    categories : mapping of int to tuple of str, optional
+        For each categorical column, the names of its codes 0, 1, ...
+    groups : ndarray of int of shape (n_features,), optional
+        Group of each column, -1 for none. Columns of a group are measured together (one sensor, one
+        question). Groups with a set-up cost are in `costs` instead.
     group_names : tuple of str, optional
-        The names of `groups`.
-    extra : mapping of str to array
-        Whatever else came with the data: other targets, published folds, and so on.
+        Names of `groups`.
+    extra : mapping of str to ndarray
+        Other arrays of the file: further targets, published folds, and so on.
 
     Examples
     --------
@@ -95,7 +95,18 @@ class Dataset:
         return f"Dataset({n} rows, {d} features{queries}, {costs})"
 
     def take(self, rows: ArrayLike) -> Dataset:
-        """Some of the rows, by number or mask."""
+        """Select rows.
+
+        Parameters
+        ----------
+        rows : array-like of int or bool
+            Row numbers, or a mask.
+
+        Returns
+        -------
+        Dataset
+            The selected rows; arrays of `extra` with one value per row are selected, too.
+        """
         rows = np.asarray(rows)
         parts = {name: getattr(self, name) for name in _PER_ROW}
         chosen = {name: values[rows] for name, values in parts.items() if values is not None}
@@ -108,9 +119,24 @@ class Dataset:
     def train_test(
         self, random_state: int | np.random.RandomState | None = None, test_size: float = 0.25
     ) -> tuple[Dataset, Dataset]:
-        """A training and a test set: as published if `split` is there, else drawn.
+        """Split into training and test rows.
 
-        Queries stay whole; classes keep their shares.
+        The published `split` is used if there is one. Otherwise rows are drawn at random: whole queries in
+        ranking, and stratified by class in classification.
+
+        Parameters
+        ----------
+        random_state : int, RandomState or None, default=None
+            Random seed of a drawn split.
+        test_size : float, default=0.25
+            Share of test rows of a drawn split.
+
+        Returns
+        -------
+        train : Dataset
+            The training rows.
+        test : Dataset
+            The test rows.
         """
         if self.split is not None:
             return self.take(self.split == 0), self.take(self.split == 1)
@@ -126,13 +152,24 @@ class Dataset:
         return self.take(np.sort(train)), self.take(np.sort(test))
 
     def frame(self) -> Any:
-        """The features as a pandas frame; known categories appear as words."""
+        """Features as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column per feature. Columns in `categories` are categorical, with the names of their codes.
+
+        Raises
+        ------
+        DataError
+            If pandas is not installed.
+        """
         try:
             import pandas as pd
         except ImportError:
             raise DataError("a frame needs pandas: pip install 'miserly[frames]'") from None
         frame = pd.DataFrame(self.X, columns=list(self.feature_names))
-        for column, words in (self.categories or {}).items():
+        for column, labels in (self.categories or {}).items():
             codes = np.nan_to_num(self.X[:, column], nan=-1).astype(np.int64)
-            frame[self.feature_names[column]] = pd.Categorical.from_codes(codes, list(words))
+            frame[self.feature_names[column]] = pd.Categorical.from_codes(codes, list(labels))
         return frame

@@ -1,8 +1,8 @@
-"""Data sets by name: the bundled one, and the `.npz` files of the folder that MISERLY_DATA names.
+"""Data sets by name: the bundled one, and the `.npz` files of the folder in MISERLY_DATA.
 
 A file holds `X`, `y` and `feature_names`, and where they exist `qid`, `split`, `classes`, `categorical`,
 `categories`, `cost`, `cost_discounted`, `group`, `group_cost`, `group_names`, `currency`; other arrays are
-passed on as they are. No file is ever unpickled.
+kept in `Dataset.extra`. No file is ever unpickled.
 """
 
 from __future__ import annotations
@@ -35,8 +35,20 @@ _UNDERSTOOD = {
 
 
 def names() -> tuple[str, ...]:
-    """The names that `load` knows: the bundled set, and every file in the folder MISERLY_DATA names.
+    """Names of the data sets that `load` can read.
 
+    Returns
+    -------
+    tuple of str
+        The bundled set and the `.npz` files of the folder in the environment variable MISERLY_DATA, sorted.
+
+    Raises
+    ------
+    DataError
+        If MISERLY_DATA is not a folder.
+
+    Examples
+    --------
     >>> "heart_statlog" in names()
     True
     """
@@ -46,10 +58,29 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str, costs: Any = None) -> Dataset:
-    """The data set of that name, with its real prices if it has them.
+    """Load a data set by name, with its real costs if it has them.
 
-    Turney's rule (the first test of a group pays more) becomes a feature cost and a set-up. Sets without
-    prices, or with some missing, have `costs=None`: pass your own, as `Costs` or as anything `Costs` takes.
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+    costs : Costs, array-like or mapping of str to float, optional
+        Costs to use instead of those of the file.
+
+    Returns
+    -------
+    Dataset
+        The data set. Its `costs` is None if the file lacks the cost of some feature and none are passed.
+
+    Raises
+    ------
+    DataError
+        If there is no such data set, or its file is damaged.
+
+    Notes
+    -----
+    In Turney's costs the first test of a group costs more than the others. The difference becomes the set-up
+    cost of the group.
 
     Examples
     --------
@@ -70,7 +101,7 @@ def _folder() -> Path | None:
     if not given:
         return None
     if not Path(given).is_dir():
-        raise DataError(f"{VARIABLE} names {given!r}, which is no folder")
+        raise DataError(f"{VARIABLE} names {given!r}, which is not a folder")
     return Path(given)
 
 
@@ -91,7 +122,7 @@ def _read(path: Path) -> Dataset:
     columns = tuple(str(name) for name in arrays["feature_names"])
     categorical, categories = _categories(arrays)
     structural = "group" in arrays and "group_cost" not in arrays
-    labels = _words(arrays.get("group_names"))
+    labels = _texts(arrays.get("group_names"))
     return Dataset(
         X=arrays["X"],
         y=arrays["y"],
@@ -99,7 +130,7 @@ def _read(path: Path) -> Dataset:
         feature_names=columns,
         qid=arrays.get("qid"),
         split=arrays.get("split"),
-        classes=_words(arrays.get("classes")),
+        classes=_texts(arrays.get("classes")),
         description=path.stem,
         categorical=categorical,
         categories=categories,
@@ -122,10 +153,10 @@ def _read_arrays(path: Path) -> Arrays:
 
 
 def _costs(arrays: Arrays, columns: tuple[str, ...]) -> Costs | None:
-    """The real prices; None if there are none or not for all.
+    """Real costs, or None if some are missing.
 
-    A feature's own cost is what it costs once its group is open, and the group's set-up is the rest of what
-    the first feature of the group costs.
+    The cost of a feature is its cost after its group is set up. The set-up cost of a group is the rest of
+    what its first feature costs.
     """
     cost = arrays.get("cost")
     if cost is None or not np.isfinite(cost).all():
@@ -141,16 +172,16 @@ def _costs(arrays: Arrays, columns: tuple[str, ...]) -> Costs | None:
 
 
 def _categories(arrays: Arrays) -> tuple[NDArray[np.bool_] | None, dict[int, tuple[str, ...]] | None]:
-    """Which columns are categorical, and the words for their codes: per column, or the same for all."""
+    """Mask of categorical columns, and the names of their codes: per column, or the same for all."""
     if "levels" in arrays:
         n_columns = arrays["X"].shape[1]
-        words = tuple(str(level) for level in arrays["levels"])
-        return np.ones(n_columns, dtype=np.bool_), dict.fromkeys(range(n_columns), words)
+        labels = tuple(str(level) for level in arrays["levels"])
+        return np.ones(n_columns, dtype=np.bool_), dict.fromkeys(range(n_columns), labels)
     if "categorical" not in arrays:
         return None, None
     listed = arrays.get("categories", np.array([], dtype=str)).tolist()
     return arrays["categorical"], {i: tuple(json.loads(text)) for i, text in enumerate(listed) if text}
 
 
-def _words(values: NDArray[Any] | None) -> tuple[str, ...] | None:
+def _texts(values: NDArray[Any] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(str(value) for value in values)

@@ -1,4 +1,4 @@
-"""The bundled table: heart disease, with what its tests really cost."""
+"""The bundled table: heart disease, with the costs of its tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,22 @@ __all__ = ["load_heart"]
 
 
 def load_heart() -> Dataset:
-    """Statlog heart disease: 270 patients, 13 tests, prices in Canadian dollars.
+    """Statlog heart disease: 270 patients, 13 tests, costs in Canadian dollars.
 
-    Prices are those of Turney (1995): the first test of a group (blood, a thallium scan, an exercise test)
-    pays the set-up, every further one only its own price. Data: UCI Machine Learning Repository, CC BY 4.0;
-    see `data/heart_statlog_LICENSE.txt`.
+    Returns
+    -------
+    Dataset
+        Two classes, 13 features. The first test of a group (blood, a thallium scan, an exercise test) pays
+        the set-up cost of the group; every further test pays only its own cost.
+
+    Notes
+    -----
+    Data: UCI Machine Learning Repository, CC BY 4.0; see `data/heart_statlog_LICENSE.txt`. Costs: [1]_.
+
+    References
+    ----------
+    .. [1] P. D. Turney, Cost-sensitive classification: empirical evaluation of a hybrid genetic decision tree
+       induction algorithm, JAIR 2, 1995.
 
     Examples
     --------
@@ -39,5 +50,5 @@ def load_heart() -> Dataset:
         costs=costs,
         feature_names=costs.names,
         classes=("absence", "presence"),
-        description="Statlog (Heart), UCI, CC BY 4.0; test prices of Turney (1995) in Canadian dollars",
+        description="Statlog (Heart), UCI, CC BY 4.0; test costs of Turney (1995) in Canadian dollars",
     )

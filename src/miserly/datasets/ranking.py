@@ -1,8 +1,8 @@
-"""Ranking data of any size that look like the Yahoo! Learning to Rank set the papers use.
+"""Synthetic ranking data of any size, similar to the Yahoo! Learning to Rank set of the papers.
 
-What is imitated: 519 sparse, correlated features in seven price tiers; about 24 documents per query; grades
-0..4 with the usual shares; columns that describe the query alone; and one feature that is both the most
-telling and the dearest.
+It has 519 sparse, correlated features in seven cost tiers, about 24 documents per query, grades 0 to 4 with
+the usual shares, columns that describe the query alone, and one feature that is both the most informative and
+the most expensive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats32 = NDArray[np.float32]
 DOCUMENTS_PER_QUERY = 473_134 / 19_944
 GRADE_SHARES = (0.26, 0.62, 0.88, 0.97)  # the shares of documents at most 0, 1, 2 and 3
 N_LATENT = 24
-CHUNK_ROWS = 4096  # what is in memory besides the matrix is a few of these
+CHUNK_ROWS = 4096  # rows generated at a time, which bounds the memory used besides the matrix
 SAMPLE_ROWS = 20_000
 
 
@@ -34,14 +34,35 @@ def make_ranking(
     n_queries: int | None = None,
     evaluation: float = 0.0,
 ) -> Dataset:
-    """A ranking set with query ids and prices from 1 to 200, in single precision.
+    """Generate a ranking set with query ids and costs from 1 to 200.
 
-    Every document has hidden traits, part of which it shares with the other documents of its query; features
-    are noisy, rectified mixtures of the traits, and a tenth of them see the query's part only. The grade
-    depends on a few traits, with interactions, so that trees have something to find. The matrix is filled a
-    few thousand rows at a time: memory is the matrix and little more, whatever its size.
+    Every document has latent traits, a part of which it shares with the other documents of its query.
+    Features are noisy, rectified linear combinations of the traits; a tenth of them depend on the shared part
+    only. The grade depends on a few traits and their interactions.
 
-    `evaluation` is the cost of evaluating a tree; in the papers it is 1, the unit of their prices.
+    Parameters
+    ----------
+    n_rows : int, default=10_000
+        Number of documents.
+    n_features : int, default=519
+        Number of features.
+    random_state : int, Generator or None, default=None
+        Random seed.
+    n_queries : int, optional
+        Number of queries; by default one per 24 documents.
+    evaluation : float, default=0.0
+        Cost of evaluating a tree. It is 1 in the papers, the unit of their costs.
+
+    Returns
+    -------
+    Dataset
+        Features in single precision, grades 0 to 4, query ids and costs. The matrix is generated a few
+        thousand rows at a time, so little more memory than the matrix is used.
+
+    Raises
+    ------
+    DataError
+        If a size is less than 1, or there are more queries than rows.
 
     Examples
     --------
@@ -69,7 +90,7 @@ def make_ranking(
 
 
 def _query_sizes(n_rows: int, n_queries: int | None, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How many documents each query has: at least one, and some queries many more than others."""
+    """Number of documents of each query: at least one, gamma distributed."""
     if n_queries is None:
         n_queries = max(1, round(n_rows / DOCUMENTS_PER_QUERY))
     if not 1 <= n_queries <= n_rows:
@@ -79,12 +100,12 @@ def _query_sizes(n_rows: int, n_queries: int | None, rng: np.random.Generator) -
 
 
 def _fill(qid: NDArray[np.int32], n_features: int, rng: np.random.Generator) -> tuple[Floats32, Floats32]:
-    """The features, and the hidden merit of each document that its grade is cut from."""
+    """Features, and the latent merit of each document, which quantiles turn into grades."""
     n_queries = int(qid[-1]) + 1
     loads = rng.standard_normal((N_LATENT, n_features), dtype=np.float32)
     loads *= rng.random((N_LATENT, n_features)) < 0.25
     floor = _floors(loads, rng)
-    of_query = rng.random(n_features) < 0.1  # columns that say nothing about the document
+    of_query = rng.random(n_features) < 0.1  # columns that describe the query alone
     trait = rng.standard_normal((n_queries, N_LATENT), dtype=np.float32)
     shared = _features(trait, loads[:, of_query], floor[of_query], rng)
     X = np.empty((len(qid), n_features), dtype=np.float32)
@@ -100,7 +121,7 @@ def _fill(qid: NDArray[np.int32], n_features: int, rng: np.random.Generator) -> 
 
 
 def _floors(loads: Floats32, rng: np.random.Generator) -> Floats32:
-    """Per column, the level below which it reads zero: 30 to 90 % of the documents, 60 % on average."""
+    """Level of each column below which it is zero: for 30 to 90 % of the documents, 60 % on average."""
     zeros = rng.uniform(0.3, 0.9, size=loads.shape[1])
     spread = np.sqrt((loads**2).sum(axis=0) + 0.64)
     floors: Floats32 = (ndtri(zeros) * spread).astype(np.float32)
@@ -110,7 +131,7 @@ def _floors(loads: Floats32, rng: np.random.Generator) -> Floats32:
 def _features(
     traits: Floats32, loads: Floats32, floor: Floats32, rng: np.random.Generator, out: Floats32 | None = None
 ) -> Floats32:
-    """Noisy mixtures of the traits, cut off at the floor and counted from there."""
+    """Noisy linear combinations of the traits, minus the floor, rectified."""
     if out is None:
         out = np.empty((len(traits), loads.shape[1]), dtype=np.float32)
     rng.standard_normal(out=out, dtype=np.float32)
@@ -122,18 +143,18 @@ def _features(
 
 
 def _merit(traits: Floats32) -> Floats32:
-    """What makes a document relevant: a plain effect, an interaction, a wave and a fold."""
+    """Merit of a document: a linear effect, an interaction, a sine and an absolute value."""
     first, second, switch, wave, fold = traits[:, :5].T
     merit: Floats32 = 0.9 * first + 0.7 * second * (switch > 0) + 0.5 * np.sin(2 * wave) + 0.4 * np.abs(fold)
     return merit
 
 
 def _prices(X: Floats32, y: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Tier prices at random, but the most telling single feature gets the highest."""
+    """Tier costs at random, except that the most informative feature gets the highest."""
     prices = rng.permutation(tier_prices(X.shape[1]))
     grade = (y - y.mean()).astype(np.float32)  # in single precision throughout: no copy of X is made
     variance = np.einsum("ij,ij->j", X, X) / len(X) - X.mean(axis=0) ** 2
-    telling = int(np.argmax(np.abs(grade @ X) / np.sqrt(np.maximum(variance, 1e-12))))
-    dearest = int(np.argmax(prices))
-    prices[[telling, dearest]] = prices[[dearest, telling]]
+    informative = int(np.argmax(np.abs(grade @ X) / np.sqrt(np.maximum(variance, 1e-12))))
+    expensive = int(np.argmax(prices))
+    prices[[informative, expensive]] = prices[[expensive, informative]]
     return prices

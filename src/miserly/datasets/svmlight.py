@@ -1,7 +1,7 @@
 """svmlight, LibSVM and LETOR files: one row per line, ``grade qid:7 1:0.5 3:2 # a comment``.
 
-scikit-learn parses the numbers. Query ids are read here, because scikit-learn's way of collecting them takes
-time that grows with the square of the rows, and because it lets lines without one pass.
+scikit-learn parses the numbers. Query ids are read here, because scikit-learn takes time quadratic in the
+number of rows to collect them, and accepts files where some lines have none.
 """
 
 from __future__ import annotations
@@ -31,16 +31,37 @@ __all__ = ["read_svmlight", "write_svmlight"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _QUERY = re.compile(rb"\S+\s+qid:(\S*)")
-_NAME_BYTES = 100  # what the name of a column takes
-_DIGITS = 19  # of a column that fits 64 bits
+_NAME_BYTES = 100  # memory of the name of a column
+_DIGITS = 19  # digits of a column number that fits 64 bits
 _COLUMN_ZERO = re.compile(rb"\s0+:")
 
 
 def read_svmlight(path: str | Path, n_features: int | None = None, costs: Costs | None = None) -> Dataset:
-    """Read a file, plain or compressed (`.gz`, `.bz2`), with or without query ids.
+    """Read an svmlight, LibSVM or LETOR file, with or without query ids.
 
-    Columns count from 1, or from 0 if any line has a column 0. What a line leaves out is zero. Give
-    `n_features` to make a test set as wide as its training set. Mistakes are reported with file and line.
+    Columns are numbered from 1, or from 0 if any line has a column 0. A column that a line omits is zero.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or compressed (`.gz`, `.bz2`).
+    n_features : int, optional
+        Number of columns, for a test set that must be as wide as its training set. By default the largest
+        column of the file.
+    costs : Costs, optional
+        Costs of the columns, by position or by the names ``f1``, ``f2``, ...
+
+    Returns
+    -------
+    Dataset
+        Features in single precision, labels (integers if all are whole numbers), and query ids if the file
+        has them.
+
+    Raises
+    ------
+    DataError
+        If a line cannot be read, or the table does not fit the memory of the machine. The message names the
+        file and the line.
     """
     path = Path(path)
     try:
@@ -72,9 +93,33 @@ def read_svmlight(path: str | Path, n_features: int | None = None, costs: Costs 
 
 
 def write_svmlight(path: str | Path, X: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> None:
-    """Write a file, compressed if its name ends in `.gz` or `.bz2`; columns count from 1.
+    """Write an svmlight file, with columns numbered from 1 and without zeros.
 
-    Zeros are left out. Single-precision values are kept exactly, double-precision ones to 16 digits.
+    Single-precision values are written exactly, double-precision values to 16 digits.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; it is compressed if its name ends in `.gz` or `.bz2`.
+    X : array-like of shape (n_rows, n_features)
+        Features, without missing or infinite values.
+    y : array-like of shape (n_rows,)
+        Labels, which must be finite numbers.
+    qid : array-like of int of shape (n_rows,), optional
+        Query of each row.
+
+    Raises
+    ------
+    DataError
+        If shapes do not match, or a value cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rows.txt.gz"
+    >>> write_svmlight(path, [[0.5, 0.0], [0.0, 2.0]], [1, 0])
+    >>> read_svmlight(path).X.tolist()
+    [[0.5, 0.0], [0.0, 2.0]]
     """
     path = Path(path)
     X, y = np.asarray(X), np.asarray(y)
@@ -100,14 +145,14 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _compressed(file: IO[bytes], path: Path) -> contextlib.AbstractContextManager[Any]:
-    """What writes to an open file as the name of `path` ends."""
+    """Open file that compresses as the suffix of `path` asks."""
     if path.suffix.lower() == ".gz":
         return gzip.GzipFile(str(path), "wb", fileobj=file)
     return bz2.BZ2File(file, "wb") if path.suffix.lower() == ".bz2" else contextlib.nullcontext(file)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold a row, comments cut off, with their numbers."""
+    """Numbers and texts of the lines that hold a row, without comments."""
     with _open(path) as file:
         for number, line in enumerate(file, 1):
             row = line.partition(b"#")[0].strip()
@@ -117,7 +162,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @dataclass(frozen=True, eq=False)
 class _Scan:
-    """What a first look at a file finds; `widest` is its largest column, and `line` the first that has it."""
+    """Result of a first pass over a file; `widest` is its largest column, `line` the first line with it."""
 
     qid: NDArray[np.int64] | None
     from_zero: bool
@@ -126,7 +171,7 @@ class _Scan:
     line: int
 
     def check_size(self, path: Path, n_features: int | None) -> None:
-        """Refuse a table that this machine has no memory for, before anything is made of it."""
+        """Raise if the dense table would not fit the memory of the machine."""
         columns = self.widest if n_features is None else n_features
         needed = columns * (4 * self.n_rows + _NAME_BYTES)
         if needed > _memory():
@@ -139,7 +184,7 @@ class _Scan:
 
 
 def _memory() -> float:
-    """The bytes of memory of this machine; unknown is as much as needed."""
+    """Bytes of memory of this machine, infinite where it is not known."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
@@ -147,13 +192,13 @@ def _memory() -> float:
 
 
 def _last_column(row: bytes) -> int:
-    """The last column of a row, which is its largest; 0 where there is none that can be read."""
-    words = row.rpartition(b":")[0].rsplit(None, 1)
-    return int(words[-1]) if words and words[-1].isdigit() and len(words[-1]) < _DIGITS else 0
+    """Last column of a row, which is its largest; 0 if it cannot be read."""
+    parts = row.rpartition(b":")[0].rsplit(None, 1)
+    return int(parts[-1]) if parts and parts[-1].isdigit() and len(parts[-1]) < _DIGITS else 0
 
 
 def _scan(path: Path) -> _Scan:
-    """What can be said of a file from a look at each line."""
+    """Query ids, first column number and size of a file, from one pass over its lines."""
     ids: list[int | None] = []
     from_zero = False
     widest = line = 0
@@ -175,12 +220,12 @@ def _query_id(text: bytes, path: Path, line: int) -> int:
     except ValueError:
         value = 2**63
     if not -(2**63) <= value < 2**63:
-        raise DataError(f"{path}, line {line}: {_shown(text)} is no query id; give a whole number")
+        raise DataError(f"{path}, line {line}: {_shown(text)} is not a query id; give a whole number")
     return value
 
 
 def _explained(path: Path, error: Exception) -> DataError:
-    """Where and what the mistake is that made scikit-learn give up; its own words if we find none."""
+    """Error that names the line scikit-learn could not read; scikit-learn's message if none is found."""
     if isinstance(error, DataError):
         return error
     for number, row in _lines(path):
@@ -191,9 +236,9 @@ def _explained(path: Path, error: Exception) -> DataError:
 
 
 def _complaint(parts: list[bytes]) -> str:
-    """What is wrong with one row; an empty string if nothing is."""
+    """Description of what is wrong with one row; an empty string if nothing is."""
     if not math.isfinite(_number(parts[0])):
-        return f"the label {_shown(parts[0])} is no finite number"
+        return f"the label {_shown(parts[0])} is not a finite number"
     last = -1
     for part in parts[1:]:
         column, colon, value = part.partition(b":")
@@ -207,7 +252,7 @@ def _complaint(parts: list[bytes]) -> str:
             return f"column {int(column)} comes after column {last}; columns must rise"
         last = int(column)
         if not value or (math.isnan(_number(value)) and value.lower() != b"nan"):
-            return f"the value of column {last}, {_shown(value)}, is no number"
+            return f"the value of column {last}, {_shown(value)}, is not a number"
     return ""
 
 

@@ -1,7 +1,7 @@
-"""The synthetic sets on which the papers show how their methods work.
+"""Synthetic sets of the papers.
 
-Where the papers leave a number open (how far apart the regions are, say) it is chosen here so that the set
-does what the paper says it does; the tests hold it to that.
+Where a paper leaves a number open (such as the distance between regions), it is chosen here so that the set
+has the properties that the paper states; the tests check them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,23 @@ QUADRANT_MEANS = {"++": -3.0, "-+": -1.0, "+-": 1.0, "--": 3.0}
 
 
 def make_xor_afr(n: int = 1000, random_state: int | np.random.Generator | None = None) -> Dataset:
-    """Points of four square regions with XOR labels, seen through ten projections that are better the dearer.
+    """XOR of four square regions, observed through ten noisy projections.
 
-    A feature is the place along a random direction plus Gaussian noise of variance 1 / cost (thesis,
-    Fig. 2.7). The last 36 % of the rows are the test set, as in the paper (640 and 360 of 1000).
+    A feature is the coordinate along a random direction plus Gaussian noise of variance 1 / cost, so more
+    expensive features are more precise (thesis, Fig. 2.7).
+
+    Parameters
+    ----------
+    n : int, default=1000
+        Number of rows.
+    random_state : int, Generator or None, default=None
+        Random seed.
+
+    Returns
+    -------
+    Dataset
+        Two classes, ten features that cost from 1 to 1000. The last 36 % of the rows are the test set, as in
+        the paper (640 and 360 of 1000).
 
     Examples
     --------
@@ -48,11 +61,23 @@ def make_xor_afr(n: int = 1000, random_state: int | np.random.Generator | None =
 
 
 def make_quadrants(n: int = 1000, random_state: int | np.random.Generator | None = None) -> Dataset:
-    """A regression that needs two cheap features to know which of four expensive ones tells the label.
+    """Regression where two cheap features tell which of four expensive features equals the label.
 
-    sign(x) and sign(z) cost 1; each of four experts costs 10, equals the label in its own quadrant and is a
-    random label elsewhere (thesis 3.7.1). Labels are N(mean of the quadrant, 1), higher where z < 0. The
-    least cost of a perfect answer is 12.
+    The features sign(x) and sign(z) cost 1. Each of four experts costs 10; it equals the label in its own
+    quadrant and is a random label elsewhere (thesis 3.7.1). Labels are N(mean of the quadrant, 1), higher
+    where z < 0. The least cost of a perfect prediction is 12.
+
+    Parameters
+    ----------
+    n : int, default=1000
+        Number of rows.
+    random_state : int, Generator or None, default=None
+        Random seed.
+
+    Returns
+    -------
+    Dataset
+        Six features and a numeric label.
 
     Examples
     --------
@@ -78,9 +103,21 @@ def make_quadrants(n: int = 1000, random_state: int | np.random.Generator | None
 
 
 def make_ring(n: int = 600, random_state: int | np.random.Generator | None = None) -> Dataset:
-    """A Gaussian blob (class 0) inside a noisy ring (class 1), half of the points each (thesis, Fig. 4.2).
+    """Gaussian blob (class 0) inside a noisy ring (class 1), half of the points each (thesis, Fig. 4.2).
 
-    What costs is evaluating a kernel, not the two coordinates.
+    The two coordinates are free; evaluating a kernel costs 1.
+
+    Parameters
+    ----------
+    n : int, default=600
+        Number of rows.
+    random_state : int, Generator or None, default=None
+        Random seed.
+
+    Returns
+    -------
+    Dataset
+        Two classes, two features.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Prices in the tiers of the papers, where a data set has none of its own."""
+"""Costs in the tiers of the papers, for data sets without costs of their own."""
 
 from __future__ import annotations
 
@@ -11,15 +11,29 @@ from miserly.costs import Costs
 
 __all__ = ["TIERS", "tier_prices", "tiered_costs"]
 
-# How many of 519 features are in each tier. The tiers are the papers'; the price of each single feature of
-# the Yahoo! set was never published, so these counts only follow the shape the papers describe.
+# Number of features in each tier, of 519. The tiers are those of the papers. The cost of each feature of the
+# Yahoo! set was never published, so these counts only follow the shape that the papers describe.
 TIERS: dict[float, int] = {1.0: 123, 5.0: 31, 20.0: 191, 50.0: 125, 100.0: 16, 150.0: 32, 200.0: 1}
 
 
 def tiered_costs(
     columns: int | Sequence[str], random_state: int | np.random.Generator | None = None, unit: str = ""
 ) -> Costs:
-    """Prices 1, 5, 20, 50, 100, 150 and 200 in the proportions of `TIERS`, dealt out at random.
+    """Assign costs of 1, 5, 20, 50, 100, 150 and 200 at random, in the proportions of `TIERS`.
+
+    Parameters
+    ----------
+    columns : int or sequence of str
+        Number of columns, or their names.
+    random_state : int, Generator or None, default=None
+        Random seed.
+    unit : str, default=""
+        Unit of the costs.
+
+    Returns
+    -------
+    Costs
+        One cost per column.
 
     Examples
     --------
@@ -34,7 +48,7 @@ def tiered_costs(
 
 
 def tier_prices(n_features: int) -> NDArray[np.float64]:
-    """The prices of `n_features` features, cheapest first: the tiers' shares, rounded to add up."""
+    """Costs of `n_features` features, cheapest first: the shares of the tiers, rounded to add up."""
     shares = np.array(list(TIERS.values())) * n_features / sum(TIERS.values())
     counts = np.floor(shares).astype(np.int64)
     largest_rest = np.argsort(counts - shares, kind="stable")
