@@ -47,7 +47,6 @@ UNFINISHED: tuple[str, ...] = (
     "report",
     "report.page",
     "selection",
-    "utils",
 )
 
 CHECKS = {

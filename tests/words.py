@@ -45,7 +45,6 @@ UNFINISHED: tuple[str, ...] = (
     "report.page",
     "selection",
     "solvers",
-    "utils",
 )
 
 # Words to avoid, as regular expressions, and what to write instead.

@@ -1,4 +1,4 @@
-"""Every error miserly raises on purpose, so that callers can catch one family."""
+"""Errors and warnings of miserly. Every error it raises on purpose is a `MiserlyError`."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ __all__ = [
 
 
 class MiserlyError(Exception):
-    """Base of everything miserly raises on purpose."""
+    """Base class of the errors that miserly raises on purpose."""
 
 
 class CostError(MiserlyError, ValueError):
-    """Costs that are negative, missing, contradictory or do not fit the data."""
+    """Costs are negative, missing, contradictory or do not match the data."""
 
 
 class DataError(MiserlyError, ValueError):
-    """Rows, labels, weights or queries that a learner or a plan cannot use as they are."""
+    """Rows, labels, weights, queries or files cannot be used as they are."""
 
 
 class NotNumericError(DataError, TypeError):
-    """A value that must be a number and is none; a TypeError too, as scikit-learn expects."""
+    """A value is not a number where one is required; also a TypeError, as scikit-learn expects."""
 
 
 class MetricError(MiserlyError, ValueError):
-    """A metric that does not exist, or that is not defined for what it was given."""
+    """A metric does not exist, or is not defined for its arguments."""
 
 
 class PlanError(MiserlyError, ValueError):
-    """A plan that is not well formed, or was asked for something it cannot do."""
+    """A plan is not well formed, or does not support a request."""
 
 
 class PlanFormatError(PlanError):
-    """A file that is not a sound saved plan: truncated, altered, hostile, or from a later version."""
+    """A file is not a valid saved plan: truncated, altered, hostile, or from a later version."""
 
 
 class BudgetWarning(UserWarning):
-    """No model inside a budget is better than a constant answer; the message says why."""
+    """No model within a budget is better than a constant prediction; the message says why."""
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """A sentence naming the known name nearest to `name`, or an empty string.
+    """Hint with the known name nearest to `name`, or an empty string.
 
     >>> did_you_mean("chl", ["age", "chol"])
     "; did you mean 'chol'?"

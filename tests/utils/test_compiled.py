@@ -1,4 +1,4 @@
-"""Compiled functions: wherever they can or cannot be kept, they work, and give what their sources say."""
+"""Compiled functions: wherever they can or cannot be stored, they work, and give what their sources say."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folders(monkeypatch, tmp_path):
     monkeypatch.setattr(compile_cache, "_usual", lambda: usual)
     monkeypatch.setattr(compile_cache, "_temporary", lambda: tmp_path / "temporary" / "kept")
     monkeypatch.setattr(compile_cache, "_folders", _Folders())
-    monkeypatch.setattr(_warn, "_said", set())
+    monkeypatch.setattr(_warn, "_given", set())
     return usual
 
 
@@ -75,10 +75,10 @@ def test_a_second_process_reads_what_the_first_compiled(folders):
 
 def test_where_no_usual_folder_can_be_written_a_temporary_one_is_used_with_one_warning(folders, tmp_path):
     folders[1] = tmp_path / "a file" / "user"
-    with pytest.warns(RuntimeWarning, match="may not last") as told:
+    with pytest.warns(RuntimeWarning, match="may not last") as given:
         assert double()(2) == 4
         assert double()(2.0) == 4.0
-    assert len(told) == 1
+    assert len(given) == 1
     kept = tmp_path / "temporary" / "kept"
     assert len(list(kept.iterdir())) == 2
     again = double()
@@ -94,7 +94,7 @@ def test_nothing_is_read_from_or_written_to_a_temporary_folder_that_others_can_w
     (tmp_path / "temporary").chmod(mode)
     compile_cache._folders.__init__()
     again = double()
-    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+    with pytest.warns(RuntimeWarning, match="cannot be stored"):
         assert again(2) == 4
     assert n_compiled(again) == 1
 
@@ -104,10 +104,10 @@ def test_where_no_folder_can_be_written_functions_are_compiled_with_one_warning(
 ):
     folders[1] = tmp_path / "a file" / "user"
     monkeypatch.setattr(compile_cache, "_temporary", lambda: None)
-    with pytest.warns(RuntimeWarning, match="cannot be kept") as told:
+    with pytest.warns(RuntimeWarning, match="cannot be stored") as given:
         assert double()(2) == 4
         assert double()(2.0) == 4.0
-    assert len(told) == 1
+    assert len(given) == 1
 
 
 def test_a_full_disk_is_no_reason_to_stop(folders, monkeypatch):
@@ -117,9 +117,9 @@ def test_a_full_disk_is_no_reason_to_stop(folders, monkeypatch):
     monkeypatch.setattr(compile_cache, "_write", write)
     with pytest.warns(
         RuntimeWarning
-    ) as told:  # of the temporary folder that is tried, and that it is full too
+    ) as given:  # of the temporary folder that is tried, and that it is full too
         assert double()(2) == double()(2) == 4
-    assert len(told) == 2 and "cannot be kept" in str(told[1].message)
+    assert len(given) == 2 and "cannot be stored" in str(given[1].message)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "zeros"])
@@ -133,9 +133,9 @@ def test_damaged_files_are_compiled_again_with_one_warning_and_replaced(folders,
         cut = {"cut": content[:half], "empty": b"", "zeros": bytes(len(content))}
         path.write_bytes(cut.get(damage, content))
     again = double()
-    with pytest.warns(RuntimeWarning, match="damaged") as told:
+    with pytest.warns(RuntimeWarning, match="damaged") as given:
         assert again(2) == 4 and again(2.0) == 4.0
-    assert len(told) == 1 and n_compiled(again) == 2
+    assert len(given) == 1 and n_compiled(again) == 2
     sound = double()
     assert sound(2) == 4 and n_compiled(sound) == 0
 

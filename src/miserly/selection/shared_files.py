@@ -83,7 +83,7 @@ class CompileClock:
 
 
 def tell_clock(path: str) -> Callable[[float, float | None], None]:
-    """A function for the other process to call with what its clock shows (`clock.told`)."""
+    """A function for the other process to call with what its clock shows (`clock.on_change`)."""
     with open(path, "r+b") as file:
         memory = mmap.mmap(file.fileno(), _CLOCK.size)
 

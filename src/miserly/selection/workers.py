@@ -286,7 +286,7 @@ _received: list[tuple[Rows, list[NDArray[np.int64]]]] = []
 def _receive(rows: str, clock: str, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends fits
     _end_with(parent)
-    _compiled.clock.told = tell_clock(clock)
+    _compiled.clock.on_change = tell_clock(clock)
     _received[:] = [joblib.load(rows, mmap_mode="r")]
 
 

@@ -1,1 +1,1 @@
-"""What every room uses: checks of values, files, the terminal, compiled code, warnings."""
+"""Helpers that every room uses: checks of values, files, the terminal, compiled code, warnings."""

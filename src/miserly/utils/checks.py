@@ -1,4 +1,4 @@
-"""The checks that every price, every budget, every value and every list of names passes."""
+"""Checks of costs, budgets, values, names and query ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from miserly.errors import CostError, DataError
 
-_LONGEST = 80  # characters of a value in an error
+_LONGEST = 80  # characters of a value in an error message
 
 __all__ = [
     "as_number",
@@ -28,8 +28,22 @@ __all__ = [
 
 
 def read_price(value: Any, what: str) -> float:
-    """A price as a number: finite, not negative, and really a number rather than something `float` takes.
+    """Return a cost as a float; `CostError` unless it is a finite number, 0 or more.
 
+    Parameters
+    ----------
+    value : object
+        The cost. Booleans and text are refused, although `float` accepts them.
+    what : str
+        What the cost belongs to, for the error message.
+
+    Returns
+    -------
+    float
+        The cost.
+
+    Examples
+    --------
     >>> read_price(np.float32(2.5), "feature 'age'")
     2.5
     """
@@ -46,8 +60,25 @@ def read_price(value: Any, what: str) -> float:
 
 
 def read_budget(budget: float | None) -> float:
-    """A budget as a number: None is no limit; negative and NaN are errors.
+    """Return a budget as a float; None means no limit.
 
+    Parameters
+    ----------
+    budget : float or None
+        The budget, 0 or more.
+
+    Returns
+    -------
+    float
+        The budget; infinity for None.
+
+    Raises
+    ------
+    CostError
+        If the budget is negative, NaN or not a number.
+
+    Examples
+    --------
     >>> read_budget(None), read_budget(5)
     (inf, 5.0)
     """
@@ -62,7 +93,7 @@ def read_budget(budget: float | None) -> float:
 
 
 def refuse_duplicates(names: Sequence[str], what: str) -> None:
-    """`CostError` naming the first of `names` that comes a second time."""
+    """Raise `CostError` if a name occurs twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -71,7 +102,7 @@ def refuse_duplicates(names: Sequence[str], what: str) -> None:
 
 
 def check_queries(qid: Any, n: int, what: str = "qid") -> NDArray[Any]:
-    """The query of each of `n` rows; ids may be anything that can be sorted, and none is missing.
+    """Return the query ids of `n` rows as an array; they are all numbers or all text, and none is missing.
 
     >>> check_queries(["b", None], 2)
     Traceback (most recent call last):
@@ -98,15 +129,15 @@ def check_queries(qid: Any, n: int, what: str = "qid") -> NDArray[Any]:
 
 
 def refuse_masked(values: Any, what: str) -> None:
-    """Refuse a masked array, whose mask NumPy would drop without a word."""
+    """Raise `DataError` for a masked array, whose mask NumPy would drop silently."""
     if isinstance(values, np.ma.MaskedArray):
         raise DataError(f"{what} is a masked array; give only rows without masked values")
 
 
 def as_number(value: Any) -> float | None:
-    """The value as a float, infinite where it is too large for one; None if it is no number.
+    """Return a value as a float, infinite if it is too large for one; None if it is not a number.
 
-    Truth values and text are refused: `float` would read True as 1 and "5" as 5.
+    Booleans and text are not numbers: `float` would read True as 1 and "5" as 5.
     """
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         return None
@@ -117,7 +148,7 @@ def as_number(value: Any) -> float | None:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, NaN, and what pandas has for them.
+    """Whether a value is missing: None, NaN, or pandas' NA and NaT.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing("nan")
     (True, True, False)
@@ -130,7 +161,7 @@ def is_missing(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value as errors quote it: as plain Python has it, cut where it is long.
+    """Return a value as errors quote it: the repr of the plain Python value, at most 80 characters.
 
     >>> shown(np.float64(2.5)), shown(10**5000)
     ('2.5', 'an int of very many digits')

@@ -1,16 +1,16 @@
-"""Compiled functions in files, so that the next process need not compile them again.
+"""Cache of compiled functions in files, shared by processes.
 
-It does what numba's own cache does, but never stops a program, and never runs what it should not:
+It replaces numba's own cache. It never stops a program, and never runs a function that is out of date:
 
-- Files are looked for in several folders and written to the first that can be written: that of
-  NUMBA_CACHE_DIR, the package's own, the user's cache folder, a temporary one. Where none can be written,
-  every process compiles for itself. The last two are told by one warning.
-- A file has a checksum, so that one that was cut short or otherwise damaged is compiled again.
-- A file has a stamp of all that settles what is in it: the sources of the function and of the functions it
-  calls, the constants they use, and the versions of Python and numba. numba's own stamp is of one source
-  file, so that a new version of the package could run functions of the old one.
-- There is one file for each function and its argument types, which appears whole or not at all, and there is
-  no index; so processes that write at the same time do each other no harm.
+- Files are read from several folders and written to the first writable one: NUMBA_CACHE_DIR, the package's
+  folder, the user's cache folder, a temporary folder. If none is writable, every process compiles for itself.
+  The last two cases give one warning.
+- A file has a checksum. A damaged file is compiled again.
+- A file has a digest of everything that determines its content: the sources of the function and of the
+  functions that it calls, the constants they use, and the versions of Python and numba. numba's own digest
+  covers one source file, so a new version of the package could run functions of the old one.
+- There is one file for each function and its argument types. It is replaced atomically and there is no index,
+  so processes may write at the same time.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from numba.misc.appdirs import AppDirs
 
 from miserly.utils.warn import warn_once
 
-__all__ = ["Kept", "is_compiled", "stamp_of"]
+__all__ = ["FileCache", "is_compiled", "stamp_of"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_NAME = f"miserly-{hashlib.sha256(os.fsencode(_PACKAGE)).hexdigest()[:12]}"  # of this installation alone
+_NAME = f"miserly-{hashlib.sha256(os.fsencode(_PACKAGE)).hexdigest()[:12]}"  # differs between installations
 _SIZE = hashlib.sha256().digest_size
-config: Any = _config  # its names are made while it is loaded
+config: Any = _config  # numba defines its names at import
 _CONSTANTS = (bool, int, float, complex, str, bytes, tuple, np.generic, np.dtype, np.ndarray)
 
 
-class Kept:
-    """The compiled versions of one function; numba asks it first, and hands over what it made."""
+class FileCache:
+    """Cache of the compiled versions of one function, with the interface that numba expects."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
@@ -57,22 +57,22 @@ class Kept:
 
     @property
     def cache_path(self) -> str | None:
-        """The folder that files are written to, if any."""
+        """Folder that files are written to, if any."""
         folder = _folders.writable()
         return None if folder is None else str(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function for some argument types, if there is a sound file with it."""
+        """Return the compiled function for some argument types, or None if no valid file has it."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
         for folder in _folders.readable():
-            kept = self._read(folder / self._file_name(key), key)
-            if kept is not None:
-                return CompileResult._rebuild(target_context, *kept)
+            found = self._read(folder / self._file_name(key), key)
+            if found is not None:
+                return CompileResult._rebuild(target_context, *found)
         return None
 
     def save_overload(self, sig: Any, result: Any) -> None:
-        """Keep a compiled function, if it can be kept."""
+        """Write a compiled function, if numba can serialise it."""
         if result.library.has_dynamic_globals or any(not one.can_cache for one in result.lifted):
             return
         key = self._key(sig, result.codegen)
@@ -80,13 +80,13 @@ class Kept:
         _folders.write(self._file_name(key), hashlib.sha256(body).digest() + body)
 
     def enable(self) -> None:
-        """Part of what numba asks of a cache; this one is always in use."""
+        """Do nothing: numba requires the method, and this cache is always in use."""
 
     def disable(self) -> None:
-        """Part of what numba asks of a cache; this one is always in use."""
+        """Do nothing: numba requires the method, and this cache is always in use."""
 
     def flush(self) -> None:
-        """Part of what numba asks of a cache; `recompile` writes over the files."""
+        """Do nothing: numba requires the method, and `recompile` overwrites the files."""
 
     def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         switches = (config.BOUNDSCHECK, config.OPT, config.DEBUGINFO_DEFAULT)
@@ -113,17 +113,17 @@ class Kept:
             return None
         if body[:_SIZE] != self._stamped():
             return None
-        found, kept = pickle.loads(body[_SIZE:])
-        return kept if found == key else None
+        found, function = pickle.loads(body[_SIZE:])
+        return function if found == key else None
 
 
 def is_compiled(thing: Any) -> bool:
-    """Whether something is a function that numba compiles."""
+    """Whether an object is a function that numba compiles."""
     return isinstance(thing, Dispatcher)
 
 
 def stamp_of(kernel: Any) -> bytes:
-    """A digest of all that settles what a function does, wherever it is: sources, constants, versions."""
+    """Digest of everything that determines a compiled function: sources, constants, versions."""
     sources: dict[str, bytes] = {}
     constants: set[str] = set()
     waiting, seen = [kernel.py_func], set()
@@ -140,12 +140,12 @@ def stamp_of(kernel: Any) -> bytes:
             elif isinstance(value, _CONSTANTS):
                 constants.add(f"{function.__module__}.{name}={value!r}")
     versions = (sys.version_info[:3], numba.__version__, llvmlite.__version__, np.__version__)
-    settled = (versions, sorted(sources.items()), sorted(constants))
-    return hashlib.sha256(repr(settled).encode()).digest()
+    inputs = (versions, sorted(sources.items()), sorted(constants))
+    return hashlib.sha256(repr(inputs).encode()).digest()
 
 
 def _globals_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function finds in its module, by name, and in cells of functions around it."""
+    """Names and values that a function uses from its module and from enclosing functions."""
     names = {*function.__code__.co_names, *_inner_names(function.__code__)}
     yield from ((name, function.__globals__[name]) for name in names if name in function.__globals__)
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -160,7 +160,7 @@ def _inner_names(code: types.CodeType) -> Iterator[str]:
 
 
 def _source(code: types.CodeType) -> bytes:
-    """A digest of the file a function is in; of its code where there is no file."""
+    """Digest of the file that defines a function; of its code where there is no file."""
     try:
         return _digest_of_file(code.co_filename)
     except OSError:
@@ -176,20 +176,20 @@ def _digest_of_file(path: str) -> bytes:
 
 
 class _Folders:
-    """Where files are looked for, and where new ones go."""
+    """Folders that files are read from, and the one that they are written to."""
 
     def __init__(self) -> None:
         self._writable: Path | None = None
         self._refused: set[Path] = set()
 
     def readable(self) -> list[Path]:
-        """Every folder that files may be read from, in the order in which they are looked at."""
+        """Folders that files may be read from, in order."""
         temporary = _temporary()
         found = [*_usual(), *([temporary] if temporary is not None and _is_private(temporary.parent) else [])]
         return [folder for folder in found if folder.is_dir()]
 
     def writable(self) -> Path | None:
-        """The first folder that files can be written to; it is made if need be."""
+        """First folder that files can be written to, created if necessary; None if there is none."""
         if self._writable is not None:
             return self._writable
         for folder in _usual():
@@ -204,19 +204,19 @@ class _Folders:
         if folder is not None and folder not in self._refused and _can_write_privately(folder):
             warn_once(
                 "temporary",
-                f"compiled functions are kept in {folder}, which may not last: neither the package's folder "
-                "nor the user's cache folder can be written. Set NUMBA_CACHE_DIR to a folder that can be",
+                f"compiled functions are stored in {folder}, which may not last: neither the package's "
+                "folder nor the user's cache folder is writable. Set NUMBA_CACHE_DIR to a writable folder",
             )
             return folder
         warn_once(
             "nowhere",
-            "compiled functions cannot be kept, so that every process compiles them again: no folder can be "
-            "written. Set NUMBA_CACHE_DIR to a folder that can be",
+            "compiled functions cannot be stored, so every process compiles them again: no folder is "
+            "writable. Set NUMBA_CACHE_DIR to a writable folder",
         )
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, in the first folder that takes it."""
+        """Write a file to the first folder that accepts it."""
         while (folder := self.writable()) is not None:
             try:
                 _write(folder / name, content)
@@ -236,10 +236,10 @@ def _usual() -> list[Path]:
 
 
 def _temporary() -> Path | None:
-    """A folder of this user alone, or none where there is no place for temporary files."""
+    """Temporary folder of this user, or None where there is no place for temporary files."""
     try:
         root = tempfile.gettempdir()
-        if os.path.samefile(root, os.curdir):  # where Python finds no other place
+        if os.path.samefile(root, os.curdir):  # Python's last resort
             return None
     except OSError:
         return None
@@ -256,7 +256,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def _can_write_privately(folder: Path) -> bool:
-    """Whether a folder below one that nobody else can write to can be written, now that it is made."""
+    """Create a folder inside one that only this user can write to; gives whether that worked."""
     try:
         folder.parent.mkdir(mode=0o700, exist_ok=True)
     except OSError:
@@ -265,7 +265,7 @@ def _can_write_privately(folder: Path) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether a folder is this user's and nobody else can write to it: files there are executed."""
+    """Whether only this user can read and write a folder. Files there are executed."""
     try:
         seen = folder.lstat()
     except OSError:
@@ -276,7 +276,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all; others may read it, as they may the package."""
+    """Write a file atomically; other users may read it, as they may read the package."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:

@@ -1,8 +1,7 @@
-"""How compiled functions are made, kept and timed: the one place that decides what numba is asked for.
+"""Compiled functions: the decorator, whether numba is usable, and the time spent compiling.
 
-`compiled` is numba's `njit` with a cache that never stops a program (`compile_cache`). Without a usable
-numba the functions stay plain Python: plans then run in NumPy, learners that grow trees refuse to, and others
-are slower.
+`compiled` is numba's `njit` with the cache of `compile_cache`. Without a usable numba the functions stay
+plain Python: plans run in NumPy, learners that grow trees raise an error, and other learners are slower.
 """
 
 from __future__ import annotations
@@ -38,12 +37,17 @@ __all__ = [
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function when it is first called; its compiled versions are kept for other processes.
+    """Compile a function when it is first called, and cache the result for other processes.
 
     Parameters
     ----------
-    **options :
-        As for `numba.njit`, but for `cache`.
+    **options
+        Options of `numba.njit`, except `cache`.
+
+    Returns
+    -------
+    callable
+        A decorator. It returns the function unchanged where numba is not usable.
 
     Examples
     --------
@@ -57,39 +61,39 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         if not is_compiling():
             return function
-        from miserly.utils.compile_cache import Kept
+        from miserly.utils.compile_cache import FileCache
 
         kernel = numba.njit(**options)(function)
-        kernel._cache = Kept(kernel)
+        kernel._cache = FileCache(kernel)
         return kernel
 
     return decorate
 
 
 def is_compiling() -> bool:
-    """Whether functions are compiled here: numba can be imported, and nobody has switched it off."""
+    """Whether functions are compiled: numba can be imported and NUMBA_DISABLE_JIT is not set."""
     return numba is not None and not numba.config.DISABLE_JIT
 
 
 def why_not() -> str:
-    """Why functions are not compiled here; nothing where they are."""
+    """Reason why functions are not compiled; an empty string if they are."""
     return "" if is_compiling() else MISSING or "NUMBA_DISABLE_JIT switches it off"
 
 
-# -- how long compiling takes --------------------------------------------------------------------------------
+# -- time spent compiling ------------------------------------------------------------------------------------
 
 
 class _Clock:
-    """Seconds spent in numba's compiler, which also reads compiled functions from files.
+    """Seconds spent in numba's compiler, reading compiled functions from files included.
 
-    Only one thread at a time compiles; others may wait for it. `told` is called with the seconds of stretches
-    that have ended, and the time when the present one began, whenever either changes.
+    Only one thread at a time compiles; others may wait for it. `on_change` is called whenever compiling
+    starts or ends, with the seconds spent so far and the time when the present compilation began.
     """
 
     def __init__(self) -> None:
         self.spent = 0.0
         self.since: float | None = None
-        self.told: Callable[[float, float | None], None] | None = None
+        self.on_change: Callable[[float, float | None], None] | None = None
         self._depth = 0
         self._lock = threading.RLock()
 
@@ -107,8 +111,8 @@ class _Clock:
 
     def _set(self, spent: float, since: float | None) -> None:
         self.spent, self.since = spent, since
-        if self.told is not None:
-            self.told(spent, since)
+        if self.on_change is not None:
+            self.on_change(spent, since)
 
 
 clock = _Clock()
@@ -126,7 +130,7 @@ if numba is not None:
 
 
 def compile_seconds() -> float:
-    """How many seconds this process has spent compiling so far, in all its threads.
+    """Seconds that this process has spent compiling so far, in all its threads.
 
     >>> compile_seconds() >= 0.0
     True

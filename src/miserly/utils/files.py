@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all.
+"""Files that are written completely or not at all.
 
-A file is written under a temporary name in the same folder, flushed to the disk, and renamed. Until then the
-old file is untouched: a full disk, an error or Ctrl-C leaves it as it was, and the temporary file is removed.
+A file is written under a temporary name in the same folder, flushed to the disk, and renamed. If the disk is
+full, an error is raised or Ctrl-C is pressed, the old file stays as it was and the temporary file is removed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _KINDS = (
 
 
 def check_target(path: str | os.PathLike[str], error: type[MiserlyError] = DataError) -> None:
-    """Refuse a target that is neither a regular file nor new: a link, a folder, a pipe or a device.
+    """Raise `error` if a path exists and is not a regular, writable file: a link, folder, pipe or device.
 
-    Links are not followed, because the file behind one is not the file that was named.
+    Links are not followed, because the file behind a link is not the file that was named.
 
     >>> check_target("/dev/null")
     Traceback (most recent call last):
@@ -60,16 +60,20 @@ def atomic_write(
     newline: str | None = None,
     error: type[MiserlyError] = DataError,
 ) -> Iterator[IO[Any]]:
-    """An open file that replaces `path` when the block ends without an exception.
+    """Open a file that replaces `path` when the block ends without an exception.
 
     Parameters
     ----------
-    path : str or path
-        A regular file, or a new one; anything else raises `error`. The permissions of the old file are kept.
+    path : str or Path
+        A regular file, or a new one. The permissions of an old file are kept.
     mode : {"wb", "w"}, default="wb"
-        Bytes, or text in `encoding` (UTF-8 if None) with the line ends of `newline`.
+        Whether to write bytes or text.
+    encoding : str, optional
+        Encoding of text; UTF-8 by default.
+    newline : str, optional
+        Line ends of text, as for `open`.
     error : type of MiserlyError, default=DataError
-        What is raised for a target that is no regular file.
+        Error to raise for a target that is not a regular file.
 
     Yields
     ------
@@ -92,9 +96,9 @@ def atomic_write(
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str], error: type[MiserlyError] = DataError) -> Iterator[Path]:
-    """The name of a temporary file that replaces `path` when the block ends, for code that wants a name.
+    """Name of a temporary file that replaces `path` when the block ends, for code that needs a name.
 
-    It has the ending of `path` and exists already, empty. See `atomic_write`.
+    The file exists, is empty, and has the suffix of `path`. See `atomic_write`.
     """
     target = Path(path)
     check_target(target, error)
@@ -103,7 +107,7 @@ def atomic_path(path: str | os.PathLike[str], error: type[MiserlyError] = DataEr
         _create(draft, target)
         yield draft
         _finish(draft, target)
-        check_target(target, error)  # what came in the meantime is not replaced either
+        check_target(target, error)  # it may have been created in the meantime
         os.replace(draft, target)
     except OSError as problem:
         if problem.filename in (None, str(draft)):
@@ -115,13 +119,13 @@ def atomic_path(path: str | os.PathLike[str], error: type[MiserlyError] = DataEr
 
 
 def _create(draft: Path, target: Path) -> None:
-    """An empty file. One that replaces a private file is never open to others."""
+    """Create an empty file. One that replaces a private file is never readable by others."""
     mode = 0o600 if target.exists() else 0o666
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
 
 
 def _finish(draft: Path, target: Path) -> None:
-    """Flush the file to the disk, with the owner and the permissions of the one that it replaces."""
+    """Flush the file to the disk, with the owner and permissions of the file that it replaces."""
     descriptor = os.open(draft, os.O_RDWR)
     try:
         if target.exists() and hasattr(os, "fchmod"):
@@ -135,7 +139,7 @@ def _finish(draft: Path, target: Path) -> None:
 
 
 def _flush(folder: Path) -> None:
-    """Make the new name last. Not every system can open a folder; the file itself is safe then, too."""
+    """Flush the new name to the disk. Not every system can open a folder; the file itself is flushed."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

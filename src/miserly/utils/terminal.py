@@ -1,7 +1,7 @@
-"""Text for a terminal, which shows control characters and never sends them.
+"""Text for a terminal, with visible control characters.
 
-Names of columns, cells of tables, units and messages come from files. Sent as they are, escape sequences in
-them would move the cursor, rename the window or turn text around, and square brackets would be markup.
+Names of columns, cells, units and messages come from files. Escape sequences in them could move the cursor,
+rename the window or reverse text, and square brackets would be markup.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rich.segment import Segment
 
 __all__ = ["CONTROLS", "Terminal", "visible"]
 
-# Characters that a terminal acts on instead of showing: controls, and those that turn text around.
+# Characters that a terminal acts on instead of showing them: controls, and those that reverse text.
 CONTROLS = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
     0x7F: "\u2421",
@@ -23,7 +23,7 @@ CONTROLS = {
 
 
 def visible(text: str) -> str:
-    """Text with a picture in place of every control character.
+    """Return a text with a visible symbol in place of every control character.
 
     >>> visible("\x1b[31mred")
     '\u241b[31mred'
@@ -32,7 +32,7 @@ def visible(text: str) -> str:
 
 
 class Terminal(Console):
-    """A console that shows texts as they are: control characters are visible, and nothing is markup."""
+    """Console that shows texts literally: control characters are visible, and nothing is markup."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**{"highlight": False, "markup": False, **given})

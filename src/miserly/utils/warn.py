@@ -1,4 +1,4 @@
-"""Warnings that are given once in a process."""
+"""Warnings that a process gives once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import warnings
 
 __all__ = ["warn_once"]
 
-_said: set[str] = set()
+_given: set[str] = set()
 
 
 def warn_once(topic: str, message: str) -> None:
-    """Warn of something that would otherwise be said again and again; `topic` tells warnings apart."""
-    if topic not in _said:
-        _said.add(topic)
+    """Give a `RuntimeWarning` unless one of the same topic was given before."""
+    if topic not in _given:
+        _given.add(topic)
         warnings.warn(message, RuntimeWarning, stacklevel=3)
