@@ -9,7 +9,7 @@ Checks of numpydoc that are left out:
 
 - SS05 (infinitive verb): summaries may start with a noun that ends in "s".
 - ES01 (extended summary): only estimators need one.
-- EX01 (examples): only estimators, other classes that users construct, and functions of `miserly` need them.
+- EX01 (examples): functions of rooms, abstract classes, dataclasses and exceptions need none.
 - RT02 (type alone in Returns): a returned value may have a name.
 - GL01, GL02 (position of the quotes): ruff formats docstrings.
 - SA01 to SA04 (See Also) and GL09, GL10 (directives): not used here.
@@ -42,6 +42,7 @@ UNFINISHED: tuple[str, ...] = (
     "learners.linear",
     "learners.trees",
     "learners.wrap",
+    "losses",
     "plan",
     "plan.store",
     "report",
@@ -183,7 +184,8 @@ def _optional(public: Public) -> set[str]:
     thing = public.thing
     if _is_estimator(thing):
         return set()
-    if inspect.isclass(thing) and not dataclasses.is_dataclass(thing) and not issubclass(thing, Exception):
+    plain = inspect.isclass(thing) and not dataclasses.is_dataclass(thing) and not inspect.isabstract(thing)
+    if plain and not issubclass(thing, Exception):
         return {"ES01"}
     return {"ES01"} if public.top_level and inspect.isfunction(thing) else {"ES01", "EX01"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from .tasks import Rows
 
 __all__ = ["OnDemand", "step", "step_on_demand"]
 
-OnDemand: Any = getattr(import_module("miserly.runtime"), "OnDemand", None)
+OnDemand: Any = import_module("miserly.runtime").OnDemand if find_spec("miserly.runtime") else None
 
 
 def step(plan: Plan, rows: Rows, budget: float | None, count: str) -> Any:

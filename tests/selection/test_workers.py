@@ -114,7 +114,7 @@ def test_leaving_ends_what_goes_on():
 ASKS = """
 import os, signal, sys, threading, time
 import numpy as np
-from miserly.selection import _shared_files
+from miserly.selection import shared_files as _shared_files
 from miserly.selection.workers import Crew
 from miserly.selection.splits import Rows
 
