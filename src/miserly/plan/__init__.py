@@ -1,6 +1,7 @@
 """The program a fitted model is: terms, nodes, batch run, stepping, save and load."""
 
-from miserly.plan.nodes import LEAVE, Capacity, Confidence, Node, Onward, Proximity, Rank, Threshold
+from miserly.plan.gates import Capacity, Confidence, Gate, Onward, Proximity, Rank, Threshold
+from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
 from miserly.plan.store.format import load
 from miserly.plan.terms import Kernel, Raw, Tree, category_words
@@ -9,6 +10,7 @@ __all__ = [
     "LEAVE",
     "Capacity",
     "Confidence",
+    "Gate",
     "Kernel",
     "Node",
     "Onward",

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import PlanError
 from miserly.plan import links
-from miserly.plan.nodes import LEAVE, Confidence, Node, Onward
+from miserly.plan.gates import Confidence
+from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
 from miserly.plan.terms import Term
 
@@ -94,7 +95,7 @@ def is_chain(plan: Plan) -> bool:
     """Whether every row goes through all nodes, one after the other."""
     following = [*range(1, len(plan.nodes)), LEAVE]
     return all(
-        isinstance(node.gate, Onward) and node.up == after
+        not node.gate.decides and node.up == after
         for node, after in zip(plan.nodes, following[: len(plan.nodes)], strict=True)
     )
 
@@ -186,7 +187,7 @@ def handing_over_at(plan: Plan, level: float) -> Plan:
 
 def can_hand_over(plan: Plan) -> bool:
     """Whether a plan can be the first of a handover."""
-    return plan.link in ("logistic", "softmax") and is_chain(plan)
+    return links.has_probabilities(plan.link) and is_chain(plan)
 
 
 def suit_each_other(first: Plan, then: Plan) -> bool:

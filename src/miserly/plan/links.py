@@ -1,25 +1,44 @@
-"""From scores to answers: identity, logistic, softmax, sign, votes.
+"""Links: how scores become answers.
 
-`exp` is written out in plain operations so that compiled code, NumPy and single-example stepping give the
-same bits: the libraries' own exponentials differ in the last place.
+A link is one class. It holds what it needs of a plan's outputs, how scores become probabilities and classes,
+and its words. To add a link, write a class here and add it to `LINKS`; plans and files name it by `name`.
+
+`exp` is written out in plain operations so that compiled code, NumPy and single-row stepping give the same
+bits: the exponentials of different libraries differ in the last place.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import PlanError
+from miserly.plan.show.phrases import listing, number
 
-__all__ = ["LINKS", "confidence", "exp", "labels", "n_labels", "pairs_of", "probabilities", "votes"]
+if TYPE_CHECKING:
+    from miserly.plan.show.wording import Wording
 
-LINKS = ("identity", "logistic", "softmax", "sign", "votes")
+__all__ = [
+    "LINKS",
+    "Link",
+    "confidence",
+    "exp",
+    "has_probabilities",
+    "labels",
+    "n_labels",
+    "pairs_of",
+    "probabilities",
+    "votes",
+]
 
+_MOST_LABELS = 10  # named in a sentence
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
+
+Floats = NDArray[np.float64]
 
 
 def exp(x: Any) -> Any:
@@ -50,54 +69,199 @@ def exp(x: Any) -> Any:
     return np.ldexp(p, np.int64(k))
 
 
-def probabilities(link: str, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Class probabilities (n, classes) from scores (n, outputs)."""
-    if link == "logistic":
+class Link:
+    """Base class of links: scores of two or more classes, of which the largest is the answer.
+
+    Attributes
+    ----------
+    name : str
+        The name in plans and files.
+    has_probabilities : bool
+        Whether scores become class probabilities.
+    one_output : bool
+        Whether a plan must have exactly one output.
+    """
+
+    name: ClassVar[str]
+    has_probabilities: ClassVar[bool] = False
+    one_output: ClassVar[bool] = False
+
+    def n_labels(self, n_outputs: int) -> int:
+        """The number of classes for a number of outputs."""
+        return max(2, n_outputs)
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Class probabilities (n, n_classes) from scores (n, n_outputs)."""
+        raise PlanError(f"a plan with link {self.name!r} has no class probabilities")
+
+    def confidence(self, scores: Floats) -> Floats:
+        """The probability of the most probable class (n,), summed in the order compiled code uses."""
+        raise PlanError(f"a plan with link {self.name!r} has no class probabilities")
+
+    def labels(self, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
+        """The answers (n,): entries of `classes`, or their numbers."""
+        index = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.int64)
+        return index if classes is None else classes[index]
+
+    # -- words ---------------------------------------------------------------------------------------
+
+    def output_words(self, channel: int, words: Wording) -> str:
+        """What one of several outputs is a score of."""
+        return words.label(channel)
+
+    def answer_words(self, words: Wording) -> str:
+        """How the scores of a plan become its answer, in sentences."""
+        plan = words.plan
+        if plan.n_outputs > 1:
+            return self._largest_words(self._class_words(words))
+        return (
+            f"The answer is {words.label(1)} if {words.score(0)} is above 0, else {words.label(0)}."
+            f"{self._probability_words(words)}"
+        )
+
+    def base_words(self, words: Wording) -> str:
+        """What a plan answers before its first node."""
+        plan = words.plan
+        return words.label(int(self.labels(plan.base[None, : plan.n_outputs], None)[0]))
+
+    def _largest_words(self, classes: str) -> str:
+        share = "Its probability is its share in the sum of exp(score) over the classes."
+        return f"The answer is the class whose score is largest: {classes}. {share}"
+
+    def _probability_words(self, words: Wording) -> str:
+        return ""
+
+    def _class_words(self, words: Wording) -> str:
+        count = self.n_labels(words.plan.n_outputs)
+        shown = [words.label(i) for i in range(min(count, _MOST_LABELS))]
+        return listing(shown, count - len(shown), last="or")
+
+
+class Identity(Link):
+    """The scores are the answers: numbers."""
+
+    name: ClassVar[str] = "identity"
+
+    def labels(self, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
+        """The scores: (n,) if there is one output, else (n, n_outputs)."""
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def answer_words(self, words: Wording) -> str:
+        plan = words.plan
+        if plan.n_outputs == 1:
+            return f"The answer is {words.score(0)}."
+        which = "the scores" if plan.n_outputs == plan.n_scores else f"the first {plan.n_outputs} scores"
+        return f"The answer is {which}."
+
+    def base_words(self, words: Wording) -> str:
+        outputs = words.plan.base[: words.plan.n_outputs].tolist()
+        shown = [number(score) for score in outputs[:_MOST_LABELS]]
+        return listing(shown, len(outputs) - len(shown))
+
+
+class Logistic(Link):
+    """One score, the log-odds of the second class."""
+
+    name: ClassVar[str] = "logistic"
+    has_probabilities: ClassVar[bool] = True
+    one_output: ClassVar[bool] = True
+
+    def probabilities(self, scores: Floats) -> Floats:
         positive = 1.0 / (1.0 + exp(-scores[:, 0]))
         return np.column_stack([1.0 - positive, positive])
-    if link == "softmax":
-        weight = exp(scores - scores.max(axis=1, keepdims=True))
-        return weight / weight.sum(axis=1, keepdims=True)
-    raise PlanError(f"a plan with link {link!r} has no class probabilities")
 
-
-def confidence(link: str, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability of the most probable class, summed in the order compiled code uses."""
-    if link == "logistic":
+    def confidence(self, scores: Floats) -> Floats:
         positive = 1.0 / (1.0 + exp(-scores[:, 0]))
         return np.maximum(positive, 1.0 - positive)
-    top = scores.max(axis=1)
-    parts = exp(scores - top[:, None])
-    total = np.zeros(len(scores))
-    for output in range(scores.shape[1]):
-        total += parts[:, output]
-    return 1.0 / total
+
+    def _probability_words(self, words: Wording) -> str:
+        return f" The probability of {words.label(1)} is 1 / (1 + exp(-score))."
 
 
-def labels(link: str, scores: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[Any]:
-    """The answer in the user's terms: a number for identity, else a class."""
-    if link == "identity":
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-    if link == "votes":
-        scores = votes(scores)
-    index = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.int64)
-    return index if classes is None else classes[index]
+class Softmax(Link):
+    """One score for each class; probabilities are proportional to their exponentials."""
+
+    name: ClassVar[str] = "softmax"
+    has_probabilities: ClassVar[bool] = True
+
+    def probabilities(self, scores: Floats) -> Floats:
+        weight = exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+    def confidence(self, scores: Floats) -> Floats:
+        parts = exp(scores - scores.max(axis=1)[:, None])
+        total = np.zeros(len(scores))
+        for output in range(scores.shape[1]):
+            total += parts[:, output]
+        return 1.0 / total
+
+
+class Sign(Link):
+    """One score: the second class where it is above zero."""
+
+    name: ClassVar[str] = "sign"
+    one_output: ClassVar[bool] = True
+
+
+class Votes(Link):
+    """One score for each pair of three or more classes; the class that wins most pairs is the answer."""
+
+    name: ClassVar[str] = "votes"
+
+    def n_labels(self, n_outputs: int) -> int:
+        n_classes = round((1 + np.sqrt(1 + 8 * n_outputs)) / 2)
+        if n_classes < 3 or n_classes * (n_classes - 1) != 2 * n_outputs:
+            raise PlanError(
+                f"link 'votes' needs one output for each pair of three or more classes, not {n_outputs}"
+            )
+        return n_classes
+
+    def labels(self, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
+        return super().labels(votes(scores), classes)
+
+    def output_words(self, channel: int, words: Wording) -> str:
+        i, j = pairs_of(self.n_labels(words.plan.n_outputs))[channel]
+        return f"{words.label(i)} against {words.label(j)}"
+
+    def _largest_words(self, classes: str) -> str:
+        pairs = "Each score decides between two classes, for the first of them if it is above 0."
+        return f"{pairs} The answer is the class that wins most often: {classes}."
+
+
+LINKS: dict[str, Link] = {link.name: link for link in (Identity(), Logistic(), Softmax(), Sign(), Votes())}
+
+
+def has_probabilities(link: str) -> bool:
+    """Whether plans with this link have class probabilities.
+
+    >>> [link for link in LINKS if has_probabilities(link)]
+    ['logistic', 'softmax']
+    """
+    return LINKS[link].has_probabilities
+
+
+def probabilities(link: str, scores: Floats) -> Floats:
+    """Class probabilities (n, n_classes) from scores (n, n_outputs)."""
+    return LINKS[link].probabilities(scores)
+
+
+def confidence(link: str, scores: Floats) -> Floats:
+    """The probability of the most probable class (n,), summed in the order compiled code uses."""
+    return LINKS[link].confidence(scores)
+
+
+def labels(link: str, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Answers from scores (n, n_outputs): numbers for identity, else entries of `classes`."""
+    return LINKS[link].labels(scores, classes)
 
 
 def n_labels(link: str, n_outputs: int) -> int:
-    """How many classes there are to so many outputs.
+    """The number of classes for a number of outputs.
 
     >>> n_labels("logistic", 1), n_labels("softmax", 3), n_labels("votes", 6)
     (2, 3, 4)
     """
-    if link != "votes":
-        return max(2, n_outputs)
-    n_classes = round((1 + np.sqrt(1 + 8 * n_outputs)) / 2)
-    if n_classes < 3 or n_classes * (n_classes - 1) != 2 * n_outputs:
-        raise PlanError(
-            f"link 'votes' needs one output for each pair of three or more classes, not {n_outputs}"
-        )
-    return n_classes
+    return LINKS[link].n_labels(n_outputs)
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
@@ -110,9 +274,9 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 
 
 def votes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many pairs each class wins, (n, classes): a positive score is a vote for the first of its pair.
+    """How many pairs each class wins, (n, n_classes): a positive score is a vote for the first of its pair.
 
-    Who has most votes is the answer, the first of them if there are several: one against one, as LibSVM does.
+    The answer is the class with most votes, the first one of a tie: one against one, as in LibSVM.
 
     >>> votes(np.array([[1.0, -1.0, -1.0]])).tolist()
     [[1.0, 0.0, 2.0]]

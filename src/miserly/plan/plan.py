@@ -17,7 +17,7 @@ from miserly.costs import Costs, read_budget
 from miserly.data.encoder import Encoder
 from miserly.errors import PlanError
 from miserly.plan import links
-from miserly.plan.nodes import LEAVE, Confidence, Node, Threshold
+from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.terms import Kernel, Term, Tree
 
 if TYPE_CHECKING:
@@ -478,7 +478,7 @@ was fitted (row 0: 1)
             raise PlanError("the base must be a list of finite scores")
         if not 1 <= self.n_outputs <= self.n_scores:
             raise PlanError(f"{self.n_outputs} outputs of {self.n_scores} scores")
-        if self.link in ("logistic", "sign") and self.n_outputs != 1:
+        if links.LINKS[self.link].one_output and self.n_outputs != 1:
             raise PlanError(f"link {self.link!r} answers from one score, not {self.n_outputs}")
         n_labels = links.n_labels(self.link, self.n_outputs)
         if self.classes is not None and self.classes.shape != (n_labels,):
@@ -517,10 +517,9 @@ was fitted (row 0: 1)
         for child in (node.up, node.low):
             if child != LEAVE and not k < child < len(self.nodes):
                 raise PlanError(f"node {k} leads to node {child}: children come after their parent")
-        if isinstance(node.gate, Threshold) and node.gate.channel >= self.n_scores:
-            raise PlanError(f"node {k} has a gate on score {node.gate.channel} of {self.n_scores}")
-        if isinstance(node.gate, Confidence) and self.link not in ("logistic", "softmax"):
-            raise PlanError(f"node {k} has a confidence gate, but link {self.link!r} has no probabilities")
+        problem = node.gate.problem_in(self.n_scores, self.link)
+        if problem:
+            raise PlanError(f"node {k} has {problem}")
 
 
 def _columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs
-from miserly.plan.nodes import LEAVE, Node, Threshold
+from miserly.plan.gates import Threshold
+from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
-from miserly.plan.show.wording import number
+from miserly.plan.show.phrases import number
 from miserly.report.stages import Stage, plan_of, purchased, read_rows, stage_of, stages, visits
 
 __all__ = ["Extracted", "Similarity", "extracted", "leaf_similarity", "price_tiers"]

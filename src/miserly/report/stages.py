@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
 from miserly.plan.compose import keep_nodes
-from miserly.plan.exits import is_exit
 from miserly.plan.nodes import LEAVE
 from miserly.plan.plan import Plan
 from miserly.plan.purchases import purchases
-from miserly.plan.show.wording import plain
+from miserly.plan.show.phrases import plain
 
 __all__ = [
     "Flow",
@@ -139,7 +138,7 @@ def stages(plan: Plan) -> list[Stage]:
 
 def _all_go_on(plan: Plan, k: int) -> bool:
     node = plan.nodes[k]
-    return node.up != LEAVE and node.low == LEAVE and not is_exit(node)
+    return node.up != LEAVE and node.low == LEAVE and not node.is_exit
 
 
 def is_chain(parts: Sequence[Stage]) -> bool:

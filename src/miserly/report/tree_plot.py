@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from miserly.plan.nodes import Threshold
-from miserly.plan.show.wording import Wording, plain
+from miserly.plan.gates import Threshold
+from miserly.plan.show.phrases import plain
+from miserly.plan.show.wording import Wording
 from miserly.report.stages import Flow, Stage, flow, is_chain
 from miserly.report.style import COLOURS, FAINT, INK, PALE, SOFT, STYLE, matplotlib, money, percent, save
 
@@ -289,8 +290,7 @@ def _gate_words(found: Flow, i: int, child: int) -> str:
     gate, up = found.plan.nodes[stage.nodes[-1]].gate, child == stage.up
     if isinstance(gate, Threshold):
         return f"{'>' if up else '≤'} {gate.value + 0.0:.3g}" if np.isfinite(gate.value) else ""
-    words = Wording(found.plan)
-    return words.short_up(gate) if up else words.short_low(gate)
+    return gate.up_label if up else gate.low_label
 
 
 # -- a chain -----------------------------------------------------------------------------------------------

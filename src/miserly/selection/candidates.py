@@ -22,7 +22,7 @@ from miserly.learners.common.samples import check_classes
 from miserly.learners.common.staged import StagedClassifier
 from miserly.plan import Plan
 from miserly.plan.compose import handing_over_at
-from miserly.plan.nodes import Confidence
+from miserly.plan.gates import Confidence
 from miserly.plan.purchases import purchases
 from miserly.selection.asked import Asked
 from miserly.selection.choosing import parameter_paths

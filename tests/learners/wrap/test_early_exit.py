@@ -14,7 +14,7 @@ from miserly.learners import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker
 from miserly.learners.wrap.exits import RULES, Staged, exit_gates, leave
 from miserly.metrics import Queries, ndcg
 from miserly.plan import Confidence, Node, Onward, Plan, Raw, Tree
-from miserly.plan.nodes import Threshold
+from miserly.plan.gates import Threshold
 
 COSTS = Costs([5.0, 3.0, 2.0, 1.0, 1.0, 0.0], evaluation=0.5)  # after ten rounds most features are bought
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import stat
@@ -19,7 +20,7 @@ import miserly
 from miserly.costs import Costs
 from miserly.errors import PlanError, PlanFormatError
 from miserly.plan import Node, Rank, Threshold, Tree
-from miserly.plan.nodes import GATES
+from miserly.plan.gates import GATES
 from miserly.plan.store import packing
 from miserly.plan.store.format import dumps, load, load_file, loads, save
 from miserly.plan.store.packing import ARRAYS
@@ -138,10 +139,11 @@ def test_three_thousand_trees_are_saved_and_loaded_within_a_second(tmp_path):
 
 def test_the_numbers_of_a_file_have_a_meaning_for_every_kind_there_is():
     assert set(packing.KERNEL_KINDS) == set(KERNELS)
-    assert set(packing.GATE_NUMBERS) == set(GATES)
-    for kind, (number, count) in packing.GATE_NUMBERS.items():
-        fields = {name for name in (number, count) if name}
-        assert fields == set(GATES[kind].__dataclass_fields__) - {"kind", "listwise"}
+    kinds = ["onward", "threshold", "confidence", "proximity", "rank", "capacity"]
+    assert {gate.code: kind for kind, gate in GATES.items()} == dict(enumerate(kinds))
+    for gate in GATES.values():
+        packed = {name for name in (gate.real_field, gate.whole_field) if name}
+        assert packed == {field.name for field in dataclasses.fields(gate)}
 
 
 def test_files_of_the_first_version_are_read_for_ever():

@@ -47,7 +47,7 @@ from miserly.learners.wrap.exits import (
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
 from miserly.plan.engine.ranking import ranked, settle
-from miserly.plan.nodes import Gate
+from miserly.plan.gates import Gate
 
 __all__ = ["EarlyExit"]
 

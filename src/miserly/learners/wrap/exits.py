@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from miserly.errors import DataError
 from miserly.metrics import Queries
 from miserly.plan import Capacity, Confidence, Proximity, Rank, Threshold, links
-from miserly.plan.nodes import Gate
+from miserly.plan.gates import Gate
 
 __all__ = [
     "LISTWISE",

@@ -29,7 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import read_budget
 from miserly.errors import DataError, PlanError
 from miserly.plan.engine.reference import run_reference
-from miserly.plan.engine.tables import ONWARD, TREE, chain_arrays
+from miserly.plan.engine.tables import TREE, chain_arrays
+from miserly.plan.gates import Onward
 from miserly.utils.checks import check_queries
 from miserly.utils.warn import warn_once
 
@@ -110,7 +111,7 @@ def run_rows(
     account = account or np.isfinite(limit)
     part = plan if account else plan.answering_part
     state = State.fresh(part, n)
-    engine = _engine(compiled)
+    engine = _engine(part, compiled)
     whole = count == "tree"
     if engine is None:
         run_reference(part, matrix, order, start, limit, account, whole, state)
@@ -158,16 +159,21 @@ class State:
         )
 
 
-def _engine(compiled: bool | None) -> Any:
-    """The compiled kernels, or None for plain NumPy."""
+def _engine(plan: Plan, compiled: bool | None) -> Any:
+    """The compiled engine, or None for NumPy."""
     if compiled is False:
         return None
     from miserly.utils import compiled as _compiled
 
     if _compiled.is_compiling():
-        from miserly.plan.engine import compiled as kernels
+        from miserly.plan.engine import compiled as engine
 
-        return kernels
+        unknown = engine.without_rule(plan)
+        if unknown is None:
+            return engine
+        if compiled:
+            raise PlanError(f"compiled code has no rule for {unknown}; run with compiled=False")
+        return None
     why = _compiled.why_not()
     if compiled:
         raise PlanError(f"compiled=True needs numba, which cannot be used: {why}")
@@ -192,7 +198,7 @@ def _is_plain_chain(plan: Plan) -> bool:
     tables = plan.tables
     n = len(plan.nodes)
     return bool(
-        (tables.nodes.gate == ONWARD).all()
+        (tables.nodes.gate == Onward.code).all()
         and tables.nodes.inherits.all()
         and (tables.nodes.up == [*range(1, n), -1][:n]).all()
         and (tables.terms.kind == TREE).all()
@@ -208,7 +214,7 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     float32 or float64; any other plan runs as `Plan.run` runs it. A row of another length is refused:
     compiled code would read past its end.
     """
-    engine = _engine(None)
+    engine = _engine(plan, None)
     shape, coded = (plan.n_features,), not set(plan.categories).isdisjoint(plan.features.tolist())
     if engine is None or coded or np.isfinite(plan.budget) or not _is_plain_chain(plan):
         return lambda x: run_rows(plan, encode(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)

@@ -12,14 +12,35 @@ each thread its own blocks.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from miserly.costs import SLACK
 from miserly.plan import links
-from miserly.plan.engine.tables import CAPACITY, ONWARD, PROXIMITY, RAW, THRESHOLD, TREE
+from miserly.plan.engine.tables import RAW, TREE
+from miserly.plan.gates import Capacity, Confidence, Gate, Onward, Proximity, Rank, Threshold
 from miserly.utils.compiled import compiled
 
-__all__ = ["run_blocks", "score_chain", "score_few"]
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["GATE_RULES", "run_blocks", "score_chain", "score_few", "without_rule"]
+
+# The gates that have a rule below. Compiled code reads their codes as constants.
+GATE_RULES: tuple[type[Gate], ...] = (Onward, Threshold, Confidence, Proximity, Rank, Capacity)
+ONWARD, THRESHOLD, CONFIDENCE, PROXIMITY, CAPACITY = (
+    gate.code for gate in (Onward, Threshold, Confidence, Proximity, Capacity)
+)
+
+
+def without_rule(plan: Plan) -> str | None:
+    """A gate of the plan that has no compiled rule; None where all have one."""
+    if plan.tables.nodes.gate.max(initial=0) < len(GATE_RULES):  # their codes are 0, 1, 2 ...
+        return None
+    kinds = {node.gate.kind for node in plan.nodes} - {gate.kind for gate in GATE_RULES}
+    return f"gates of kind {', '.join(sorted(kinds))}"
+
 
 STOPPED = -2  # where a row is that the budget stopped; -1 is where one is that has left with an answer
 
@@ -360,7 +381,7 @@ def _gate_alone(nodes, k, rows, scores, at):
             at[i] = up
         elif gate == THRESHOLD:
             at[i] = up if scores[i, count] > number else low
-        else:
+        elif gate == CONFIDENCE:
             at[i] = low if _confidence(logistic, n_outputs, scores, i) >= number else up
 
 
@@ -422,7 +443,7 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
         n = _run_node(
             tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through, kept
         )
-        if nodes.gate[k] >= PROXIMITY:
+        if nodes.listwise[k]:
             _gate_listwise(nodes, k, order, start, first, last, scores, at, state[4])
         else:
             _gate_alone(nodes, k, rows[:n], scores, at)

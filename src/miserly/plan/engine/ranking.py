@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miserly.plan.exits import is_exit
 from miserly.plan.nodes import LEAVE
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def levels(plan: Plan, exit: NDArray[np.int64], left: NDArray[np.bool_]) -> NDAr
     `exit` is the last node each one finished, and `left` says who has left there, rather than being stopped
     by the budget or still on the way.
     """
-    sends_away = np.array([*(is_exit(node) and node.low == LEAVE for node in plan.nodes), False])
+    sends_away = np.array([*(node.is_exit and node.low == LEAVE for node in plan.nodes), False])
     return np.where(left & sends_away[exit], exit, len(plan.nodes))
 
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from miserly.costs import SLACK
 from miserly.plan import links
-from miserly.plan.nodes import Capacity, Confidence, Gate, Onward, Proximity, Rank, Threshold
+from miserly.plan.gates import Gate, ListwiseGate
 from miserly.plan.terms import Kernel, Raw, Term, Tree
 
 if TYPE_CHECKING:
     from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
-__all__ = ["goes_up", "kernel_value", "leave_below", "run_reference"]
+__all__ = ["kernel_value", "run_reference"]
 
 STOPPED = -2
 _FEATURES_AT_A_TIME = 64
@@ -231,35 +231,10 @@ def kernel_value(term: Kernel, X: NDArray[np.float64]) -> NDArray[np.float64]:
 def _who_goes_up(
     plan: Plan, gate: Gate, scores: NDArray[np.float64], bundle: NDArray[np.int64], size: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    if not gate.listwise:
-        return goes_up(plan, gate, scores)
+    if not isinstance(gate, ListwiseGate):
+        return gate.goes_up(scores, plan.link, plan.n_outputs)
     up = np.ones(len(scores), dtype=np.bool_)
     for b in np.unique(bundle):
         there = bundle == b
-        up[there] = ~(scores[there, 0] < leave_below(gate, scores[there, 0], int(size[b])))
+        up[there] = ~(scores[there, 0] < gate.leave_below(scores[there, 0], int(size[b])))
     return up
-
-
-def goes_up(plan: Plan, gate: Gate, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows a gate that looks at one row at a time sends up."""
-    if isinstance(gate, Threshold):
-        return scores[:, gate.channel] > gate.value
-    if isinstance(gate, Confidence):
-        return ~(links.confidence(plan.link, scores[:, : plan.n_outputs]) >= gate.level)
-    assert isinstance(gate, Onward)
-    return np.ones(len(scores), dtype=np.bool_)
-
-
-def leave_below(gate: Gate, scores: NDArray[np.float64], n_query: int) -> float:
-    """The score below which documents leave at a list-wise gate, given those still in the run.
-
-    Ties with the last one kept are kept, so that the order of the rows does not matter.
-    """
-    keep = max(1, int(np.ceil(gate.share * n_query))) if isinstance(gate, Capacity) else gate.k  # type: ignore[union-attr]
-    if keep > len(scores):
-        return -np.inf
-    kth = float(np.sort(scores)[len(scores) - keep])
-    if isinstance(gate, Proximity):
-        return kth - gate.slack
-    assert isinstance(gate, (Rank, Capacity))
-    return kth

@@ -24,8 +24,9 @@ from miserly.data.encoder import check_unknown
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.engine.ranking import levels, settle
-from miserly.plan.engine.reference import goes_up, kernel_value, leave_below
-from miserly.plan.nodes import LEAVE, Gate, Onward
+from miserly.plan.engine.reference import kernel_value
+from miserly.plan.gates import ListwiseGate
+from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Kernel, Raw, Term, Tree
 from miserly.utils.checks import shown
 
@@ -57,7 +58,9 @@ class Answer:
         return float(self.scores)
 
 
-Steps = Generator["tuple[int, ...] | Gate", "float | None", None]  # needs features, or waits at a gate
+Steps = Generator[
+    "tuple[int, ...] | ListwiseGate", "float | None", None
+]  # needs features, or waits at a gate
 
 
 class Trail:
@@ -111,7 +114,7 @@ class Trail:
         self._given = np.zeros(plan.n_features, dtype=np.bool_)
         self._scores = plan.base.copy()
         self._needs: tuple[int, ...] = ()
-        self._gate: Gate | None = None
+        self._gate: ListwiseGate | None = None
         self._node = LEAVE  # the one it is in, or was when it stopped
         for name, value in (known or {}).items():
             self._give(name, value)
@@ -148,11 +151,13 @@ class Trail:
         """The answer from the last node finished; can be asked at any time."""
         scores = self._scores[None, : self.plan.n_outputs]
         value = links.labels(self.plan.link, scores, self.plan.classes)[0]
-        has_classes = self.plan.link in ("logistic", "softmax")
+        probabilities = None
+        if links.has_probabilities(self.plan.link):
+            probabilities = links.probabilities(self.plan.link, scores)[0]
         return Answer(
             value=value,
             scores=scores[0, 0] if self.plan.n_outputs == 1 else scores[0].copy(),
-            probabilities=links.probabilities(self.plan.link, scores)[0] if has_classes else None,
+            probabilities=probabilities,
         )
 
     @property
@@ -193,7 +198,7 @@ class Trail:
     def _settle_alone(self) -> None:
         """A trail on its own is a query of one document."""
         while self._gate is not None and self._pass_gates_alone:
-            self._advance(leave_below(self._gate, self._scores[:1], 1))
+            self._advance(self._gate.leave_below(self._scores[:1], 1))
 
     def _walk(self) -> Steps:
         plan, tables = self.plan, self.plan.tables
@@ -212,13 +217,13 @@ class Trail:
                     last_term = t
                 scores[node.channels[j]] += node.weights[j] * value
             self._scores, self.exit = scores, k
-            if isinstance(node.gate, Onward):
-                up = True
-            elif node.gate.listwise:
+            if isinstance(node.gate, ListwiseGate):
                 cut = yield node.gate
                 up = not scores[0] < (-np.inf if cut is None else cut)
             else:
-                up = bool(goes_up(plan, node.gate, scores[None])[0])
+                up = not node.gate.decides or bool(
+                    node.gate.goes_up(scores[None], plan.link, plan.n_outputs)[0]
+                )
             k = node.up if up else node.low
 
     def _pay_for(self, t: int) -> Steps:
@@ -377,7 +382,7 @@ class QueryTrail:
             gate = there[0]._gate
             assert gate is not None
             scores = np.array([trail._scores[0] for trail in there])
-            cut = leave_below(gate, scores, len(self.trails))
+            cut = gate.leave_below(scores, len(self.trails))
             for trail in there:
                 trail._advance(cut)
                 while trail._needs and all(f in trail._values for f in trail._needs):

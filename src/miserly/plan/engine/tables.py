@@ -13,24 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan.nodes import LEAVE, Capacity, Confidence, Proximity, Rank, Threshold
+from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import KERNELS, Kernel, Raw, Term, Tree
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["CAPACITY", "CONFIDENCE", "ONWARD", "PROXIMITY", "RANK", "THRESHOLD", "Tables", "chain_arrays"]
+__all__ = ["Tables", "chain_arrays"]
 
 RAW, TREE, KERNEL = 0, 1, 2
-ONWARD, THRESHOLD, CONFIDENCE, PROXIMITY, RANK, CAPACITY = range(6)
-_GATE_CODES = {
-    "onward": ONWARD,
-    "threshold": THRESHOLD,
-    "confidence": CONFIDENCE,
-    "proximity": PROXIMITY,
-    "rank": RANK,
-    "capacity": CAPACITY,
-}
 
 
 class Trees(NamedTuple):
@@ -79,9 +70,10 @@ class Nodes(NamedTuple):
 
     bias: NDArray[np.float64]
     inherits: NDArray[np.bool_]
-    gate: NDArray[np.int8]
-    number: NDArray[np.float64]  # threshold, level, slack or share
-    whole: NDArray[np.int64]  # channel or k
+    gate: NDArray[np.int8]  # its code
+    listwise: NDArray[np.bool_]
+    number: NDArray[np.float64]  # of the gate, as `Gate.numbers` gives them
+    whole: NDArray[np.int64]
     up: NDArray[np.int64]
     low: NDArray[np.int64]
     n_outputs: int
@@ -251,19 +243,7 @@ def _joined(parts: list[Any], dtype: Any) -> Any:
 
 
 def _nodes(plan: Plan) -> Nodes:
-    number, whole = np.zeros(len(plan.nodes)), np.zeros(len(plan.nodes), dtype=np.int64)
-    for k, node in enumerate(plan.nodes):
-        match node.gate:
-            case Threshold(value=value, channel=channel):
-                number[k], whole[k] = value, channel
-            case Confidence(level=level):
-                number[k] = level
-            case Proximity(slack=slack, k=rank):
-                number[k], whole[k] = slack, rank
-            case Rank(k=rank):
-                whole[k] = rank
-            case Capacity(share=share):
-                number[k] = share
+    gates = [node.gate.numbers() for node in plan.nodes]
     pointer = np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64)
     term = _joined([node.terms for node in plan.nodes], np.int64)
     fresh = _freshness(plan, pointer)
@@ -276,9 +256,10 @@ def _nodes(plan: Plan) -> Nodes:
         slot=_slots(pointer, term, fresh),
         bias=np.array([node.bias for node in plan.nodes], dtype=float).reshape(-1, plan.n_scores),
         inherits=np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
-        gate=np.array([_GATE_CODES[node.gate.kind] for node in plan.nodes], dtype=np.int8),
-        number=number,
-        whole=whole,
+        gate=np.array([node.gate.code for node in plan.nodes], dtype=np.int8),
+        listwise=np.array([node.gate.listwise for node in plan.nodes], dtype=np.bool_),
+        number=np.array([number for number, _ in gates], dtype=np.float64),
+        whole=np.array([whole for _, whole in gates], dtype=np.int64),
         up=np.array([node.up for node in plan.nodes], dtype=np.int64),
         low=np.array([node.low for node in plan.nodes], dtype=np.int64),
         n_outputs=plan.n_outputs,

@@ -7,11 +7,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from miserly.plan import links
-from miserly.plan.exits import exits, when
+from miserly.plan.links import LINKS
 from miserly.plan.purchases import Item, Purchase, Row, Stretch, bill, purchases, stretches
+from miserly.plan.show.exits import exits, when
+from miserly.plan.show.phrases import listing, plural
 from miserly.plan.show.rules import workings
-from miserly.plan.show.wording import Wording, listing, number, plural
+from miserly.plan.show.wording import Wording
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -78,11 +79,12 @@ def _opening(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
 
 
 def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
-    text = _answer_of(plan, words)
+    link = LINKS[plan.link]
+    text = link.answer_words(words)
     further = plan.n_scores - plan.n_outputs
     if further:
         text += f" {plural(further, 'further score')} only {'steers' if further == 1 else 'steer'} its way."
-    base = _base_answer(plan, words)
+    base = link.base_words(words)
     if not parts:
         return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."
     step = "step" if len(parts) == 1 else "node"
@@ -92,35 +94,6 @@ def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
         f"{step} it finished, and before the first one it answers {base}, for nothing.{limit}"
     )
     return f"{_wrapped(text)}\n{_wrapped(stopped)}"
-
-
-def _answer_of(plan: Plan, words: Wording) -> str:
-    """How scores become an answer."""
-    if plan.link == "identity":
-        which = "the scores" if plan.n_outputs == plan.n_scores else f"the first {plan.n_outputs} scores"
-        return f"The answer is {words.score(0) if plan.n_outputs == 1 else which}."
-    if plan.n_outputs > 1:
-        n_labels = links.n_labels(plan.link, plan.n_outputs)
-        labels = [words.label(i) for i in range(min(n_labels, 10))]
-        classes = listing(labels, n_labels - len(labels), last="or")
-        if plan.link == "votes":
-            pairs = "Each score decides between two classes, for the first of them if it is above 0."
-            return f"{pairs} The answer is the class that wins most often: {classes}."
-        share = " Its probability is its share in the sum of exp(score) over the classes."
-        return f"The answer is the class whose score is largest: {classes}.{share}"
-    probability = f" The probability of {words.label(1)} is 1 / (1 + exp(-score))."
-    return (
-        f"The answer is {words.label(1)} if {words.score(0)} is above 0, else {words.label(0)}."
-        f"{probability if plan.link == 'logistic' else ''}"
-    )
-
-
-def _base_answer(plan: Plan, words: Wording) -> str:
-    outputs = plan.base[: plan.n_outputs]
-    if plan.link == "identity":
-        shown = [number(score) for score in outputs[:10].tolist()]
-        return listing(shown, len(outputs) - len(shown))
-    return words.label(int(links.labels(plan.link, outputs[None, :], None)[0]))
 
 
 # -- chains --------------------------------------------------------------------------------------------------
@@ -256,8 +229,8 @@ def _branches(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> list[str]
         lines += [_wrapped(indent + line, f"{indent}    ") for line in _stretch(plan, words, part, bought)]
         if part.up is not None and part.low is not None:
             gate = plan.nodes[part.nodes[-1]].gate
-            ahead.append((part.low, indent + "  ", when(words.low(gate))))
-            ahead.append((part.up, indent + "  ", when(words.up(gate))))
+            ahead.append((part.low, indent + "  ", when(gate.low_words(words))))
+            ahead.append((part.up, indent + "  ", when(gate.up_words(words))))
     return [*lines, f"... and {plural(len(plan.nodes) - shown, 'more node')}, not shown here"]
 
 

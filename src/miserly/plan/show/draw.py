@@ -12,8 +12,9 @@ from miserly.errors import PlanError
 from miserly.plan.purchases import stretches
 from miserly.plan.show.draw_chain import WIDTH, draw_chain
 from miserly.plan.show.draw_tree import draw_tree
+from miserly.plan.show.phrases import plural
 from miserly.plan.show.svg import SOFT, Sheet, fit
-from miserly.plan.show.wording import Wording, plural
+from miserly.plan.show.wording import Wording
 from miserly.utils.files import atomic_write
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from miserly.plan.exits import exits, is_exit
 from miserly.plan.purchases import Purchase, bill, purchases
+from miserly.plan.show.exits import exits
+from miserly.plan.show.phrases import plural
 from miserly.plan.show.svg import FAINT, INK, LINE, LOW, OWN, PAPER, SETUP, SOFT, WORK, Sheet, fit, width_of
-from miserly.plan.show.wording import Wording, plural
+from miserly.plan.show.wording import Wording
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -61,7 +62,7 @@ def draw_chain(plan: Plan, sheet: Sheet, words: Wording, top: float) -> tuple[fl
     for i in range(len(bars)):
         sheet.rect(_LEFT - 8, first + _ROW * i + 2, WIDTH - 2 * _LEFT + 16, _ROW - 4, FAINT, radius=4)
     _grid(sheet, words, scale, top + 22, bottom)
-    _headings(sheet, top + 10, leaving=any(map(is_exit, plan.nodes)))
+    _headings(sheet, top + 10, leaving=any(node.is_exit for node in plan.nodes))
     for i, bar in enumerate(bars):
         y = first + _ROW * i
         following = bars[i + 1].first if i + 1 < len(bars) else len(plan.nodes)
@@ -213,7 +214,7 @@ def _price_label(sheet: Sheet, words: Wording, scale: _Scale, bar: Bar, y: float
 
 
 def _exit_mark(plan: Plan, sheet: Sheet, steps: range, y: float) -> None:
-    count = sum(is_exit(plan.nodes[k]) for k in steps)
+    count = sum(plan.nodes[k].is_exit for k in steps)
     if count == 1:
         sheet.diamond(_EXIT, y + 12.5, 5, LOW)
     elif count:
@@ -236,7 +237,7 @@ def _step_line(plan: Plan, sheet: Sheet, bought: Sequence[Purchase], y: float) -
     buying = [k for k, purchase in enumerate(bought) if purchase.items]
     for k in buying[:: 1 + len(buying) // _MOST_MARKS]:
         sheet.line(place(k), y - 6, place(k), y + 6, OWN, width=1.5)
-    leaving = [k for k, node in enumerate(plan.nodes) if is_exit(node)]
+    leaving = [k for k, node in enumerate(plan.nodes) if node.is_exit]
     for k in leaving[:: 1 + len(leaving) // _MOST_MARKS]:
         sheet.diamond(place(k), y + 11, 3.5, LOW)
     sheet.text(_AXIS - 10, y + 4, "1", size=11, fill=SOFT, anchor="end")
@@ -256,7 +257,7 @@ def _legend(sheet: Sheet, plan: Plan, bars: Sequence[Bar], y: float) -> float:
             sheet.rect(x, y - 1, 11, 11, color, radius=2)
             sheet.text(x + 17, y + 9, text, size=11, fill=SOFT)
             x += 34 + width_of(text, 11)
-    if any(is_exit(node) for node in plan.nodes):
+    if any(node.is_exit for node in plan.nodes):
         sheet.diamond(x + 5, y + 4.5, 5, LOW)
         sheet.text(x + 17, y + 9, "an example may leave here", size=11, fill=SOFT)
     return y + 24

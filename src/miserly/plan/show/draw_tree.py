@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from miserly.plan.exits import is_exit
 from miserly.plan.purchases import Item, Purchase, Stretch, purchases, stretches
+from miserly.plan.show.phrases import plural
 from miserly.plan.show.svg import FAINT, INK, LINE, LOW, OWN, SOFT, Sheet, fit, width_of
-from miserly.plan.show.wording import Wording, plural
+from miserly.plan.show.wording import Wording
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -106,8 +106,8 @@ def _content(plan: Plan, words: Wording, part: Stretch, bought: Sequence[Purchas
     if evaluation:
         lines.append(("evaluating terms", words.amount(evaluation)))
     children = _following(part)
-    leaving = sum(is_exit(plan.nodes[k]) for k in part.nodes)
-    footer = words.question(gate) if children else "answers"
+    leaving = sum(plan.nodes[k].is_exit for k in part.nodes)
+    footer = gate.question(words) if children else "answers"
     if leaving:
         footer = f"{plural(leaving, 'early exit')}; {footer}"
     return _Box(
@@ -117,7 +117,7 @@ def _content(plan: Plan, words: Wording, part: Stretch, bought: Sequence[Purchas
         footer=footer,
         buys=bool(items),
         children=children,
-        ways=(words.short_up(gate), words.short_low(gate)) if children else (),
+        ways=(gate.up_label, gate.low_label) if children else (),
     )
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miserly.plan.nodes import Node
-from miserly.plan.show.wording import Wording, listing, number, plain, plural
+from miserly.plan.show.phrases import listing, number, plain, plural
+from miserly.plan.show.wording import Wording
 from miserly.plan.terms import Kernel, Raw, Tree
 
 if TYPE_CHECKING:

@@ -7,13 +7,15 @@ turn in circles and that indices are in range is checked by `Tree`, `Node` and `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.errors import PlanError, PlanFormatError
-from miserly.plan.nodes import GATES, Gate, Node
+from miserly.errors import PlanFormatError
+from miserly.plan.gates import GATES, Gate, gate_from_numbers
+from miserly.plan.nodes import Node
 from miserly.plan.plan import Plan
 from miserly.plan.store.container import Arrays
 from miserly.plan.terms import Kernel, Raw, Term, Tree
@@ -23,16 +25,6 @@ __all__ = ["ARRAYS", "SCHEMAS", "check_sizes", "node_arrays", "read_nodes", "rea
 # The numbers that stand for kinds in a file: entries may be added at the end, never moved.
 TERM_KINDS = ("raw", "tree", "kernel")
 KERNEL_KINDS = ("linear", "rbf", "poly", "sigmoid")
-# Each gate keeps at most one real and one whole number.
-GATE_NUMBERS: dict[str, tuple[str | None, str | None]] = {
-    "onward": (None, None),
-    "threshold": ("value", "channel"),
-    "confidence": ("level", None),
-    "proximity": ("slack", "k"),
-    "rank": (None, "k"),
-    "capacity": ("share", None),
-}
-
 # name: (dtype, dimensions); dimensions of one name have one size.
 ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "base": ("<f8", ("scores",)),
@@ -147,7 +139,7 @@ def _read_kernels(arrays: Arrays) -> list[Kernel]:
 
 def node_arrays(plan: Plan) -> Arrays:
     nodes = plan.nodes
-    gates = [_gate_numbers(node.gate) for node in nodes]
+    gates = [(node.gate.code, *node.gate.numbers()) for node in nodes]
     return {
         "node_start": _bounds([len(node.terms) for node in nodes]),
         "node_term": _joined([node.terms for node in nodes]),
@@ -161,13 +153,6 @@ def node_arrays(plan: Plan) -> Arrays:
         "node_up": _ints([node.up for node in nodes]),
         "node_low": _ints([node.low for node in nodes]),
     }
-
-
-def _gate_numbers(gate: Gate) -> tuple[int, float, int]:
-    number, count = (0.0 if name is None else getattr(gate, name) for name in GATE_NUMBERS[gate.kind])
-    if not 0 <= count < 2**63 or count != int(count):
-        raise PlanError(f"this plan cannot be saved: {gate} needs a whole number")
-    return list(GATE_NUMBERS).index(gate.kind), float(number), int(count)
 
 
 def read_nodes(arrays: Arrays) -> list[Node]:
@@ -191,16 +176,8 @@ def read_nodes(arrays: Arrays) -> list[Node]:
 
 
 def _read_gates(arrays: Arrays) -> list[Gate]:
-    kinds = list(GATE_NUMBERS.items())
-    gates: list[Gate] = []
     columns = (arrays[f"node_gate{name}"].tolist() for name in ("", "_number", "_count"))
-    for code, number, count in zip(*columns, strict=True):
-        kind, (number_name, count_name) = kinds[code]
-        if (number_name is None and number != 0.0) or (count_name is None and count != 0):
-            raise PlanFormatError(f"a gate of kind {kind!r} carries numbers that it has no use for")
-        given = {number_name: number, count_name: count}
-        gates.append(GATES[kind](**{name: value for name, value in given.items() if name is not None}))
-    return gates
+    return [gate_from_numbers(*numbers) for numbers in zip(*columns, strict=True)]
 
 
 # -- shapes, offsets and codes -----------------------------------------------------------------------------
@@ -218,9 +195,9 @@ def check_sizes(arrays: Arrays, n_features: int) -> dict[str | int, int]:
     _check_bounds(arrays, "tree_start", sizes["tree nodes"])
     _check_bounds(arrays, "tree_words_start", sizes["category rows"])
     _check_bounds(arrays, "node_start", sizes["entries"])
-    _check_codes(arrays, "term_kind", TERM_KINDS)
-    _check_codes(arrays, "kernel_kind", KERNEL_KINDS)
-    _check_codes(arrays, "node_gate", tuple(GATE_NUMBERS))
+    _check_codes(arrays, "term_kind", dict(enumerate(TERM_KINDS)))
+    _check_codes(arrays, "kernel_kind", dict(enumerate(KERNEL_KINDS)))
+    _check_codes(arrays, "node_gate", {gate.code: gate.kind for gate in GATES.values()})
     if sizes["node bounds"] != sizes["nodes"] + 1:
         raise PlanFormatError(f"{sizes['nodes']} nodes need {sizes['nodes'] + 1} offsets")
     counts = np.bincount(arrays["term_kind"], minlength=len(TERM_KINDS)).tolist()
@@ -235,9 +212,9 @@ def _check_bounds(arrays: Arrays, name: str, total: int) -> None:
         raise PlanFormatError(f"the offsets {name!r} must rise from 0 to {total}")
 
 
-def _check_codes(arrays: Arrays, name: str, kinds: tuple[str, ...]) -> None:
-    if arrays[name].size and arrays[name].max() >= len(kinds):
-        raise PlanFormatError(f"{name!r} holds a kind that is not among {', '.join(kinds)}")
+def _check_codes(arrays: Arrays, name: str, kinds: Mapping[int, str]) -> None:
+    if not set(np.unique(arrays[name]).tolist()) <= set(kinds):
+        raise PlanFormatError(f"{name!r} holds a kind that is not among {', '.join(kinds.values())}")
 
 
 def _bools(arrays: Arrays, name: str) -> NDArray[np.bool_]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from miserly.plan.exits import is_exit
-from miserly.plan.nodes import Confidence
+from miserly.plan.gates import Confidence
 from miserly.plan.purchases import purchases, stretches
 from miserly.plan.show.wording import Wording
 from miserly.report.page.html import text
@@ -82,7 +81,7 @@ def _first_nodes(one: Offer) -> dict[int, int]:
 def _are_unclear(one: Offer, node: int, share: float) -> bool:
     """Whether all rows that reach a node of a chain, and only they, buy there because no exit was sure."""
     plan = one.plan
-    leaves = [k for k, at in enumerate(plan.nodes) if is_exit(at)]
+    leaves = [k for k, at in enumerate(plan.nodes) if at.is_exit]
     if len(stretches(plan)) > 1 or not leaves or leaves[0] >= node:
         return False
     by_doubt = all(isinstance(plan.nodes[k].gate, Confidence) for k in leaves)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.plan.show.wording import number, plain
+from miserly.plan.show.phrases import number, plain
 from miserly.report.page.html import Column, details, paragraph, section, table
 from miserly.report.page.story import Story
 from miserly.report.page.words import Words, price_text, settings

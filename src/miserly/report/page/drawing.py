@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 
 from miserly.plan import Plan
-from miserly.plan.exits import is_exit
 from miserly.plan.purchases import stretches
 from miserly.report.page.html import details, paragraph, section, text
 from miserly.report.page.story import Story
@@ -40,7 +39,7 @@ def plan_section(story: Story) -> str:
 
 def _do_rows_part(plan: Plan) -> bool:
     """Whether rows go different ways, so that it matters how many go where."""
-    return len(stretches(plan)) > 1 or any(map(is_exit, plan.nodes))
+    return len(stretches(plan)) > 1 or any(node.is_exit for node in plan.nodes)
 
 
 def _key(story: Story) -> str:

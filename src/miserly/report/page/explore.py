@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from miserly.plan.show.wording import listing
+from miserly.plan.show.phrases import listing
 from miserly.report.page.axis import Axis
 from miserly.report.page.bill_chart import bill_chart, bills
 from miserly.report.page.frontier_chart import frontier_chart

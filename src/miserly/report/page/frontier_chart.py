@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miserly.plan.show.wording import plain
+from miserly.plan.show.phrases import plain
 from miserly.report.page.axis import Axis
 from miserly.report.page.charting import LEGEND, Chart, colour_of, escaped, mark_of
 from miserly.report.page.offers import Offer

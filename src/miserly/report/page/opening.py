@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from miserly.plan.show.wording import plural
+from miserly.plan.show.phrases import plural
 from miserly.report.page.actions import actions
 from miserly.report.page.html import paragraph, text
 from miserly.report.page.offers import Offer

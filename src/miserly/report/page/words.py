@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miserly.plan.show.wording import plain
+from miserly.plan.show.phrases import plain
 from miserly.selection.handovers import Pair
 
 if TYPE_CHECKING:

@@ -1,39 +1,34 @@
-"""Where examples may leave a plan before its end, and how that is said."""
+"""The words for the places where rows may leave a plan before its end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from miserly.plan.nodes import LEAVE, Node, Onward
-from miserly.plan.show.wording import Wording, listing
+from miserly.plan.nodes import LEAVE, Node
+from miserly.plan.show.phrases import listing
+from miserly.plan.show.wording import Wording
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["exits", "is_exit", "leaving", "when"]
+__all__ = ["exits", "leaving", "when"]
 
 _MOST_EXITS = 8  # different ones, each on its own line
 _MOST_NAMED = 8  # numbers in a phrase
 
 
-def is_exit(node: Node) -> bool:
-    """Whether examples may leave at this node although it has a child."""
-    passes = isinstance(node.gate, Onward) and node.up != LEAVE
-    return (node.up == LEAVE) != (node.low == LEAVE) and not passes
-
-
 def leaving(node: Node, words: Wording) -> str:
-    """When an example leaves at an exit: "if the score is at most 0"."""
-    return when(words.low(node.gate) if node.low == LEAVE else words.up(node.gate))
+    """When a row leaves at an exit: "if the score is at most 0"."""
+    return when(node.gate.low_words(words) if node.low == LEAVE else node.gate.up_words(words))
 
 
 def exits(plan: Plan, nodes: Sequence[int], words: Wording, noun: str) -> list[str]:
-    """Where a stretch lets go: equal gates told together, and of very many only how they begin and end.
+    """Where rows may leave, one line for equal gates; of very many gates, the first and the last one.
 
     `noun` is "step" (counted from 1) or "node" (numbered from 0).
     """
-    places = [k for k in nodes if is_exit(plan.nodes[k])]
+    places = [k for k in nodes if plan.nodes[k].is_exit]
     equal = _families([(leaving(plan.nodes[k], words), k) for k in places])
     if len(equal) <= _MOST_EXITS:
         return [f"after {_named(members, noun)}, {condition}" for condition, members in equal.items()]
