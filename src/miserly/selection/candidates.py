@@ -192,7 +192,7 @@ def _views(learner: Any, costs: Costs, asked: Asked) -> tuple[View, ...]:
     if isinstance(learner, every.EarlyExit):
         chosen = learner.threshold is not None or learner.saving is not None or learner.rule != "confidence"
         return ({},) if chosen else tuple({"threshold": value} for value in _THRESHOLDS)
-    if isinstance(learner, StagedClassifier):
+    if isinstance(learner, StagedClassifier) and not isinstance(learner, every.GreedyMiserClassifier):
         limits = np.geomspace(*_prices(costs, learner, asked), _N_COSTS_SEEN)
         wanted = {float(limit) for limit in limits} | {b for b in asked.budgets if 0.0 < b < np.inf}
         return tuple({"up_to_cost": limit} for limit in sorted(wanted))

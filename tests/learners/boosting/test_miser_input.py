@@ -151,7 +151,7 @@ def test_continuous_classes_are_refused(sets):
 
 
 def test_validation_labels_must_be_known(sets):
-    with pytest.raises(DataError, match="class 'nope' was not there at first; did you mean 'no'"):
+    with pytest.raises(DataError, match="class 'nope' is not one of classes_; did you mean 'no'"):
         GreedyMiserClassifier().fit(
             sets.X, np.where(sets.label, "yes", "no"), X_val=sets.X[:1], y_val=["nope"]
         )

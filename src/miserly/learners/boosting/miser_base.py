@@ -1,15 +1,24 @@
-"""What the three Greedy Misers share: the fit, what it leaves behind, and looking at it stage by stage."""
+"""Greedy Miser: stage-wise regression whose trees pay for the features they use.
+
+Each round fits a tree ``h`` to the negative gradients ``r`` of the loss, minimising (Xu et al. 2012, eq. 5)
+
+    1/2 sum_i (r_i - h(x_i))^2 + tradeoff * sum_a unpaid(a) cost(a) [h splits on a]
+
+per unit of *mean* loss, and adds ``step * h`` to the scores. A feature that a tree has used is paid, and free
+for all later trees. `tradeoff` is the paper's lambda divided by n, `step` its eta, and `tree_budget` its B_t.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,28 +29,28 @@ from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
-from miserly.learners.base import PlanEstimator, bind_costs
+from miserly.learners.base import bind_costs
 from miserly.learners.common.booster import Booster, account_for, max_trees_of, reserve_of
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.chain import Round, nodes_of, terms_of
 from miserly.learners.common.progress import RoundsBar
 from miserly.learners.common.samples import Given, Samples, set_aside
+from miserly.learners.common.staged import StagedEstimator
 from miserly.learners.common.training import Judge, Training, Watch
 from miserly.losses import Loss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
-from miserly.plan.engine.staged import Stage
 
 __all__ = ["GreedyMiser"]
 
 _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
-PATIENCE = 20  # rounds without getting better, for early_stopping=True
+PATIENCE = 20  # rounds without improvement, for early_stopping=True
 
 
-class GreedyMiser(CallbackSupportMixin, PlanEstimator):
-    """Stage-wise regression that pays for features (Xu et al. 2012, algorithm 1).
+class GreedyMiser(CallbackSupportMixin, StagedEstimator):
+    """Base of the Greedy Miser estimators (Xu et al. 2012, algorithm 1).
 
-    Subclasses say what the labels mean: how to encode them, which loss, which metric.
+    Subclasses define the encoding of the labels, the loss, and the default metric.
     """
 
     n_rounds_: int
@@ -122,12 +131,13 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # -- what subclasses say -------------------------------------------------------------------------
+    # -- defined by subclasses -----------------------------------------------------------------------
 
     _numeric_target: ClassVar[bool] = True
+    _needs_queries: ClassVar[bool] = False
 
     def _encode(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
-        """Labels as the loss wants them; `learn` what they may be, or hold them to what was learned."""
+        """Labels as numbers for the loss. Without `learn`, only labels known from the first fit are valid."""
         return y
 
     @abstractmethod
@@ -136,47 +146,95 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
 
     # -- fitting -------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, given: Given, validation: tuple[Any, Given]) -> None:
-        """Read, split, boost, and keep what came out; an interrupted fit keeps the rounds done."""
-        going_on = self.warm_start and hasattr(self, "plan_")
-        if going_on and self.n_rounds < self.n_rounds_:
-            raise DataError(f"n_rounds={self.n_rounds}, but {self.n_rounds_} rounds are done already")
-        table = self._read(X, reset=not going_on)
-        samples = self._samples(table.values, given, learn=not going_on)
-        if not going_on:
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model round by round.
+
+        An interrupted fit (``KeyboardInterrupt``) keeps the rounds that are done.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Training rows. NaN is a missing value. Columns of a frame may hold text, categories or booleans.
+        y : array-like of shape (n,)
+            Targets: numbers for the regressor, classes for the classifier, and grades of relevance for the
+            ranker.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
+        qid : array-like of shape (n,), optional
+            Query of each row. The ranker needs it. Rows of one query (or one patient) go to the training set
+            or to the validation set together. Metrics such as "ndcg@5" are computed for each query.
+        X_val : array-like or frame of shape (n_val, n_features), optional
+            Validation set. The model does not learn from it. Without it, and with `early_stopping`, a part
+            `validation_fraction` of the training rows is the validation set.
+        y_val : array-like of shape (n_val,), optional
+            Targets of `X_val`.
+        qid_val : array-like of shape (n_val,), optional
+            Queries of `X_val`.
+        sample_weight_val : array-like of shape (n_val,), optional
+            Weights of `X_val`.
+
+        Returns
+        -------
+        self : GreedyMiser
+            The fitted estimator.
+        """
+        given = Given(y, sample_weight, qid, ranked=self._needs_queries)
+        given_val = Given(y_val, sample_weight_val, qid_val, ranked=self._needs_queries, note="_val")
+        is_resumed = self.warm_start and hasattr(self, "plan_")
+        if is_resumed and self.n_rounds < self.n_rounds_:
+            raise DataError(
+                f"n_rounds={self.n_rounds} is less than the {self.n_rounds_} rounds of the earlier fit; "
+                "with warm_start=True, n_rounds counts all rounds"
+            )
+        table = self._read(X, reset=not is_resumed)
+        samples = self._samples(table.values, given, learn=not is_resumed)
+        if not is_resumed:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        learning, judging = self._divide(samples, *validation)
-        training = self._prepare(learning, judging, table, going_on)
+        learning, validation = self._divide(samples, X_val, given_val)
+        training = self._prepare(learning, validation, table, is_resumed)
         try:
-            self._boost(training, X, given.y)
+            self._boost(training, X, y)
         except KeyboardInterrupt:
             training.stopped_by = "interrupt"
             self._keep(training)
             raise
         self._keep(training)
+        return self
 
     def _samples(self, values: NDArray[Any], given: Given, learn: bool) -> Samples:
-        """Checked rows that count; labels are learned only after rows of no weight are gone."""
+        """Checked rows. Rows of weight 0 are dropped before classes are learned."""
         samples = given.checked(values, self, self._numeric_target).without_zero_weights()
         return replace(samples, y=self._encode(samples.y, learn)).with_mean_weight_one()
 
     def _divide(self, samples: Samples, X_val: Any, given: Given) -> tuple[Samples, Samples | None]:
-        """The rows to learn from, and those to judge by if there are any."""
+        """The training rows, and the validation set if there is one."""
         if X_val is not None:
-            return samples, self._samples(
-                self._read(X_val, reset=False, unknown="missing").values, given, learn=False
-            )
+            rows = self._read(X_val, reset=False, unknown="missing").values
+            return samples, self._samples(rows, given, learn=False)
         if not self.early_stopping:
             return samples, None
         classes = None if self._numeric_target else samples.y
         return set_aside(samples, self.validation_fraction, self._seed, classes)
 
-    def _prepare(self, learning: Samples, judging: Samples | None, table: Table, going_on: bool) -> Training:
-        """Bins, ledger and scores, from the start or from where the last fit ended."""
+    def _prepare(
+        self, learning: Samples, validation: Samples | None, table: Table, is_resumed: bool
+    ) -> Training:
+        """Bins, ledger and scores, from the start or from the end of the last fit."""
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
         loss = self._loss_for(learning)
-        rounds = self._take_up(costs) if going_on else []
-        if not going_on:
+        rounds = self._earlier_rounds(costs) if is_resumed else []
+        if not is_resumed:
             self._start = Plan(
                 costs=costs,
                 terms=(),
@@ -203,12 +261,12 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
             paid_first=ledger.budget < costs.total,
             all_trees=self.n_rounds * loss.n_scores,
         )
-        return Training(booster, self._watch(judging, rounds), self._patience, rounds)
+        return Training(booster, self._watch(validation, rounds), self._patience, rounds)
 
-    def _take_up(self, costs: Costs) -> list[Round]:
+    def _earlier_rounds(self, costs: Costs) -> list[Round]:
         """The rounds of the last fit, if the costs are still the same."""
         if costs != self.plan_.costs:
-            raise CostError("a warm start goes on with the costs it began with; these are others")
+            raise CostError("a warm start needs the costs of the earlier fit, but `costs` has changed")
         return list(self._rounds)
 
     def _grower(self, X: NDArray[Any], table: Table, costs: Costs) -> Grower:
@@ -223,16 +281,17 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
         return Grower(bins.transform(X, n_threads=self._threads), costs, options, n_threads=self._threads)
 
     def _scores_so_far(self, X: NDArray[Any], rounds: list[Round]) -> NDArray[np.float64]:
-        """Scores of the training rows, column after column in memory, as trees are fitted to columns."""
+        """Scores of the training rows, in column-major order because trees are fitted to columns."""
         if not rounds:
             return np.asfortranarray(np.tile(self._start.base, (len(X), 1)))
         done = self._plan_of(rounds).run(X, n_threads=self._threads, account=False, encoded=True)
         return np.asfortranarray(done.scores.reshape(len(X), -1))
 
-    def _watch(self, judging: Samples | None, rounds: list[Round]) -> Watch | None:
-        if judging is None:
+    def _watch(self, validation: Samples | None, rounds: list[Round]) -> Watch | None:
+        if validation is None:
             return None
-        judge = Judge(get_metric(self.metric or self.default_metric), self._loss_for(judging), judging)
+        metric = get_metric(self.metric or self.default_metric)
+        judge = Judge(metric, self._loss_for(validation), validation)
         watch = Watch(judge, self._start.base, self._start.costs, self._threads)
         for one in rounds:
             watch.see(one)
@@ -245,16 +304,16 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
         return int(self.early_stopping) or None
 
     def _boost(self, training: Training, X: Any, y: Any) -> None:
-        """Round after round, telling callbacks and the progress bar."""
+        """Run the rounds, and report each to callbacks and the progress bar."""
         costs = self._start.costs
         fit = self._init_callback_context(max_subtasks=self.n_rounds - len(training.rounds))
         fit.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with RoundsBar(self.n_rounds, costs.unit, visible=bool(self.verbose)) as bar:
-            going = len(training.rounds) < self.n_rounds
-            while going:
+            goes_on = len(training.rounds) < self.n_rounds
+            while goes_on:
                 task = fit.subcontext(task_name="round")
                 task.call_on_fit_task_begin(estimator=self, X=X, y=y)
-                going = training.advance() and len(training.rounds) < self.n_rounds
+                goes_on = training.advance() and len(training.rounds) < self.n_rounds
                 bar.show(len(training.rounds), training.booster.ledger.spent, training.standing())
                 if task.call_on_fit_task_end(
                     estimator=self,
@@ -262,7 +321,7 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
                     y=y,
                     reconstruction_attributes=lambda: {"plan_": self._plan_of(training.rounds)},
                 ):
-                    going, training.stopped_by = False, "callback"
+                    goes_on, training.stopped_by = False, "callback"
         fit.call_on_fit_task_end(
             estimator=self,
             X=X,
@@ -270,7 +329,7 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
             reconstruction_attributes=lambda: {"plan_": self._plan_of(training.kept)},
         )
 
-    # -- what is left behind -------------------------------------------------------------------------
+    # -- fitted attributes ---------------------------------------------------------------------------
 
     def _keep(self, training: Training) -> None:
         self._rounds = training.kept
@@ -289,23 +348,6 @@ class GreedyMiser(CallbackSupportMixin, PlanEstimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much of the fall of the loss is due to each feature's splits; sums to 1."""
+        """Share of each feature in the reduction of the training loss; the shares sum to 1."""
         gain = np.sum([np.zeros(self.n_features_in_), *(one.gain for one in self._rounds)], axis=0)
         return np.asarray(gain / gain.sum() if gain.any() else gain)
-
-    # -- stage by stage ------------------------------------------------------------------------------
-
-    def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
-        """Scores, features acquired and cost of every row after each round."""
-        yield from self._stages(X, account=True, count=count)
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """The answers after each round."""
-        for stage in self._stages(X):
-            yield self._labels(stage.scores)
-
-    def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
-        rows = self._rows(X)
-        return self.plan_.run_staged(
-            rows, count=count, account=account, n_threads=self._threads, encoded=True
-        )

@@ -1,4 +1,4 @@
-"""Classifiers whose plan is a chain, looked at node by node."""
+"""Estimators whose plan is a chain: predictions and costs after every node."""
 
 from __future__ import annotations
 
@@ -7,38 +7,90 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
-from miserly.learners.base import PlanClassifier, decision_of
+from miserly.learners.base import PlanClassifier, PlanEstimator, decision_of, has_probabilities
 from miserly.plan import links
 from miserly.plan.engine.staged import Stage
 
-__all__ = ["StagedClassifier"]
+__all__ = ["StagedClassifier", "StagedEstimator"]
 
 
-class StagedClassifier(PlanClassifier):
-    """A classifier whose plan is a chain: what it answers, and at what cost, after every node."""
+class StagedEstimator(PlanEstimator):
+    """An estimator whose plan is a chain, evaluated node by node."""
 
     def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
-        """Scores, features acquired and cost of every row after each node."""
+        """Run every row and stop after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+        count : {"path", "tree"}, default="path"
+            Features that a row pays for: those of the splits it meets, or all of every tree it evaluates.
+
+        Yields
+        ------
+        Stage
+            Scores, acquired features and cost of every row after one more node.
+        """
         yield from self._stages(X, account=True, count=count)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """The answers after each node."""
+        """Predict after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+
+        Yields
+        ------
+        array of shape (n,)
+            Predictions after one more node.
+        """
         for stage in self._stages(X):
             yield self._labels(stage.scores)
-
-    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Scores before the link after each node."""
-        for stage in self._stages(X):
-            yield decision_of(stage.scores, len(self.classes_))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """The probability of each class after each node."""
-        for stage in self._stages(X):
-            yield links.probabilities(self.plan_.link, stage.scores)
 
     def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
         rows = self._rows(X)
         return self.plan_.run_staged(
             rows, count=count, account=account, n_threads=self._threads, encoded=True
         )
+
+
+class StagedClassifier(PlanClassifier, StagedEstimator):
+    """A classifier whose plan is a chain, evaluated node by node."""
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Compute the scores before the link after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+
+        Yields
+        ------
+        array of shape (n,) or (n, n_classes)
+            Scores after one more node. With two classes there is one score, positive for the second class.
+        """
+        for stage in self._stages(X):
+            yield decision_of(stage.scores, len(self.classes_))
+
+    @available_if(has_probabilities)
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Compute the class probabilities after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+
+        Yields
+        ------
+        array of shape (n, n_classes)
+            Probability of each class after one more node.
+        """
+        for stage in self._stages(X):
+            yield links.probabilities(self.plan_.link, stage.scores)
