@@ -11,6 +11,7 @@ Checks of numpydoc that are left out:
 - ES01 (extended summary): only estimators need one.
 - EX01 (examples): functions of rooms, abstract classes, dataclasses and exceptions need none.
 - RT02 (type alone in Returns): a returned value may have a name.
+- RT03 (description in Returns): the summary often describes the value already.
 - GL01, GL02 (position of the quotes): ruff formats docstrings.
 - SA01 to SA04 (See Also) and GL09, GL10 (directives): not used here.
 
@@ -53,7 +54,7 @@ UNFINISHED: tuple[str, ...] = (
 CHECKS = {
     *("GL03", "GL05", "GL06", "GL07", "GL08", "SS01", "SS02", "SS03", "SS04", "SS06", "ES01"),
     *("PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR08", "PR09", "PR10"),
-    *("RT01", "RT03", "RT04", "RT05", "YD01", "EX01", "AT01"),
+    *("RT01", "RT04", "RT05", "YD01", "EX01", "AT01"),
 }
 
 PROJECT = "miserly"
