@@ -26,11 +26,12 @@ from miserly import (
 from miserly.datasets import load_heart, make_ranking
 from miserly.errors import CostError, DataError
 from miserly.report.page.actions import actions
-from miserly.report.page.offers import offers, round_budgets, round_steps
 from miserly.report.page.purchase_charts import feature_chart, features_shown
 from miserly.report.page.words import Words
 from miserly.selection import frontier
 from miserly.selection.choice import Chooser, Wish
+from miserly.selection.offers import offers
+from miserly.selection.round_budgets import round_budgets, round_steps
 from tests.report.browsing import browser, requested
 
 pytest.importorskip("plotly")

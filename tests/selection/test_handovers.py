@@ -137,14 +137,14 @@ def test_a_frontier_prints_on_one_screen(found):
     many._candidates = [
         replace(one, cost=one.cost + k, value=one.value + k / 100)
         for k in range(8)
-        for one in found._pareto()
+        for one in found.pareto_candidates
     ]
     many.failures = [Failure("ALearner", {"tradeoff": 0.1}, "an error\nof many words " * 20)] * 9
     many.left_out = {f"Learner{k}": "far behind " * 30 for k in range(9)}
     for shown in (found, many):
         lines = repr(shown).splitlines()
         assert len(lines) <= 24 and max(map(len, lines)) <= 100
-    assert len(many._pareto()) > 20 and "in between; pareto() has all of them" in repr(many)
+    assert len(many.pareto_candidates) > 20 and "in between; pareto() has all of them" in repr(many)
     assert "... and 7 more in failures" in repr(many) and "... and 7 more in left_out" in repr(many)
 
 

@@ -17,9 +17,10 @@ from miserly.cli.showing import new_table, plan_panel, shortened
 from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
 from miserly.plan.engine.stepping import Trail
-from miserly.report.page.offers import Offer, offers, suggested
 from miserly.selection import Frontier, frontier
 from miserly.selection.choice import Wish
+from miserly.selection.offers import Offer, offers
+from miserly.selection.round_budgets import suggested
 
 __all__ = ["run_demo"]
 
@@ -105,7 +106,7 @@ def _print_frontier(found: Frontier, made: Sequence[Offer], chosen: Offer) -> No
     out.print(offers_table(found, made, chosen, with_learner=False, word="tests used"))
     out.print(_legend(found, made))
     best = max(made, key=lambda one: one.value)
-    reached = value_words("accuracy", best.value, (best.high - best.low) / (2 * 1.96)).replace("±", "less")
+    reached = value_words("accuracy", best.value, best.error).replace("±", "less")
     out.print(
         f"\nAccuracy and mean cost are estimates from patients held out, by choices among "
         f"{len(found.points)} models of {len(found.learners)} learners that did not see them; tests are "

@@ -15,8 +15,8 @@ from miserly.cli.searching import Choice, Found, stem
 from miserly.cli.showing import bought_in_order, new_table
 
 if TYPE_CHECKING:
-    from miserly.report.page.offers import Offer
     from miserly.selection import Frontier
+    from miserly.selection.offers import Offer
 
 __all__ = ["found_record", "offers_table", "print_found", "print_offers", "value_words"]
 
@@ -50,7 +50,7 @@ def offers_table(
             continue
         table.add_row(
             ("→ " if one is marked else "") + amount(one.budget),
-            value_words(found.metric, one.value, _error(one)),
+            value_words(found.metric, one.value, one.error),
             bill,
             *([Text(stem(one.candidate.learner))] if with_learner else []),
             Text(listing(_bought(found, one), MOST_FEATURES)),
@@ -86,7 +86,7 @@ def print_offers(found: Found) -> None:
     out.print(
         Text(
             f"{front.metric} ± one standard error and mean cost are estimates from held-out rows: what a "
-            f"budget buys of {len(front._candidates)} models of {len(front.learners)} learners. Features are "
+            f"budget buys of {len(front.candidates)} models of {len(front.learners)} learners. Features are "
             "those of the delivered model that at least one row in twenty buys.",
             style="dim",
         )
@@ -143,10 +143,6 @@ def _wanted(found: Found) -> str:
     return ", ".join(words)
 
 
-def _error(one: Offer) -> float:
-    return float(one.high - one.low) / (2 * 1.96)
-
-
 def _bought(found: Frontier, one: Offer) -> list[str]:
     """Features, those that most rows buy first."""
     order = np.argsort(-one.share, kind="stable")
@@ -167,7 +163,7 @@ def found_record(found: Found, report: Path | None, saved: Path | None) -> dict[
         "unit": front.costs.unit,
         "cost_of_all_features": front.costs.total,
         "learners": front.learners,
-        "models": len(front._candidates),
+        "models": len(front.candidates),
         "seconds": round(front.seconds, 3),
         "failures": [
             {"learner": one.learner, "params": one.params, "error": one.error} for one in front.failures

@@ -17,13 +17,12 @@ from miserly.cli.problems import ManyProblems
 from miserly.cli.training import NUMBER_METRICS, Problem, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
-from miserly.plan.engine.effort import engine_for
 
 if TYPE_CHECKING:
-    from miserly.report.page.offers import Offer
     from miserly.selection import Frontier
     from miserly.selection.choice import Wish
     from miserly.selection.guarantee import Assurance
+    from miserly.selection.offers import Offer
 
 __all__ = ["Choice", "Found", "Search", "Wanted", "check_rows", "check_wanted", "metric_for",
            "refuse_failure", "run_frontier", "search", "stem", "write_report"]  # fmt: skip
@@ -112,7 +111,8 @@ class Found:
     @cached_property
     def offers(self) -> list[Offer]:
         """What budgets buy: the smallest round budget for each model, and the one that was asked for."""
-        from miserly.report.page.offers import offers, round_budgets
+        from miserly.selection.offers import offers
+        from miserly.selection.round_budgets import round_budgets
 
         asked = self.wanted.wish if self.wanted.has_budget else None
         every = offers(self.frontier, round_budgets(self.frontier, asked))
@@ -203,33 +203,27 @@ def run_frontier(
 
 def refuse_failure(found: Frontier) -> None:
     """Refuse a frontier without any model of a learner, and say what each of them failed of."""
-    if found.failures and {one.learner for one in found._candidates} <= {"nothing paid"}:
+    if found.failures and {one.learner for one in found.candidates} <= {"nothing paid"}:
         told = {one.learner: f"{stem(one.learner)} failed: {one.error}" for one in found.failures}
         raise ManyProblems(["every learner failed", *told.values()])
 
 
 def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
-    from miserly.report.page.offers import offer_for, offers, round_budgets
+    from miserly.selection.round_budgets import delivered_offer
     from miserly.selection.tables import shown
 
-    wish = wanted.wish
-    if wanted.has_budget and wanted.max_loss is None and not wish.needs_rows:
-        every = offers(found, round_budgets(found, wish))  # where a smaller budget does as well, its model
-        made = [one for one in every if one.budget == wish.amount]
-    else:
-        made = []
-    offer = made[0] if made else offer_for(found, wish)
-    candidate, model = offer.candidate, offer.model
-    found._chooser.warn_of_a_constant(wish, candidate, model.plan_)
-    value, error = offer.value, (offer.high - offer.low) / (2 * 1.96)
-    is_offered = not offer.is_second and wanted.has_budget
-    if not is_offered:
-        value, error = candidate.mean_value, candidate.error
-    plan, rows = noted(model.plan_, problem), found._everything or found._bench.rows
-    done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
-    pays = float(done.cost.mean())
-    figures = (value, error, not is_offered, candidate.mean_cost)
-    return Choice(shown(candidate), *figures, plan, pays, tuple(model.promise_))
+    offer = delivered_offer(found, wanted.wish)
+    candidate, is_estimate = offer.candidate, not offer.is_second and wanted.has_budget
+    return Choice(
+        shown(candidate),
+        offer.value if is_estimate else candidate.mean_value,
+        offer.error if is_estimate else candidate.error,
+        not is_estimate,
+        candidate.mean_cost,
+        noted(offer.plan, problem),
+        offer.pays,
+        tuple(offer.model.promise_),
+    )
 
 
 def check_rows(problem: Problem, wanted: Wanted) -> None:

@@ -40,7 +40,7 @@ def plot_found(found: Frontier, axes: Axes | None = None, wish: Wish | None = No
     -------
     matplotlib Axes
     """
-    chosen = None if wish is None else found._chosen(wish)
+    chosen = None if wish is None else found.chosen(wish)
     pyplot, rc_context = matplotlib()
     with rc_context(STYLE):
         if axes is None:
@@ -48,7 +48,7 @@ def plot_found(found: Frontier, axes: Axes | None = None, wish: Wish | None = No
         _draw_models(axes, found)
         if chosen is not None and wish is not None:
             _ring(axes, chosen, wish, found)
-        _scale(axes, [one.mean_cost for one in found._candidates])
+        _scale(axes, [one.mean_cost for one in found.candidates])
         words = Words(found)
         dress(
             axes,
@@ -63,15 +63,15 @@ def plot_found(found: Frontier, axes: Axes | None = None, wish: Wish | None = No
 
 
 def _draw_models(axes: Axes, found: Frontier) -> None:
-    best = found._pareto()
-    top = max(one.mean_cost for one in found._candidates)
+    best = found.pareto_candidates
+    top = max(one.mean_cost for one in found.candidates)
     cost, value = [one.mean_cost for one in best], [one.mean_value for one in best]
     axes.step([*cost, top], [*value, value[-1]], where="post", color=SOFT, linewidth=1.2, zorder=2)
-    names = list(dict.fromkeys(one.learner for one in [*best[::-1], *found._candidates]))
+    names = list(dict.fromkeys(one.learner for one in [*best[::-1], *found.candidates]))
     for place, name in enumerate(names):
         colour, mark = COLOURS[place % len(COLOURS)], _MARKS[(place + place // len(COLOURS)) % len(_MARKS)]
         strong = [one for one in best if one.learner == name]
-        faint = [one for one in found._candidates if one.learner == name and one not in strong]
+        faint = [one for one in found.candidates if one.learner == name and one not in strong]
         label = short_name(name)
         _dots(axes, faint, mark, colour, "" if strong else label)
         if strong:

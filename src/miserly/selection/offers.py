@@ -84,6 +84,11 @@ class Offer:
         return self.estimates["value_high"]
 
     @property
+    def error(self) -> float:
+        """The standard error of the estimate of the metric."""
+        return (self.high - self.low) / (2 * 1.96)
+
+    @property
     def cost(self) -> float:
         """The estimate of what a row pays on average, by this model's own kind on held-out rows."""
         return self.candidate.mean_cost
@@ -176,9 +181,9 @@ def _unless_no_better(one: Offer, before: Sequence[Offer], sign: float) -> Offer
 
 def offer_for(found: Frontier, wish: Wish) -> Offer:
     """What `best` delivers for a wish, with its estimates."""
-    chosen = found._chosen(wish)
+    chosen = found.chosen(wish)
     candidate, model = found._chooser.take(wish)
-    rows = found._everything or found._bench.rows
+    rows = found.rows
     if candidate is chosen:
         return Offer(wish, candidate, model, rows, honest(found, wish))
     own = {
@@ -193,7 +198,7 @@ def honest(found: Frontier, wish: Wish) -> dict[str, float]:
     some = found._chooser.under(wish.budget)
     reached = cross_choose(some, wish.mean_budget, found._sign, found._seed)
     if reached is None:
-        raise CostError(f"no model costs {wish.words}; the cheapest costs {found._cheapest():g}")
+        raise found.no_model(wish)
     return {
         **interval("cost", *mean_and_error(reached.cost)),
         **interval("value", *mean_and_error(reached.value)),

@@ -22,7 +22,7 @@ from miserly.selection.cross_choice import choose, cross_choose, holm, paired
 from miserly.selection.evaluation import Bench, Candidate, pareto
 from miserly.selection.offers import offers
 from miserly.selection.search import Failure
-from miserly.selection.splits import Rows
+from miserly.selection.splits import Parts, Rows
 from miserly.selection.tables import frame, interval, offered, record, shown, summary
 from miserly.utils.checks import read_budget
 
@@ -113,8 +113,50 @@ class Frontier:
         """The budgets on average that tables are for; eight where the frontier was made for none at all."""
         if self._mean_budgets or self._budgets:
             return list(self._mean_budgets or ())
-        paid = [one.mean_cost for one in self._pareto() if one.mean_cost > 0]
+        paid = [one.mean_cost for one in self.pareto_candidates if one.mean_cost > 0]
         return [float(budget) for budget in np.geomspace(min(paid), max(paid), _N_BUDGETS)] if paid else [0.0]
+
+    # -- what the search used and gave, for reports ----------------------------------------------------
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All models as they were evaluated on held-out rows, the cheapest first."""
+        return list(self._candidates)
+
+    @property
+    def pareto_candidates(self) -> list[Candidate]:
+        """The models that no cheaper or equally cheap one matches, the cheapest first."""
+        return pareto(self._candidates, self._sign)
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether a larger value of the metric is better."""
+        return self._bench.metric.greater_is_better
+
+    @property
+    def rows(self) -> Rows:
+        """All rows that were given."""
+        return self._everything or self._bench.rows
+
+    @property
+    def search_rows(self) -> Rows:
+        """The rows that the search used: all but those kept for guarantees."""
+        return self._bench.rows
+
+    @property
+    def n_kept(self) -> int:
+        """How many rows are kept for guarantees."""
+        return 0 if self._kept is None else len(self._kept)
+
+    @property
+    def splits(self) -> Parts:
+        """Training rows and held-out rows of each fold, as places in `search_rows`."""
+        return self._bench.parts
+
+    @property
+    def seed(self) -> int:
+        """The seed of splits and learners."""
+        return self._seed
 
     # -- tables --------------------------------------------------------------------------------------
 
@@ -127,7 +169,7 @@ class Frontier:
 
         These are the best of many, so the values flatter; `at` says what choosing them is really worth.
         """
-        return frame([record(one) for one in self._pareto()])
+        return frame([record(one) for one in self.pareto_candidates])
 
     def at(self, *budgets: float, mean_budgets: Sequence[float] | None = None) -> Any:
         """What a budget buys: the model that `best` delivers for it, and what to expect of it.
@@ -149,7 +191,7 @@ class Frontier:
         wishes = self._wishes(budgets, mean_budgets)
         made = offers(self, wishes)
         if len(made) < len(wishes):
-            self._chosen(wishes[0])  # says that nothing is so cheap
+            self.chosen(wishes[0])  # says that nothing is so cheap
         return frame([offered(one) for one in made])
 
     def area(self, max_cost: float, learner: str | None = None) -> float:
@@ -228,6 +270,16 @@ class Frontier:
             a row cannot lose more than 1: accuracy, ndcg@k, precision@k.
         """
         return self._chooser.best(self._wish(budget, mean_budget, confidence, max_loss))
+
+    def chosen(self, wish: Wish) -> Candidate:
+        """The best candidate inside the budgets of a request, by all held-out rows.
+
+        `CostError` if there is none.
+        """
+        found = self._chosen_if_any(wish)
+        if found is None:
+            raise self.no_model(wish)
+        return found
 
     def _wish(
         self,
@@ -343,7 +395,7 @@ class Frontier:
         return frame([self._change(self._before, wish) for wish in wishes])
 
     def _change(self, old: Frontier, wish: Wish) -> dict[str, Any]:
-        was, now = old._chosen(wish), self._chosen(wish)
+        was, now = old.chosen(wish), self.chosen(wish)
         again = self._chooser.under(wish.budget)
         still = next(one for one in again if one.trial is was.trial and one.view == was.view)
         return {
@@ -364,9 +416,6 @@ class Frontier:
     def _sign(self) -> float:
         return 1.0 if self._bench.metric.greater_is_better else -1.0
 
-    def _pareto(self) -> list[Candidate]:
-        return pareto(self._candidates, self._sign)
-
     def _of(self, learner: str | None, some: Sequence[Candidate] | None = None) -> list[Candidate]:
         """The candidates of one learner, or of all; among `some` if they are given."""
         some = self._candidates if some is None else some
@@ -383,9 +432,6 @@ class Frontier:
         """The answer that pays nothing."""
         return next(one for one in self._candidates if one.trial.contender.dial is None)
 
-    def _cheapest(self) -> float:
-        return self._candidates[0].mean_cost
-
     def _leader(self) -> str:
         top = max(one.mean_cost for one in self._candidates)
         return max(self.learners, key=lambda name: self._sign * self.area(top, name))
@@ -394,12 +440,10 @@ class Frontier:
         """The best candidate inside a budget, by all held-out rows."""
         return choose(self._chooser.under(wish.budget), wish.mean_budget, self._sign)
 
-    def _chosen(self, wish: Wish) -> Candidate:
-        """The same, which must be."""
-        found = self._chosen_if_any(wish)
-        if found is None:
-            raise CostError(f"no model costs {wish.words}; the cheapest costs {self._cheapest():g}")
-        return found
+    def no_model(self, wish: Wish) -> CostError:
+        """The error to raise where no model fits a request."""
+        cheapest = self._candidates[0].mean_cost
+        return CostError(f"no model costs {wish.words}; the cheapest costs {cheapest:g}")
 
     def _against(self, rival: str, wish: Wish) -> list[dict[str, Any]]:
         some = self._chooser.under(wish.budget)

@@ -63,7 +63,7 @@ def shown(one: Candidate) -> str:
 
 def summary(found: Frontier) -> str:
     """A frontier on one screen: the best model for each cost, what failed and what was left out."""
-    best = found._pareto()
+    best = found.pareto_candidates
     kept = [
         best[place] for place in np.unique(np.linspace(0, len(best) - 1, _MOST_MODELS).round().astype(int))
     ]
@@ -77,7 +77,7 @@ def summary(found: Frontier) -> str:
         lines.append(f"... and {len(best) - len(kept)} in between; pareto() has all of them")
     failed = [f"failed: {one.learner} {one.params}: {one.error}" for one in found.failures]
     left_out = [f"left out: {name}: {why}" for name, why in found.left_out.items()]
-    head = f"{len(found._candidates)} models of {len(found.learners)} learners; {found.metric} by mean cost"
+    head = f"{len(found.candidates)} models of {len(found.learners)} learners; {found.metric} by mean cost"
     taken = [] if found._taken is None else [str(found._taken)]
     told = [head, *taken, *lines, *_first(failed, "failures"), *_first(left_out, "left_out")]
     return "\n".join(_fitting(line.replace("\n", " ")) for line in told)

@@ -10,10 +10,10 @@ from miserly.plan.gates import Confidence
 from miserly.plan.purchases import purchases, stretches
 from miserly.plan.show.wording import Wording
 from miserly.report.page.html import text
-from miserly.report.page.offers import Offer
 from miserly.report.page.purchase_charts import feature_name
 from miserly.report.page.words import Words
 from miserly.report.style import percent
+from miserly.selection.offers import Offer
 
 __all__ = ["actions"]
 

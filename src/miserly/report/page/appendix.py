@@ -29,7 +29,7 @@ def appendix_section(story: Story) -> str:
     found = story.found
     parts = [
         details("How it was measured", _method(story)),
-        details(f"All {len(found._candidates):,} models", _models(story), on_paper=False),
+        details(f"All {len(found.candidates):,} models", _models(story), on_paper=False),
         details("Learners compared", _comparison(story)),
         details(f"Fits that failed: {len(found.failures)}", _failures(story)),
         details("Prices", _prices(story)),
@@ -66,7 +66,7 @@ def _method(story: Story) -> str:
 
 
 def _held_out(story: Story) -> str:
-    parts, rows = story.found._bench.parts, story.words.rows
+    parts, rows = story.found.splits, story.words.rows
     train, test = parts[0]
     sizes = f"{len(train):,} {rows} to learn from and {len(test):,} to judge by"
     if len(parts) == 1:
@@ -75,10 +75,10 @@ def _held_out(story: Story) -> str:
 
 
 def _kept(story: Story) -> str:
-    kept, rows = story.found._kept, story.words.rows
-    if kept is None:
+    kept, rows = story.found.n_kept, story.words.rows
+    if not kept:
         return f"No {rows} were kept aside for promises."
-    return f"{len(kept):,} {rows} were kept aside for promises: no model was judged or chosen by them."
+    return f"{kept:,} {rows} were kept aside for promises: no model was judged or chosen by them."
 
 
 # -- models ------------------------------------------------------------------------------------------------
@@ -96,8 +96,8 @@ def _models(story: Story) -> str:
         Column("features", "number"),
         Column("price at most", "number"),
     ]
-    best = story.found._pareto()
-    lines = [_model_line(one, one in best, words) for one in story.found._candidates]
+    best = story.found.pareto_candidates
+    lines = [_model_line(one, one in best, words) for one in story.found.candidates]
     caption = f"All models by their mean price on held-out {words.rows}. ★: no cheaper one is as good."
     return table(caption, columns, lines, tall=True)
 
@@ -208,5 +208,5 @@ def _price_line(story: Story, f: int) -> tuple[str, ...]:
 
 def _versions(story: Story) -> str:
     lines = [("Python", platform.python_version()), *((part, version(part)) for part in _PARTS)]
-    seed = paragraph(f"The seed of splits and learners is {story.found._seed}.")
+    seed = paragraph(f"The seed of splits and learners is {story.found.seed}.")
     return seed + table("What made this page.", [Column("part"), Column("version")], lines)

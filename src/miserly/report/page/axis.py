@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from miserly.report.page.words import price_text
+from miserly.selection.round_budgets import WIDE
 
 __all__ = ["WIDE", "Axis"]
-
-WIDE = 20.0  # costs that span more than this factor lie on a logarithmic scale
 
 
 class Axis:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from miserly.report.page.charting import Chart, Floats, escaped, short, shortened
-from miserly.report.page.offers import Offer
 from miserly.report.page.words import Words, price_text
+from miserly.selection.offers import Offer
 
 __all__ = ["bill_chart", "bills"]
 

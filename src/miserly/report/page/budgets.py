@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from miserly.report.page.html import Column, section, table
-from miserly.report.page.offers import Offer
 from miserly.report.page.story import Story
 from miserly.report.page.words import Words, model_name, price_text, settings
+from miserly.selection.offers import Offer
 
 __all__ = ["budgets_section"]
 

@@ -11,7 +11,6 @@ from miserly.report.page.axis import Axis
 from miserly.report.page.bill_chart import bill_chart, bills
 from miserly.report.page.frontier_chart import frontier_chart
 from miserly.report.page.html import figure, text, tied, unbroken
-from miserly.report.page.offers import Offer
 from miserly.report.page.purchase_charts import (
     MOST_FEATURES,
     feature_chart,
@@ -23,6 +22,7 @@ from miserly.report.page.purchase_charts import (
 from miserly.report.page.story import Story
 from miserly.report.page.words import Words, model_name, settings
 from miserly.report.style import percent
+from miserly.selection.offers import Offer
 
 __all__ = ["explore_data", "explore_section"]
 
@@ -124,13 +124,13 @@ def _luck(story: Story, one: Offer) -> str:
     if one.is_second:
         why = (
             "for its promise"
-            if any(one.confidence < 1.0 for one in story.promises)
+            if any(one.confidence < 1.0 for one in story.guarantees)
             else "because a better one costs more once it has all rows"
         )
         return f"{shows}. It was taken {why}; the best of many was partly lucky, so expect a little less."
     if words.value(own) == words.value(one.value):
         return f"{shows}, which is also what to expect."
-    if story.found._sign * (own - one.value) > 0:
+    if own > one.value if story.found.greater_is_better else own < one.value:
         return (
             f"{shows}. Expect {words.value(one.value)}: the best of many models was partly lucky, "
             "and this figure leaves the luck out."
@@ -144,7 +144,7 @@ def _luck(story: Story, one: Offer) -> str:
 def _figures(story: Story) -> dict[str, str]:
     """The places of the charts, with their captions."""
     words = story.words
-    better = "Higher" if story.found._sign > 0 else "Lower"
+    better = "Higher" if story.found.greater_is_better else "Lower"
     told = {
         "frontier": (
             f"{words.title} against price",
@@ -197,7 +197,7 @@ def _growth_caption(story: Story) -> str:
 def explore_data(story: Story) -> dict[str, Any]:
     """All that the page's script needs: the charts, and what changes with every step of the slider."""
     found, words = story.found, story.words
-    axis = Axis([one.mean_cost for one in found._candidates])
+    axis = Axis([one.mean_cost for one in found.candidates])
     shown = features_shown(story.found.costs, story.offers)
     features = feature_chart(found.costs, shown, words)
     charts = {

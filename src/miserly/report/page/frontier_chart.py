@@ -10,9 +10,9 @@ import numpy as np
 from miserly.plan.show.phrases import plain
 from miserly.report.page.axis import Axis
 from miserly.report.page.charting import LEGEND, Chart, colour_of, escaped, mark_of
-from miserly.report.page.offers import Offer
 from miserly.report.page.words import Words, settings, short_name
 from miserly.selection.evaluation import Candidate
+from miserly.selection.offers import Offer
 from miserly.selection.tables import record
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ __all__ = ["frontier_chart"]
 
 def frontier_chart(found: Frontier, words: Words, axis: Axis, chosen: Offer) -> Chart:
     """Every model faint, those that no cheaper one matches strong with their intervals, the chosen ringed."""
-    best = found._pareto()
-    names = list(dict.fromkeys(one.learner for one in [*best[::-1], *found._candidates]))
+    best = found.pareto_candidates
+    names = list(dict.fromkeys(one.learner for one in [*best[::-1], *found.candidates]))
     traces = [_staircase(best, words, axis)]
     for place, name in enumerate(names):
         strong = [one for one in best if one.learner == name]
-        faint = [one for one in found._candidates if one.learner == name and one not in strong]
+        faint = [one for one in found.candidates if one.learner == name and one not in strong]
         look = {"color": colour_of(place), "symbol": mark_of(place)}
         if faint:
             pale = {**look, "size": 6, "opacity": 0.45}

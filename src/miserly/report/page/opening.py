@@ -7,9 +7,9 @@ import numpy as np
 from miserly.plan.show.phrases import plural
 from miserly.report.page.actions import actions
 from miserly.report.page.html import paragraph, text
-from miserly.report.page.offers import Offer
 from miserly.report.page.story import Story
 from miserly.selection.guarantee import Assurance
+from miserly.selection.offers import Offer
 
 __all__ = ["opening"]
 
@@ -21,7 +21,7 @@ def opening(story: Story, title: str) -> str:
             f"<h1>{text(title)}</h1>",
             f'<p class="lead">{_what_to_do(story)}</p>',
             paragraph(f"{_figures(story)} {_tail(story, story.chosen)}"),
-            *(paragraph(words, "promise") for words in _promises(story)),
+            *(paragraph(words, "promise") for words in _guarantees(story)),
             paragraph(_comparison(story)),
             _facts(story),
         ]
@@ -72,11 +72,11 @@ def _tail(story: Story, one: Offer) -> str:
     )
 
 
-def _promises(story: Story) -> list[str]:
-    return [_promise(story, one) for one in story.promises]
+def _guarantees(story: Story) -> list[str]:
+    return [_guarantee(story, one) for one in story.guarantees]
 
 
-def _promise(story: Story, one: Assurance) -> str:
+def _guarantee(story: Story, one: Assurance) -> str:
     words = story.words
     if one.kind == "each row":
         most = words.price(one.limit)
@@ -107,25 +107,25 @@ def _comparison(story: Story) -> str:
 
 
 def _facts(story: Story) -> str:
-    found, words, rows = story.found, story.words, story.everything
+    found, words, rows = story.found, story.words, story.found.rows
     queries = "" if rows.qid is None else f" in {len(np.unique(rows.qid)):,} queries"
-    better = "higher is better" if found._sign > 0 else "lower is better"
+    better = "higher is better" if found.greater_is_better else "lower is better"
     facts = {
         "Metric": f"{words.metric} ({better})",
         "Prices in": words.unit or "units of cost",
         "Data": f"{len(rows):,} {words.rows}{queries}, {len(found.costs):,} features",
-        "Tried": f"{plural(len(found._candidates), 'model')} of {plural(len(found.learners), 'learner')}",
+        "Tried": f"{plural(len(found.candidates), 'model')} of {plural(len(found.learners), 'learner')}",
         "Evaluated": _measured(story),
     }
-    if found._kept is not None:
-        facts["Kept for guarantees"] = f"{len(found._kept):,} of the {words.rows}"
+    if found.n_kept:
+        facts["Kept for guarantees"] = f"{found.n_kept:,} of the {words.rows}"
     inside = "".join(f"<div><dt>{text(name)}</dt><dd>{text(fact)}</dd></div>" for name, fact in facts.items())
     return f'<dl class="facts">{inside}</dl>'
 
 
 def _measured(story: Story) -> str:
     """How rows were held out, in a few words."""
-    parts, rows = story.found._bench.parts, story.words.rows
+    parts, rows = story.found.splits, story.words.rows
     if len(parts) == 1:
         return f"on {len(parts[0][1]):,} held-out {rows}"
     return f"on held-out {rows}, {len(parts)} folds"

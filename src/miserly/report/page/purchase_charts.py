@@ -12,8 +12,8 @@ from miserly.plan.show.phrases import plain, plural
 from miserly.report.extraction import price_tiers
 from miserly.report.page.axis import Axis
 from miserly.report.page.charting import LEGEND, Chart, Floats, escaped, mark_of, shortened
-from miserly.report.page.offers import Offer
 from miserly.report.page.words import Words, price_text
+from miserly.selection.offers import Offer
 
 if TYPE_CHECKING:
     from miserly.costs import Costs

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from miserly.errors import CostError
-from miserly.report.page.offers import Offer, budget_kind, offer_for, offers, round_budgets, suggested
 from miserly.report.page.words import Words
 from miserly.selection.choice import Wish
 from miserly.selection.guarantee import Assurance
+from miserly.selection.offers import Offer, offer_for
+from miserly.selection.round_budgets import round_offers, suggested
 from miserly.selection.splits import Rows
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ class Story:
     was_asked : bool
         Whether a budget was given, or one was suggested.
     rows : Rows
-        All rows, or with a promise all but those kept for it.
-    promises : tuple of Assurance
-        What is promised of the model, and what showed it.
+        The rows that the chosen model is fitted to: all, or with a guarantee all but those kept for it.
+    guarantees : tuple of Assurance
+        What is guaranteed of the chosen model, and what showed it.
     """
 
     found: Frontier
@@ -43,12 +43,7 @@ class Story:
     place: int
     was_asked: bool
     rows: Rows
-    promises: tuple[Assurance, ...]
-
-    @property
-    def everything(self) -> Rows:
-        """All rows that the frontier was given."""
-        return self.found._everything or self.found._bench.rows
+    guarantees: tuple[Assurance, ...]
 
     @property
     def chosen(self) -> Offer:
@@ -67,8 +62,8 @@ class Story:
 
     @property
     def best(self) -> Offer:
-        """The best that money can buy."""
-        sign = self.found._sign
+        """The best at any price, of equals the cheapest."""
+        sign = 1.0 if self.found.greater_is_better else -1.0
         return max(self.offers, key=lambda one: (sign * one.value, -one.cost))
 
 
@@ -77,21 +72,20 @@ def read_story(found: Frontier, asked: Wish | None, confidence: float | None) ->
 
     Without a budget, one is suggested: the smallest that buys what is within one standard error of the best.
     """
-    made = offers(found, round_budgets(found, asked))
-    known = [one.budget for one in made]
-    if asked is not None and asked.amount not in known:
-        raise CostError(f"no model costs {asked.words}; the cheapest costs {found._cheapest():g}")
-    place = suggested(made, found._sign > 0) if asked is None else known.index(asked.amount)
+    made = round_offers(found, asked)
+    if asked is None:
+        place = suggested(made, found.greater_is_better)
+    else:
+        place = [one.budget for one in made].index(asked.amount)
     wish = replace(made[place].wish, confidence=confidence if asked is None else asked.confidence)
-    if wish.needs_rows:  # the model that the promise is shown of was fitted to fewer rows
+    if wish.needs_rows:  # the model that the guarantee is shown of was fitted to fewer rows
         made[place] = offer_for(found, wish)
-    everything = found._everything or found._bench.rows
     return Story(
         found,
-        Words(found, budget_kind(found, asked)),
+        Words(found, made[0].wish.kind),
         tuple(made),
         place,
         asked is not None,
-        found._bench.rows if wish.needs_rows else everything,
+        found.search_rows if wish.needs_rows else found.rows,
         tuple(made[place].model.promise_),
     )

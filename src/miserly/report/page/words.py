@@ -36,10 +36,10 @@ class Words:
         self.metric = metric_name(found.metric)
         self.is_share = found.metric in SHARES
         self.unit = plain(found.costs.unit, _LONGEST_UNIT)
-        self.is_ranking = found._bench.rows.qid is not None
+        self.is_ranking = found.rows.qid is not None
         self.row, self.rows = ("document", "documents") if self.is_ranking else ("row", "rows")
         self.units = "queries" if self.is_ranking else self.rows  # what errors are over
-        errors = [one.error for one in found._candidates if one.error > 0]
+        errors = [one.error for one in found.candidates if one.error > 0]
         self._decimals = _decimals(float(np.median(errors)) if errors else 0.01)
 
     def value(self, value: float) -> str:
