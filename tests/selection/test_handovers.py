@@ -126,7 +126,7 @@ def test_they_are_told_and_shown(found, tmp_path):
     params = found.points.params[found.points.learner == "Handover"].iloc[0]
     assert set(params) == {"handover", "first", "then"} and 0.5 <= params["handover"] <= 1.0
     found.to_html(tmp_path / "report.html", mean_budget=pair.mean_cost)
-    assert "take the Handover from " in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Handover from " in (tmp_path / "report.html").read_text(encoding="utf-8")
     compared = found.compare(mean_budgets=[60])
     assert "Handover at 0." in repr(found) and "Handover" in {*compared.learner, *compared.against}
 
