@@ -34,7 +34,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.cascades",
     "learners.common",
     "learners.kernel",
-    "learners.linear",
     "learners.trees",
     "learners.wrap",
     "losses",

@@ -1,4 +1,4 @@
-"""Linear models that pay for their columns, and the binariser."""
+"""Cost-weighted linear models, and the binariser."""
 
 from miserly.learners.linear.binariser import Binariser
 from miserly.learners.linear.cost_lasso import CostLassoClassifier, CostLassoRegressor

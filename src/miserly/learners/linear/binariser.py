@@ -1,10 +1,4 @@
-"""Binarisation: columns of numbers and categories as many columns of 0 and 1, which know what they read.
-
-A numeric column becomes one column "is it greater than t?" for each threshold `t` between two of its values;
-a category column one "is it this?" for each category (one in all, if there are two). This is how Huang,
-Powers and Reyzin (2014, table 1) made 11,196 features of the 60 of sonar. Each column may then have a price
-of its own, as in that paper, or the price of the feature it reads, paid once for all columns that read it.
-"""
+"""Binarisation: each feature becomes several columns of 0 and 1."""
 
 from __future__ import annotations
 
@@ -31,7 +25,7 @@ __all__ = ["Binariser"]
 
 
 @dataclass(frozen=True)
-class _Questions:
+class _Conditions:
     """The columns made of one feature: `values` are thresholds, or the codes of categories."""
 
     by_category: bool
@@ -39,28 +33,45 @@ class _Questions:
 
 
 class Binariser(TransformerMixin, BaseEstimator):
-    """Numbers and categories as columns of 0 and 1 that know which feature they read.
+    """Transform features into columns of 0 and 1, and keep which feature each column reads.
+
+    A numeric feature becomes one column "is it greater than t?" for each threshold `t` between two of its
+    values. A categorical feature becomes one column "is it this category?" for each category, or a single
+    column if there are two categories. The columns can share the cost of the feature they read (see `costs`).
 
     Parameters
     ----------
-    max_thresholds : int, optional
-        The most columns made of a numeric one, their thresholds spread evenly over its different values. All
-        by default.
-    categorical_features : "from_dtype", list of columns, mask, or None
-        Columns that hold categories. By default those that a frame holds as text, categories or truth values.
+    max_thresholds : int or None, default=None
+        Largest number of columns made of a numeric feature. If there are more thresholds, some are taken that
+        are spread evenly over the distinct values. By default all thresholds are used.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories: a list of columns, or a boolean mask. By default the columns that a
+        frame holds as text, categories or booleans. With None, all columns are numeric.
 
     Attributes
     ----------
-    feature_ : array of (n_columns,)
-        The feature that each column reads, by its number.
+    feature_ : array of shape (n_columns,)
+        Number of the feature that each column reads.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features. It exists only if `X` had names.
 
     Notes
     -----
-    Where a value is missing, it is missing in all columns that read it.
+    This is the binarisation of [1]_ (table 1), which makes 11,196 columns of the 60 features of the data set
+    sonar. There each column has a cost of its own (``costs(..., per="column")``).
+
+    A missing value is missing in all columns that read it.
+
+    References
+    ----------
+    .. [1] Y. Huang, B. Powers, L. Reyzin, "Training-Time Optimization of a Budgeted Booster", 2014.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from miserly import Binariser
     >>> X = np.array([[1.0, 7.0], [2.0, 7.5], [4.0, 7.0]])
     >>> binariser = Binariser().fit(X)
     >>> binariser.get_feature_names_out().tolist(), binariser.feature_.tolist()
@@ -74,7 +85,7 @@ class Binariser(TransformerMixin, BaseEstimator):
     feature_: NDArray[np.int64]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _questions: list[_Questions]
+    _conditions: list[_Conditions]
     _categories: dict[int, tuple[Any, ...]]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -90,52 +101,88 @@ class Binariser(TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Binariser:
-        """Find the thresholds and categories; `y` is not looked at."""
+        """Find the thresholds and categories.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Training rows. NaN is a missing value.
+        y : array-like of shape (n,), optional
+            Not used; present for compatibility with scikit-learn.
+
+        Returns
+        -------
+        self : Binariser
+            The fitted transformer.
+        """
         table = self._read(X)
         categorical = categorical_columns(self.categorical_features, table, self.n_features_in_)
         columns = zip(table.values.T, categorical.tolist(), strict=True)
-        self._questions = [self._ask(column, by_category) for column, by_category in columns]
-        self.feature_ = np.repeat(np.arange(self.n_features_in_), [len(q.values) for q in self._questions])
+        self._conditions = [self._conditions_of(column, by_category) for column, by_category in columns]
+        self.feature_ = np.repeat(np.arange(self.n_features_in_), [len(q.values) for q in self._conditions])
         return self
 
     def transform(self, X: Any, unknown: str = "error") -> NDArray[Any]:
-        """Columns of 0 and 1: uint8, or float32 with NaN if values are missing.
+        """Transform rows into columns of 0 and 1.
 
-        A value that is neither a known category nor missing is an error; with ``unknown="missing"`` it counts
-        as missing.
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to transform.
+        unknown : {"error", "missing"}, default="error"
+            What to do with a value that is neither a known category nor missing: raise an error, or treat it
+            as missing.
+
+        Returns
+        -------
+        array of shape (n, n_columns)
+            Of dtype uint8, or float32 with NaN if values are missing.
         """
         check_is_fitted(self, "feature_")
         encoder = Encoder(self.n_features_in_, getattr(self, "feature_names_in_", None), self._categories)
         values = encoded(self, X, encoder, None, unknown)
         parts = [
-            _answers(column, questions) for column, questions in zip(values.T, self._questions, strict=True)
+            _binary(column, conditions) for column, conditions in zip(values.T, self._conditions, strict=True)
         ]
-        answers = np.concatenate(parts, axis=1)
+        binary = np.concatenate(parts, axis=1)
         missing = np.isnan(values)
         if not missing.any():
-            return answers
-        return np.where(missing[:, self.feature_], np.float32(np.nan), answers.astype(np.float32))
+            return binary
+        return np.where(missing[:, self.feature_], np.float32(np.nan), binary.astype(np.float32))
 
     def costs(self, costs: Any = None, per: str = "feature") -> Costs:
-        """What the columns cost.
+        """Compute the costs of the columns.
 
         Parameters
         ----------
-        costs : Costs, array, mapping, or None
-            The price of each feature, or of each column; 1 each by default.
-        per : {"feature", "column"}
-            Whether `costs` are those of the features, each paid once for all columns that read it, or of the
-            columns.
+        costs : Costs, array-like, mapping of name to cost or None, default=None
+            Cost of each feature, or of each column. By default each costs 1.
+        per : {"feature", "column"}, default="feature"
+            Whether `costs` are the costs of the features or of the columns. The cost of a feature is paid
+            once for all columns that read it.
+
+        Returns
+        -------
+        Costs
+            Costs of the columns. With ``per="feature"`` the columns of a feature are a group.
+
+        Raises
+        ------
+        CostError
+            If `per` is neither value, or if features in groups are to be priced per feature.
         """
         check_is_fitted(self, "feature_")
         names = self.get_feature_names_out().tolist()
         if per == "column":
             return bind_costs(costs, names)
         if per != "feature":
-            raise CostError(f"per is 'feature' or 'column', not {per!r}")
+            raise CostError(f"per must be 'feature' or 'column', got {per!r}")
         given = bind_costs(costs, self._names())
         if given.group_names:
-            raise CostError("features in groups cannot be priced per column: a column is in one group only")
+            raise CostError(
+                "costs must not have groups: the columns of each feature are a group, and a column can be in "
+                "one group only"
+            )
         groups = {
             str(given.name(f)): {
                 "features": [names[j] for j in np.flatnonzero(self.feature_ == f)],
@@ -146,28 +193,37 @@ class Binariser(TransformerMixin, BaseEstimator):
         return Costs(dict.fromkeys(names, 0.0), groups=groups, evaluation=given.evaluation, unit=given.unit)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """What each column asks, in words."""
+        """Names of the columns: their conditions, such as ``"x0 > 1.5"``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the features. By default those seen by `fit`, or x0, x1, ...
+
+        Returns
+        -------
+        array of shape (n_columns,)
+            The names.
+        """
         check_is_fitted(self, "feature_")
         names = self._names() if input_features is None else list(input_features)
-        words = [
-            f"{names[f]} = {self._category(f, value)}" if asked.by_category else f"{names[f]} > {value:.9g}"
-            for f, asked in enumerate(self._questions)
-            for value in asked.values.tolist()
+        texts = [
+            f"{names[f]} = {self._category(f, value)}" if one.by_category else f"{names[f]} > {value:.9g}"
+            for f, one in enumerate(self._conditions)
+            for value in one.values.tolist()
         ]
-        return np.array(words, dtype=object)
+        return np.array(texts, dtype=object)
 
-    # -- how -----------------------------------------------------------------------------------------
-
-    def _ask(self, column: NDArray[Any], by_category: bool) -> _Questions:
-        """The questions to ask of one column."""
+    def _conditions_of(self, column: NDArray[Any], by_category: bool) -> _Conditions:
+        """The thresholds or categories of one column."""
         values = np.unique(column[~np.isnan(column)]).astype(np.float64)
         if by_category:
-            return _Questions(True, values if len(values) > 2 else values[1:])
+            return _Conditions(True, values if len(values) > 2 else values[1:])
         between = values[:-1] / 2 + values[1:] / 2
         if self.max_thresholds is not None and len(between) > self.max_thresholds:
             parts = self.max_thresholds + 1
             between = between[np.arange(1, parts) * len(values) // parts - 1]
-        return _Questions(False, between)
+        return _Conditions(False, between)
 
     def _category(self, feature: int, code: float) -> Any:
         known = self._categories.get(feature)
@@ -190,7 +246,8 @@ class Binariser(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _answers(column: NDArray[Any], asked: _Questions) -> NDArray[np.uint8]:
-    """The columns made of one; what is missing answers no."""
+def _binary(column: NDArray[Any], conditions: _Conditions) -> NDArray[np.uint8]:
+    """The columns made of one; a missing value gives 0."""
     here = column[:, None].astype(np.float64)
-    return (here == asked.values if asked.by_category else here > asked.values).astype(np.uint8)
+    met = here == conditions.values if conditions.by_category else here > conditions.values
+    return met.astype(np.uint8)
