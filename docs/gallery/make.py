@@ -32,10 +32,9 @@ from miserly.cli import demo
 from miserly.datasets import load_heart, make_quadrants, make_ranking, make_ring, make_xor_afr
 from miserly.metrics import ndcg
 from miserly.plan import Node, Plan
-from miserly.report import plot_extracted, plot_frontier, plot_leaf_similarity, plot_remaining, plot_tree
+from miserly.report import plot_extracted, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
-from miserly.selection import frontier as sweep_all
-from miserly.selection import one_standard_error, sweep
+from miserly.selection import frontier as search
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
 from miserly.solvers.lars_svm import lars_order
 from miserly.solvers.moving_vectors import Aim, move_vectors
@@ -49,10 +48,10 @@ def frontier() -> None:
     heart = load_heart()
     learner = GreedyMiserClassifier(max_depth=1, n_rounds=40)
     labels = np.array(heart.classes)[heart.y]
-    points = sweep(learner, heart.frame(), labels, costs=heart.costs, budgets=demo.BUDGETS, random_state=0)
-    chosen = one_standard_error(points)
-    plot_frontier(points, HERE / "frontier.svg", chosen=chosen, title="Heart disease: what each budget buys")
-    chosen.model.plan_.draw().save(HERE / "plan.svg")
+    found = search([learner], heart.frame(), labels, costs=heart.costs, budgets=demo.BUDGETS, random_state=0)
+    budget = found.suggested_budget()
+    _save(found.plot(budget=budget).figure, "frontier")
+    found.best(budget).plan_.draw().save(HERE / "plan.svg")
 
 
 def miser() -> None:
@@ -338,7 +337,7 @@ def report() -> None:
     miser = GreedyMiserClassifier(n_rounds=40, max_depth=2)
     learners = [CostLassoClassifier(), miser, EarlyExit(miser)]
     labels = np.array(heart.classes)[heart.y]
-    found = sweep_all(learners, heart.X, labels, costs=heart.costs, max_fits=20, cv=3, random_state=0)
+    found = search(learners, heart.X, labels, costs=heart.costs, max_fits=20, cv=3, random_state=0)
     _save(found.plot(mean_budget=30).figure, "found")
     with TemporaryDirectory() as folder:
         page = found.to_html(

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from miserly import Costs, GreedyMiserClassifier
+from miserly import Costs, EarlyExit, GreedyMiserClassifier
 from miserly.datasets import write_svmlight
 from miserly.plan import load
-from miserly.report import plot_frontier
-from miserly.selection import sweep
+from miserly.report import plot_remaining
 
 from .running import COSTS, QUICK, complaint, run, table
 
@@ -146,14 +145,13 @@ def test_two_results_do_not_go_to_one_file(tmp_path):
 def test_files_written_from_python_are_whole_or_not_there(folder, tmp_path, full_disk):
     plan = load(folder / "heart.miser")
     X, y = np.ones((3, 2)), np.array([0, 1, 0])
-    points = _points()
     for name, write in {
         "a.toml": Costs({"a": 1}).write,
         "a.svg": plan.draw().save,
         "a.svm": lambda path: write_svmlight(path, X, y),
         "a.svm.gz": lambda path: write_svmlight(path, X, y),
         "a.model": lambda path: _write_machine(path),
-        "a.png": lambda path: plot_frontier(points, path),
+        "a.png": lambda path: plot_remaining(*_stages(), path),
     }.items():
         (tmp_path / name).write_bytes(OLD)
         with pytest.raises(OSError, match="No space left"):
@@ -171,14 +169,15 @@ def _write_machine(path):
     write_libsvm(machine_of(SVC().fit([[0.0], [1.0], [2.0]], [0, 1, 0])), path)
 
 
-def _points():
+def _stages():
+    """A model with exits, and rows for it."""
     frame = table(60)
-    learner = GreedyMiserClassifier(n_rounds=3, max_depth=1)
-    return sweep(learner, frame[["age"]], frame["disease"], budgets=[1], cv=2, inner=2, random_state=0)
+    model = EarlyExit(GreedyMiserClassifier(n_rounds=3, max_depth=1), threshold=0.8, random_state=0)
+    return model.fit(frame[["age"]], frame["disease"]), frame[["age"]]
 
 
 def test_pictures_without_an_ending_get_one(tmp_path):
-    plot_frontier(_points(), tmp_path / "picture")
+    plot_remaining(*_stages(), tmp_path / "picture")
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 

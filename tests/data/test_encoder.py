@@ -156,14 +156,13 @@ def test_unknown_is_error_or_missing(plan, way):
 
 
 def test_a_search_goes_on_where_a_category_is_only_among_held_out_rows():
-    from miserly.selection import frontier, sweep
+    from miserly.selection import frontier
 
     frame, y = zones(120)
     frame["zone"] = np.where(np.arange(len(frame)) == 17, "rare", frame["zone"])
     learner = GreedyMiserClassifier(n_rounds=5, early_stopping=False)
     found = frontier([learner], frame, y, cv=3, max_fits=3, random_state=0, certify=0)
     assert found.best(4.0).plan_.categories[1] == ("1", "2", "3", "rare")
-    assert len(sweep(learner, frame, y, budgets=[4], tradeoffs=[0], cv=3, inner=2)) == 1
 
 
 def test_a_category_of_one_row_is_known_to_a_model_that_sets_rows_aside():

@@ -1,7 +1,6 @@
 """Pictures of what models cost and reach, and of how rows travel through them."""
 
 from miserly.report.extraction import Extracted, Similarity, extracted, leaf_similarity
-from miserly.report.frontier_plot import plot_frontier
 from miserly.report.stage_plots import plot_extracted, plot_leaf_similarity, plot_remaining
 from miserly.report.stages import Flow, flow, remaining
 from miserly.report.tree_plot import plot_tree
@@ -14,7 +13,6 @@ __all__ = [
     "flow",
     "leaf_similarity",
     "plot_extracted",
-    "plot_frontier",
     "plot_leaf_similarity",
     "plot_remaining",
     "plot_tree",

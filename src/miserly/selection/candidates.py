@@ -25,7 +25,6 @@ from miserly.plan.compose import handing_over_at
 from miserly.plan.gates import Confidence
 from miserly.plan.purchases import purchases
 from miserly.selection.asked import Asked
-from miserly.selection.choosing import parameter_paths
 from miserly.selection.splits import Rows
 
 __all__ = [
@@ -36,6 +35,7 @@ __all__ = [
     "contenders_for",
     "n_nodes",
     "numbers_of_nodes",
+    "parameter_paths",
     "pool_for",
     "takes_text",
     "task_of",
@@ -205,6 +205,14 @@ def _views(learner: Any, costs: Costs, asked: Asked) -> tuple[View, ...]:
 
 
 # -- dials ---------------------------------------------------------------------------------------------------
+
+
+def parameter_paths(learner: Any) -> dict[str, str]:
+    """Where each parameter is set: its own, or that of an estimator inside (`estimator__budget`)."""
+    paths: dict[str, str] = {}
+    for path in sorted(learner.get_params(deep=True), key=lambda path: path.count("__")):
+        paths.setdefault(path.rpartition("__")[2], path)
+    return paths
 
 
 def _dials(learner: Any, rows: Rows, costs: Costs, asked: Asked) -> list[Dial]:

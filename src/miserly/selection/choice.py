@@ -25,12 +25,11 @@ from miserly.plan.engine.batch import Run
 from miserly.plan.engine.effort import engine_for
 from miserly.selection.asked import Effort, why_nothing_helps
 from miserly.selection.candidates import viewed
-from miserly.selection.choosing import scores_of
 from miserly.selection.cross_choice import SLACK, steady_gains
 from miserly.selection.evaluation import Bench, Candidate, Trial, pareto, repriced
 from miserly.selection.guarantee import Assurance, Promise, certify, mean_bound, read_confidence
 from miserly.selection.handovers import Pair
-from miserly.selection.row_values import RowValues
+from miserly.selection.row_values import RowValues, scores_of
 from miserly.selection.splits import Rows
 from miserly.selection.tables import shown
 from miserly.utils.checks import read_budget

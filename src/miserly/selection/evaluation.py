@@ -20,8 +20,7 @@ from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, Raw, links
 from miserly.plan.purchases import purchases
 from miserly.selection.candidates import Dial, View, numbers_of_nodes, viewed_plan
-from miserly.selection.choosing import scores_of
-from miserly.selection.row_values import RowValues
+from miserly.selection.row_values import RowValues, scores_of
 from miserly.selection.splits import Parts, Rows
 
 __all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "pareto", "repriced"]

@@ -21,6 +21,7 @@ from miserly.selection.choice import Chooser, Wish, read_wishes
 from miserly.selection.cross_choice import choose, cross_choose, holm, paired
 from miserly.selection.evaluation import Bench, Candidate, pareto
 from miserly.selection.offers import offers
+from miserly.selection.round_budgets import suggested
 from miserly.selection.search import Failure
 from miserly.selection.splits import Parts, Rows
 from miserly.selection.tables import frame, interval, offered, record, shown, summary
@@ -193,6 +194,28 @@ class Frontier:
         if len(made) < len(wishes):
             self.chosen(wishes[0])  # says that nothing is so cheap
         return frame([offered(one) for one in made])
+
+    def suggested_budget(self, *budgets: float, mean_budgets: Sequence[float] | None = None) -> float:
+        """The smallest budget whose model is within one standard error of the best one of the table.
+
+        This is the one-standard-error rule: a larger budget buys nothing that the held-out rows can show.
+
+        Parameters
+        ----------
+        *budgets : float
+            Caps. By default `budgets` and `mean_budgets` of the frontier, as in `at`.
+        mean_budgets : list of float, optional
+            Budgets on average.
+
+        Returns
+        -------
+        float
+            One of the budgets.
+        """
+        made = offers(self, self._wishes(budgets, mean_budgets))
+        if not made:
+            raise CostError("no model fits any of the budgets")
+        return made[suggested(made, self.greater_is_better)].budget
 
     def area(self, max_cost: float, learner: str | None = None) -> float:
         """The mean over budgets from 0 to `max_cost` of the best held-out value, of one learner or of all."""

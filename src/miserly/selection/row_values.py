@@ -8,12 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.errors import MetricError
+from miserly.errors import DataError, MetricError
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, links
-from miserly.selection.choosing import codes_of
+from miserly.plan.engine.batch import Run
+from miserly.plan.engine.ranking import ranked
+from miserly.selection.splits import Rows
 
-__all__ = ["RowValues"]
+__all__ = ["RowValues", "codes_of", "scores_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -99,3 +101,20 @@ _PARTS: dict[str, Callable[..., Floats]] = {
     "ndcg": RowValues._ndcg,
     "precision": RowValues._precision,
 }
+
+
+def scores_of(run: Run, rows: Rows) -> NDArray[np.float64]:
+    """The scores (n, K) of a run; in ranking, documents sent away early come below the others."""
+    scores = ranked(run, rows.qid)
+    return scores[:, None] if scores.ndim == 1 else scores
+
+
+def codes_of(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Labels as their places among the classes of a plan."""
+    if classes is None:
+        return y
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    for label in np.unique(y).tolist():
+        if label not in place:
+            raise DataError(f"class {label!r} is only among the rows to judge by, none to learn from")
+    return np.array([place[label] for label in y.tolist()])

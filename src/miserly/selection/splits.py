@@ -138,7 +138,7 @@ def _is_pair(thing: Any) -> bool:
 
 def _checked(pair: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """A pair of row numbers (or masks) that are rows, and not the same rows."""
-    train, test = (np.arange(n)[np.asarray(part)] for part in pair)
+    train, test = (np.arange(n)[np.asarray(part)] if len(part) else np.arange(0) for part in pair)
     if not len(train) or not len(test):
         raise DataError("one of the parts to learn from and to judge by is empty")
     if np.intersect1d(train, test).size:
