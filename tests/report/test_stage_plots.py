@@ -6,7 +6,7 @@ import pytest
 
 from miserly.report import plot_extracted, plot_leaf_similarity, plot_remaining
 
-from .hand_made import ROWS, cascade, tree
+from ..plan.hand_made import ROWS, cascade, tree
 from .looking import crowded, texts
 
 matplotlib = pytest.importorskip("matplotlib")

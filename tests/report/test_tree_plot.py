@@ -12,7 +12,7 @@ from miserly.plan import Threshold
 from miserly.report import plot_tree
 
 from ..plan import sample_plans
-from .hand_made import LABELS, ROWS, cascade, tree
+from ..plan.hand_made import LABELS, ROWS, cascade, tree
 from .looking import crowded, texts
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -1,8 +1,8 @@
 """Pictures of what models cost and reach, and of how rows travel through them."""
 
-from miserly.report.extraction import Extracted, Similarity, extracted, leaf_similarity
+from miserly.plan.extraction import Extracted, Similarity, extracted, leaf_similarity
+from miserly.plan.flow import Flow, flow, remaining
 from miserly.report.stage_plots import plot_extracted, plot_leaf_similarity, plot_remaining
-from miserly.report.stages import Flow, flow, remaining
 from miserly.report.tree_plot import plot_tree
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from miserly.report.extraction import Extracted, Similarity, extracted, leaf_similarity
-from miserly.report.stages import is_chain, plan_of, remaining, stages
+from miserly.plan.extraction import Extracted, Similarity, extracted, leaf_similarity
+from miserly.plan.flow import is_chain, plan_of, remaining, stages
 from miserly.report.style import COLOURS, SOFT, STYLE, dress, matplotlib, save, subtitle
 from miserly.report.tree_plot import stage_name
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from miserly.plan.flow import Flow, PlanStage, flow, is_chain
 from miserly.plan.gates import Threshold
 from miserly.plan.show.phrases import plain
 from miserly.plan.show.wording import Wording
-from miserly.report.stages import Flow, Stage, flow, is_chain
 from miserly.report.style import COLOURS, FAINT, INK, PALE, SOFT, STYLE, matplotlib, money, percent, save
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def plot_tree(
     return figure  # type: ignore[no-any-return]
 
 
-def stage_name(stage: Stage, chain: bool) -> str:
+def stage_name(stage: PlanStage, chain: bool) -> str:
     """What a stage is called: nodes of a tree from 0, steps of a chain from 1, as `Plan.describe` does."""
     first, last = stage.nodes[0] + chain, stage.nodes[-1] + chain
     word = "step" if chain else "node"

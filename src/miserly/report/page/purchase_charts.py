@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.plan.extraction import price_tiers
 from miserly.plan.show.phrases import plain, plural
-from miserly.report.extraction import price_tiers
 from miserly.report.page.axis import Axis
 from miserly.report.page.charting import LEGEND, Chart, Floats, escaped, mark_of, shortened
 from miserly.report.page.words import Words, price_text

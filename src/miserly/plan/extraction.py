@@ -1,4 +1,4 @@
-"""Which features a plan extracts: how much of each price tier by each level, and how far leaves differ."""
+"""Which features a plan extracts: the share of each price tier by level, and how similar its leaves are."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs
+from miserly.plan.flow import PlanStage, plan_of, purchased, read_rows, stage_of, stages, visits
 from miserly.plan.gates import Threshold
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
 from miserly.plan.show.phrases import number
-from miserly.report.stages import Stage, plan_of, purchased, read_rows, stage_of, stages, visits
 
 __all__ = ["Extracted", "Similarity", "extracted", "leaf_similarity", "price_tiers"]
 
@@ -27,15 +27,16 @@ _FEW_TIERS = 5
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """How much of each price tier is extracted by each level.
+    """How much of each price tier is extracted by each level. Made by `extracted`.
 
-    Attributes
+    Parameters
     ----------
-    share : array of (n_levels, n_tiers)
+    share : array of shape (n_levels, n_tiers)
+        The share of each tier's features that is extracted by the end of each level.
     tiers : tuple of str
         The prices in each tier.
-    size : array of (n_tiers,)
-        How many features are in each.
+    size : array of shape (n_tiers,)
+        The number of features in each tier.
     """
 
     share: Floats
@@ -45,46 +46,49 @@ class Extracted:
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """How alike the leaves are in what they buy.
+    """How similar the leaves of a plan are in what they buy. Made by `leaf_similarity`.
 
-    Attributes
+    Parameters
     ----------
-    matrix : array of (n_leaves, n_leaves)
-        Features two leaves have in common, as a share of those that either has (Jaccard).
-    leaves : tuple of Stage
-        From the upper to the lower ones; in a chain, all stages where examples may leave.
-    size : array of (n_leaves,)
-        How many features each has bought by then.
+    matrix : array of shape (n_leaves, n_leaves)
+        The number of features that two leaves share, divided by the number that either has (Jaccard index).
+    leaves : tuple of PlanStage
+        The leaves, from the upper to the lower ones. In a chain, all stages where rows may leave.
+    size : array of shape (n_leaves,)
+        The number of features that are bought on the path to each leaf.
     """
 
     matrix: Floats
-    leaves: tuple[Stage, ...]
+    leaves: tuple[PlanStage, ...]
     size: NDArray[np.int64]
 
 
 def extracted(
     model: Any, X: Any = None, tiers: Sequence[float] | None = None, *, qid: ArrayLike | None = None
 ) -> Extracted:
-    """How much of each price tier has been extracted by the end of each level of stages.
+    """Compute how much of each price tier has been extracted by the end of each level of stages.
 
     Parameters
     ----------
     model : fitted learner or Plan
-    X : array or frame, optional
-        With rows: the share of the tier's features that a row has bought by then, on average over all rows
-        (who has left buys no more). Without: the share that some node up to this level may read.
+        The model whose plan is run.
+    X : array or frame of shape (n, n_features), optional
+        With rows: the share of the tier's features that a row has bought by then, on average over all rows.
+        Rows that have left buy no more. Without: the share that some node up to this level may read.
     tiers : list of float, optional
-        The upper ends of the tiers; what is dearer is one more. By default every price is a tier, or if
-        there are many, neighbouring prices share one.
-    qid : array, optional
+        The upper ends of the tiers. Features that cost more than the last end are one more tier. By default
+        every price is a tier; if there are many prices, neighbouring ones share a tier.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
 
     Returns
     -------
     Extracted
+        The share of each tier by level, the names and the sizes of the tiers.
 
     Notes
     -----
-    The price of a feature is what it costs if nothing else is bought, so with the set-up of its group.
+    The price of a feature is what it costs if nothing else is bought. It includes the set-up of its group.
 
     Examples
     --------
@@ -104,7 +108,7 @@ def extracted(
     return Extracted(bought @ members / size, names, size)
 
 
-def _may_buy(plan: Plan, parts: Sequence[Stage]) -> Floats:
+def _may_buy(plan: Plan, parts: Sequence[PlanStage]) -> Floats:
     """Which features are read somewhere up to each level, (n_levels, n_features)."""
     read = np.zeros((max(stage.level for stage in parts), plan.n_features))
     for stage, new in zip(parts, purchased(plan, parts), strict=True):
@@ -112,8 +116,8 @@ def _may_buy(plan: Plan, parts: Sequence[Stage]) -> Floats:
     return read
 
 
-def _may_have(plan: Plan, parts: Sequence[Stage]) -> Bools:
-    """Which features are read on the way from the first stage through each, (n_stages, n_features)."""
+def _may_have(plan: Plan, parts: Sequence[PlanStage]) -> Bools:
+    """Which features are read from the first stage through each stage, (n_stages, n_features)."""
     has = np.zeros((len(parts), plan.n_features), dtype=np.bool_)
     for i, (stage, new) in enumerate(zip(parts, purchased(plan, parts), strict=True)):
         if stage.parent >= 0:
@@ -122,7 +126,7 @@ def _may_have(plan: Plan, parts: Sequence[Stage]) -> Bools:
     return has
 
 
-def _do_buy(plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: ArrayLike | None) -> Floats:
+def _do_buy(plan: Plan, parts: Sequence[PlanStage], matrix: NDArray[Any], qid: ArrayLike | None) -> Floats:
     """The share of rows that have bought each feature by the end of each level."""
     has = np.zeros((len(matrix), plan.n_features), dtype=np.bool_)
     shares = []
@@ -135,7 +139,7 @@ def _do_buy(plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: Array
 def price_tiers(
     costs: Costs, ends: Sequence[float] | None = None
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The tier of each feature, and the prices in each tier that has any."""
+    """The tier of each feature, and the prices in each tier that is not empty."""
     price = costs.marginals(np.zeros(len(costs), dtype=np.bool_))
     if ends is None:
         different = np.unique(price)
@@ -154,19 +158,22 @@ def _range(prices: Floats) -> str:
 
 
 def leaf_similarity(model: Any, X: Any = None, *, qid: ArrayLike | None = None) -> Similarity:
-    """How alike the leaves of a tree (or the exits of a chain) are in the features bought on the way.
+    """Compute how similar the leaves of a tree, or the exits of a chain, are in the features they buy.
 
     Parameters
     ----------
     model : fitted learner or Plan
-    X : array or frame, optional
-        With rows: what the rows that leave there really bought; leaves that none reaches are left out.
-        Without: all that may be read on the way.
-    qid : array, optional
+        The model whose plan is run.
+    X : array or frame of shape (n, n_features), optional
+        With rows: the features that rows which leave there bought. Leaves that no row reaches are omitted.
+        Without: all features that may be read on the path to the leaf.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
 
     Returns
     -------
     Similarity
+        The Jaccard index of each pair of leaves, the leaves and their numbers of features.
 
     Examples
     --------
@@ -195,7 +202,7 @@ def leaf_similarity(model: Any, X: Any = None, *, qid: ArrayLike | None = None) 
 
 
 def _may_leave(node: Node) -> bool:
-    """Whether examples may answer from a node that ends a stage."""
+    """Whether rows may leave at a node that ends a stage."""
     if node.up != LEAVE and node.low != LEAVE:
         return False
     if isinstance(node.gate, Threshold) and np.isinf(node.gate.value):
@@ -203,8 +210,8 @@ def _may_leave(node: Node) -> bool:
     return True
 
 
-def _from_the_top(parts: Sequence[Stage]) -> list[int]:
-    """Stages in the order they are met from the first, upper ways before lower ones."""
+def _from_the_top(parts: Sequence[PlanStage]) -> list[int]:
+    """Stages in the order they are met from the first, upper branches before lower ones."""
     ahead, order = [0], []
     while ahead:
         i = ahead.pop()

@@ -1,7 +1,7 @@
-"""How rows travel through a plan, stage by stage: how many come how far, what they paid, what they are.
+"""How rows flow through a plan, stage by stage: how many reach a stage, their costs and their labels.
 
-A stage is a run of nodes at whose end examples part: at a fork of a tree of classifiers, at an exit, or at
-the end. A cascade is a chain of stages, a tree of classifiers a tree of them.
+A stage is a run of nodes. At its end rows separate: at a fork of a tree of classifiers, at an exit, or at the
+end of the plan. A cascade is a chain of stages. A tree of classifiers is a tree of stages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from miserly.plan.show.phrases import plain
 
 __all__ = [
     "Flow",
-    "Stage",
+    "PlanStage",
     "Visit",
     "flow",
     "fuse",
@@ -40,8 +40,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Nodes after which examples part; `up` and `low` are the stages that follow, None to leave instead."""
+class PlanStage:
+    """Nodes after which rows separate; `up` and `low` are the next stages, None where rows leave."""
 
     nodes: tuple[int, ...]
     parent: int  # -1 for the first
@@ -56,7 +56,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """The rows that reach a level: where in it they are, and what they have when they leave it."""
+    """The rows that reach a level: their stage there, and what they have bought and paid after it."""
 
     rows: NDArray[np.int64]
     stage: NDArray[np.int64]
@@ -66,28 +66,34 @@ class Visit:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """What rows do in a plan.
+    """What rows do in a plan. Made by `flow`.
 
-    Attributes
+    Parameters
     ----------
-    stages : tuple of Stage
-    reached, left : arrays of (n_stages,)
-        The shares of all rows that reach a stage, and that leave there with an answer.
-    cost : array of (n_stages,)
-        What rows have paid when they are through with the stage, on average; NaN where none comes.
+    plan : Plan
+        The plan that was run.
+    stages : tuple of PlanStage
+        The stages, each after the one it follows.
+    reached : array of shape (n_stages,)
+        The share of all rows that reach each stage.
+    left : array of shape (n_stages,)
+        The share of all rows that leave at each stage with an answer.
+    cost : array of shape (n_stages,)
+        The mean cost so far of the rows that reach each stage, after the stage. NaN where no row arrives.
     features : tuple of tuples of int
-        The columns that each stage may buy and none before it on the way does.
-    label, left_label : arrays of (n_stages, n_labels) or None
-        Of the rows that reach a stage, and of those that leave there: the share of each class, or the mean
-        label. None without labels.
-    classes : tuple of str
-        What the columns of `label` stand for; empty where they are means.
-    rows : {"rows", "documents"}
-        What the shares are of.
+        The columns that each stage may buy and that no earlier stage on the same path buys.
+    label : array of shape (n_stages, n_labels), optional
+        Of the rows that reach each stage: the share of each class, or the mean label. None without labels.
+    left_label : array of shape (n_stages, n_labels), optional
+        The same for the rows that leave at each stage.
+    classes : tuple of str, default=()
+        The names of the columns of `label`. Empty where they are means.
+    rows : {"rows", "documents"}, default="rows"
+        What a row is called in pictures.
     """
 
     plan: Plan = field(repr=False)
-    stages: tuple[Stage, ...]
+    stages: tuple[PlanStage, ...]
     reached: Floats
     left: Floats
     cost: Floats
@@ -105,13 +111,13 @@ def plan_of(model: Any) -> Plan:
     """The plan of a fitted model, or the plan itself."""
     plan = model if isinstance(model, Plan) else getattr(model, "plan_", None)
     if not isinstance(plan, Plan):
-        raise DataError(f"a fitted model or a plan is needed, and {type(model).__name__} has no plan_")
+        raise DataError(f"expected a fitted model or a plan, got {type(model).__name__}, which has no plan_")
     if not plan.nodes:
-        raise DataError("this plan takes no step: there is nothing to show")
+        raise DataError("this plan has no nodes: there is nothing to show")
     return plan
 
 
-def stages(plan: Plan) -> list[Stage]:
+def stages(plan: Plan) -> list[PlanStage]:
     """The stages of a plan, each after the one it follows.
 
     >>> from miserly import Costs, Plan
@@ -122,7 +128,7 @@ def stages(plan: Plan) -> list[Stage]:
     [(0, 1), (2,)]
     """
     starts = [(0, -1, 1)]
-    found: list[Stage] = []
+    found: list[PlanStage] = []
     for start, parent, level in starts:
         run = [start]
         while _all_go_on(plan, run[-1]):
@@ -132,7 +138,7 @@ def stages(plan: Plan) -> list[Stage]:
             if child != LEAVE:
                 ways[way] = len(starts)
                 starts.append((child, len(found), level + 1))
-        found.append(Stage(tuple(run), parent, level, **ways))
+        found.append(PlanStage(tuple(run), parent, level, **ways))
     return found
 
 
@@ -141,26 +147,26 @@ def _all_go_on(plan: Plan, k: int) -> bool:
     return node.up != LEAVE and node.low == LEAVE and not node.is_exit
 
 
-def is_chain(parts: Sequence[Stage]) -> bool:
+def is_chain(parts: Sequence[PlanStage]) -> bool:
     return all(len(stage.children) < 2 for stage in parts)
 
 
-def fuse(parts: Sequence[Stage], most: int) -> list[Stage]:
-    """The stages of a chain, neighbours taken together so that no more than `most` are left."""
+def fuse(parts: Sequence[PlanStage], most: int) -> list[PlanStage]:
+    """The stages of a chain, neighbours merged so that at most `most` are left."""
     if not is_chain(parts) or len(parts) <= most:
         return list(parts)
     pieces = np.array_split(np.arange(len(parts)), most)
     fused = [tuple(node for i in piece for node in parts[i].nodes) for piece in pieces]
-    return [Stage(nodes, i - 1, i + 1, i + 1 if i + 1 < most else None) for i, nodes in enumerate(fused)]
+    return [PlanStage(nodes, i - 1, i + 1, i + 1 if i + 1 < most else None) for i, nodes in enumerate(fused)]
 
 
-def purchased(plan: Plan, parts: Sequence[Stage]) -> tuple[tuple[int, ...], ...]:
-    """The columns that each stage may buy and none before it on the way does."""
+def purchased(plan: Plan, parts: Sequence[PlanStage]) -> tuple[tuple[int, ...], ...]:
+    """The columns that each stage may buy and that no earlier stage on the same path buys."""
     bought = purchases(plan)
     return tuple(tuple(item.feature for k in stage.nodes for item in bought[k].items) for stage in parts)
 
 
-def stage_of(plan: Plan, parts: Sequence[Stage]) -> NDArray[np.int64]:
+def stage_of(plan: Plan, parts: Sequence[PlanStage]) -> NDArray[np.int64]:
     """The stage of each node."""
     owner = np.zeros(len(plan.nodes), dtype=np.int64)
     for i, stage in enumerate(parts):
@@ -179,17 +185,20 @@ def flow(
     Parameters
     ----------
     model : fitted learner or Plan
-    X : array or frame
-    y : array, optional
-        Classes where the plan answers with classes, else numbers.
-    qid : array, optional
-        The query of each row, for plans that compare documents.
+        The model whose plan is run.
+    X : array or frame of shape (n, n_features)
+        The rows.
+    y : array of shape (n,), optional
+        Labels: classes if the plan predicts classes, else numbers.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
     most : int, optional
-        Neighbouring stages of a longer chain are taken together.
+        The largest number of stages. Neighbouring stages of a longer chain are merged.
 
     Returns
     -------
     Flow
+        For each stage: the share of rows that reach it, their mean cost and their labels.
 
     Examples
     --------
@@ -227,8 +236,26 @@ def flow(
 
 
 def remaining(model: Any, X: Any, *, qid: ArrayLike | None = None) -> Floats:
-    """The share of rows that reach each level of stages: of a cascade, those not yet decided.
+    """Compute the share of rows that reach each level of stages.
 
+    Of a cascade, these are the rows without an answer so far.
+
+    Parameters
+    ----------
+    model : fitted learner or Plan
+        The model whose plan is run.
+    X : array or frame of shape (n, n_features)
+        The rows.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
+
+    Returns
+    -------
+    array of shape (n_levels,)
+        Shares between 0 and 1. The first is 1.
+
+    Examples
+    --------
     >>> from miserly import Costs, Plan
     >>> from miserly.plan import Node, Raw, Threshold
     >>> nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(0.0), up=1), Node([], [], [], [0.0])]
@@ -246,12 +273,12 @@ def remaining(model: Any, X: Any, *, qid: ArrayLike | None = None) -> Floats:
 
 
 def visits(
-    plan: Plan, parts: Sequence[Stage], matrix: NDArray[Any], qid: ArrayLike | None
+    plan: Plan, parts: Sequence[PlanStage], matrix: NDArray[Any], qid: ArrayLike | None
 ) -> Iterator[Visit]:
-    """Level by level, the rows that come so far.
+    """Level by level, the rows that reach it.
 
-    What they have by then is known by running the plan as if it ended there; those who have left before take
-    no part, unless documents are compared with each other.
+    What rows have bought by then is found by running the plan as if it ended there. Rows that left before are
+    not run again, unless documents are compared with each other.
     """
     part_of = stage_of(plan, parts)
     node_level = np.array([stage.level for stage in parts])[part_of]
@@ -270,7 +297,7 @@ def visits(
         yield Visit(rows, part_of[kept[run.exit[own]]], run.cost[own], run.acquired[own])
 
 
-def _upstream(parts: Sequence[Stage], left: Floats) -> Floats:
+def _upstream(parts: Sequence[PlanStage], left: Floats) -> Floats:
     """Sums over rows that reach each stage, from those over the rows that leave there."""
     total = left.copy()
     for i in range(len(parts) - 1, 0, -1):  # stages come after the one they follow
@@ -285,17 +312,17 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def read_rows(plan: Plan, X: Any, qid: ArrayLike | None) -> NDArray[Any]:
-    """Rows as a matrix, if there are any and the plan has what it needs to run them."""
+    """Rows as a matrix. `DataError` without rows, or if a plan that compares documents has no `qid`."""
     if plan.listwise and qid is None:
         raise DataError("this plan compares the documents of a query; give qid, the query of each row")
     matrix = plan.encode(X)
     if not len(matrix):
-        raise DataError("there are no rows to follow")
+        raise DataError("X has no rows")
     return matrix
 
 
 def _label_columns(plan: Plan, y: ArrayLike | None, n: int) -> tuple[Floats, tuple[str, ...]]:
-    """Labels as columns whose means are wanted: one per class, or the numbers themselves."""
+    """Labels as columns to average: one per class, or the numbers themselves."""
     if y is None:
         return np.zeros((n, 1)), ()
     labels = np.asarray(y)

@@ -7,7 +7,7 @@ import pytest
 
 from miserly.costs import Costs
 from miserly.plan import Plan, Raw
-from miserly.report import extracted, leaf_similarity
+from miserly.plan.extraction import extracted, leaf_similarity
 
 from .hand_made import ROWS, cascade, node, tree
 

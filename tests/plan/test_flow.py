@@ -8,10 +8,9 @@ import pytest
 from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.plan import Plan
-from miserly.report import flow, remaining
-from miserly.report.stages import fuse, is_chain, stages
+from miserly.plan.flow import flow, fuse, is_chain, remaining, stages
 
-from ..plan import sample_plans
+from . import sample_plans
 from .hand_made import LABELS, ROWS, cascade, tree
 
 NAN = np.nan
@@ -106,9 +105,9 @@ def test_documents_are_compared_within_their_queries():
 
 
 def test_what_cannot_be_followed_is_said():
-    with pytest.raises(DataError, match="dict has no plan_"):
+    with pytest.raises(DataError, match="got dict, which has no plan_"):
         flow({}, ROWS)
-    with pytest.raises(DataError, match="takes no step"):
+    with pytest.raises(DataError, match="has no nodes"):
         flow(Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.0]), [[1.0]])
     with pytest.raises(DataError, match="no rows"):
         flow(tree(), ROWS[:0])
