@@ -11,7 +11,6 @@ from miserly.solvers.cascade import (
     initialise,
     refit_stages,
     sparse_weights,
-    threshold_for,
 )
 from miserly.solvers.cascade_descent import _Standing, _Visit, joint_objective, optimise
 from miserly.solvers.gram import DenseColumns
@@ -98,14 +97,6 @@ def test_what_is_dear_is_left_out_and_what_was_paid_before_is_cheap():
     later = sparse_weights(gram, problem.blocks, before=paid)
     assert alone[2] == alone[3] == 0.0 and later[2] != 0.0
     assert not sparse_weights(gram, problem.blocks.scaled(1e6)).any()
-
-
-def test_thresholds_lie_in_gaps_near_the_share_wanted():
-    scores, mass = np.array([3.0, 1.0, 2.0, 4.0, 5.0]), np.array([1.0, 1.0, 1.0, 1.0, 6.0])
-    assert threshold_for(scores, mass, 0.1) == 1.5
-    assert threshold_for(scores, mass, 0.4) == 4.5
-    assert threshold_for(scores, mass, 0.04) == -np.inf  # nobody is nearer than a tenth
-    assert threshold_for(np.array([0.0, 1.0]), np.ones(2), 0.15) == -np.inf
 
 
 # -- all stages ----------------------------------------------------------------------------------------------

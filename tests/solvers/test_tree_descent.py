@@ -19,7 +19,6 @@ from miserly.solvers.tree_descent import (
     cut_unreached,
     descend,
     fine_tune,
-    gap_near_median,
     initialise,
 )
 
@@ -282,11 +281,6 @@ def test_dearer_terms_vanish():
 def test_a_root_that_tells_nobody_apart_has_no_children():
     tree = initialise(problem_of(tradeoff=100.0), Shape.full(3), Effort())
     assert len(tree.shape) == 1 and not tree.weights.any()
-
-
-def test_thresholds_are_in_gaps():
-    assert gap_near_median(np.array([-1.0, -1.0, -1.0, 1.0]), np.ones(4)) == 0.0
-    assert gap_near_median(np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0])) == 1.5
 
 
 @losses

@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from miserly.solvers.gaps import exit_threshold
 from miserly.solvers.gram import Centred, Columns, gram
 from miserly.solvers.mixed_norm import Blocks
 
-__all__ = ["Cascade", "CascadeProblem", "initialise", "refit_stages", "sparse_weights", "threshold_for"]
+__all__ = ["Cascade", "CascadeProblem", "initialise", "refit_stages", "sparse_weights"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -180,29 +181,6 @@ def refitted(centred: Centred, chosen: NDArray[np.int64], ridge: float) -> Float
     return weights
 
 
-def threshold_for(scores: Floats, mass: Floats, leaving: float) -> float:
-    """The gap between scores below which there is about the share `leaving` of the mass.
-
-    The middle of the gap, so that rounding cannot send a row to the other side; minus infinity where letting
-    nobody leave is nearer than any gap.
-
-    >>> threshold_for(np.array([0.0, 1.0, 1.0, 2.0]), np.ones(4), leaving=0.3)
-    0.5
-    >>> threshold_for(np.ones(4), np.ones(4), leaving=0.3)
-    -inf
-    """
-    order = np.argsort(scores, kind="stable")
-    ordered, below = scores[order], np.cumsum(mass[order]) / mass.sum()
-    gaps = np.flatnonzero(ordered[1:] - ordered[:-1] > 1e-9 * (1.0 + np.abs(ordered[1:])))
-    if not len(gaps):
-        return -np.inf
-    distance = np.abs(below[gaps] - leaving).round(9)  # rounding must not decide between equals
-    best = gaps[np.argmin(distance)]
-    if round(leaving, 9) <= distance.min():
-        return -np.inf
-    return float(0.5 * (ordered[best] + ordered[best + 1]))
-
-
 # -- all stages --------------------------------------------------------------------------------------------
 
 
@@ -267,7 +245,7 @@ class _Walk:
         scores = self.problem.scores(weights, self.rows)
         intercept = float(self.gram.target_means[0] - self.gram.means @ weights)
         mass = self.problem.mass[self.rows]
-        threshold = threshold_for(scores, mass, leaving) if leaving > 0.0 else -np.inf
+        threshold = exit_threshold(scores, mass, leaving) if leaving > 0.0 else -np.inf
         self.stages.append((weights, intercept, threshold + intercept, _steepness(scores, mass)))
         if np.isfinite(threshold):
             self.bought, self.squares = bought, self.squares + squares

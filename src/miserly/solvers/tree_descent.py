@@ -15,11 +15,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.solvers.gaps import gap_threshold
 from miserly.solvers.node_block import Gate, Line, NodeBlock, ridge, weighted_gram, weighted_moment
 from miserly.solvers.path_cap import PathCap
 from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
 
-__all__ = ["Effort", "cut_unreached", "descend", "fine_tune", "gap_near_median", "initialise"]
+__all__ = ["Effort", "cut_unreached", "descend", "fine_tune", "initialise"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -221,23 +222,8 @@ def _divide(tree: SoftTree, node: int, score: Floats, weight: Floats) -> bool:
         return False
     tree.direction[node] = direction
     tree.steepness[node] = STEEPNESS / deviation
-    tree.threshold[node] = gap_near_median(steering, share)
+    tree.threshold[node] = gap_threshold(steering, share)
     return True
-
-
-def gap_near_median(score: Floats, weight: Floats) -> float:
-    """The middle of the gap between distinct scores that comes nearest to halving the weight.
-
-    The plain median of scores with few values is one of them, and a gate there is at the mercy of rounding.
-
-    >>> gap_near_median(np.array([0.0, 1.0, 1.0, 1.0, 4.0]), np.ones(5))
-    0.5
-    """
-    order = np.argsort(score, kind="stable")
-    ranked, below = score[order], np.cumsum(weight[order])
-    gaps = np.flatnonzero(np.diff(ranked) > 1e-9 * (ranked[-1] - ranked[0]))
-    best = gaps[np.abs(below[gaps] - 0.5 * below[-1]).argmin()]
-    return float(0.5 * (ranked[best] + ranked[best + 1]))
 
 
 # -- block descent -------------------------------------------------------------------------------------------

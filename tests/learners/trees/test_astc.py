@@ -9,7 +9,6 @@ from miserly.errors import CostError, DataError
 from miserly.learners.common import linear_fit as _linear_fit
 from miserly.learners.trees import astc_base as _astc_base
 from miserly.learners.trees import astc_growth as _astc
-from miserly.learners.trees.astc_growth import middle_of
 from miserly.plan import LEAVE
 
 SPENT_AT_THE_ENDS = [2, 0, 0, 10, 10, 10, 10]
@@ -190,20 +189,6 @@ def test_about_half_of_the_rows_go_each_way():
     assert np.bincount(model.run(data.X).exit)[3:].min() > 0.2 * len(data.X)
     up = np.isin(model.run(data.X).exit, [3, 4])
     assert up.mean() == pytest.approx(0.5, abs=0.01)
-
-
-def test_the_threshold_is_in_a_gap():
-    # Six rows at 0, three at 1, one at 2: halves would cut through the six; the gap above them is nearest.
-    scores = np.repeat([0.0, 1.0, 2.0], [6, 3, 1])
-    assert middle_of(scores) == 0.5
-    assert middle_of(scores, np.repeat([0.1, 3.0, 5.0], [6, 3, 1])) == 1.5
-    assert np.isnan(middle_of(np.ones(5)))
-    assert np.isnan(middle_of(np.ones(1)))
-
-
-def test_rounding_makes_no_gap():
-    scores = np.array([1.0, 1.0 + 1e-15, 1.0 + 2e-15, 1.0, 5.0])
-    assert middle_of(scores) == pytest.approx(3.0)
 
 
 def test_only_the_smaller_child_is_gone_through(monkeypatch):

@@ -30,7 +30,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs
-from miserly.learners.cascades.cronus_fit import Settings, Workshops
+from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusSearch
 from miserly.learners.common.cascade import CascadeClassifier, exact_weights
 from miserly.learners.common.linear_fit import read_rows
 from miserly.learners.common.progress import Steps, outcome
@@ -203,22 +203,24 @@ class CronusClassifier(CascadeClassifier):
     ) -> CronusClassifier:
         """Fit to two classes; rows that share a `qid` are set aside together, and judged as one query."""
         settings = self._settings()
-        judges = self.budget is not None or self.mean_budget is not None or len(settings) > 1
-        fraction = self.validation_fraction if judges else None
-        with Steps(self, bool(self.verbose)) as tell:
+        validates = self.budget is not None or self.mean_budget is not None or len(settings) > 1
+        fraction = self.validation_fraction if validates else None
+        with Steps(self, bool(self.verbose)) as report:
             rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
-            workshops = Workshops(self, replace(rows, learning=exact_weights(rows.learning)), tell)
-            with threadpool_limits(workshops.blas_threads, "blas"):
-                best = workshops.best(settings) if len(settings) > 1 else settings[0]
-                made = workshops.chosen(best)
-            self.settings_, self.tradeoff_, self.plan_ = best.named(), made.tradeoff, made.plan
-            self.objective_ = np.array(made.objective)
+            search = CronusSearch(self, replace(rows, learning=exact_weights(rows.learning)), report)
+            with threadpool_limits(search.blas_threads, "blas"):
+                best = search.best_settings(settings) if len(settings) > 1 else settings[0]
+                found = search.best(best)
+            self.settings_, self.tradeoff_, self.plan_ = best.named(), found.tradeoff, found.model.plan
+            self.objective_ = np.array(found.model.objective)
             if rows.judging is not None:
-                self.expected_cost_ = workshops.expected_cost(made)
-            tell(outcome(self))
+                self.expected_cost_ = found.cost
+            report(outcome(self))
         return self
 
-    def _settings(self) -> list[Settings]:
+    def _settings(self) -> list[CascadeSettings]:
         """All combinations of the values given."""
         given = (self.inflation, self.positive_weight, self.l1_regularization)
-        return [Settings(*map(float, one)) for one in product(*(np.atleast_1d(values) for values in given))]
+        return [
+            CascadeSettings(*map(float, one)) for one in product(*(np.atleast_1d(values) for values in given))
+        ]

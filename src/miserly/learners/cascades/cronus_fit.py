@@ -1,4 +1,4 @@
-"""From rows to a cascade: terms, stages one by one, all of them together, weights anew, the plan."""
+"""From rows to a Cronus cascade: terms, stages one by one, all stages together, a refit, the plan."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from miserly.costs import fits, read_budget
+from miserly.costs import read_budget
 from miserly.learners.base import as_columns
-from miserly.learners.common.budget_search import first_guess, larger_tradeoffs, tradeoff_for_budget
-from miserly.learners.common.cascade import cascade_plan, mean_cost, merged, ranking_scores
+from miserly.learners.common.budget_search import BudgetSearch, Candidate, PerTradeoff, first_guess, mean_cost
+from miserly.learners.common.cascade import cascade_plan, merged, ranking_scores
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import (
     EXACT,
@@ -33,7 +33,7 @@ from miserly.solvers.cascade_descent import optimise
 from miserly.solvers.gram import Centred
 from miserly.solvers.mixed_norm import Blocks
 
-__all__ = ["Made", "Settings", "Workshop", "Workshops", "fit_terms"]
+__all__ = ["CascadeSettings", "CronusFit", "CronusSearch", "FittedCascade", "fit_cascade_terms"]
 
 # Of refits. Trees were fitted to the same rows before; least squares would fit them a second time: of 1e-4,
 # 0.01, 0.1, 1 and 10, 1 gave the best precision in benchmarks/cronus.py at nearly every cost.
@@ -42,8 +42,8 @@ MAX_FITS = 14  # of cascades, to find the tradeoff for a budget
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What may be searched for with the initialisation alone."""
+class CascadeSettings:
+    """Hyperparameters that are compared by initialised cascades."""
 
     inflation: float
     positive_weight: float
@@ -58,19 +58,18 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
-    """A cascade, and the joint objective from cycle to cycle."""
+class FittedCascade:
+    """A plan, and the joint objective from cycle to cycle."""
 
-    tradeoff: float
     plan: Plan
     objective: list[float]
 
 
-class Workshop:
-    """Makes cascades for different tradeoffs and settings from the same rows and terms."""
+class CronusFit:
+    """Fits cascades for different tradeoffs and settings to the same rows and terms."""
 
-    def __init__(self, learner: Any, rows: LinearRows, terms: Terms, tell: Steps) -> None:
-        self.learner, self.rows, self.terms, self.tell = learner, rows, terms, tell
+    def __init__(self, learner: Any, rows: LinearRows, terms: Terms, report: Steps) -> None:
+        self.learner, self.rows, self.terms, self.report = learner, rows, terms, report
         samples = rows.learning
         self.columns = ready_columns(terms, samples.X, learner._threads)
         self.target = 2.0 * samples.y - 1.0
@@ -79,7 +78,7 @@ class Workshop:
         self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
         self.grams: dict[float, Centred] = {}  # of all rows, by the weight of positives
 
-    def problem(self, settings: Settings, tradeoff: float) -> CascadeProblem:
+    def problem(self, settings: CascadeSettings, tradeoff: float) -> CascadeProblem:
         share = self.mass * np.where(self.target > 0, settings.positive_weight, 1.0)
         return CascadeProblem(
             columns=self.columns,
@@ -92,11 +91,13 @@ class Workshop:
             n_threads=self.learner._threads or os.cpu_count() or 1,
         )
 
-    def make(self, settings: Settings, tradeoff: float, optimised: bool | None = None) -> Made:
-        """The plan for some settings, and the joint objective from cycle to cycle."""
+    def cascade(
+        self, settings: CascadeSettings, tradeoff: float, optimised: bool | None = None
+    ) -> FittedCascade:
+        """The cascade of a tradeoff; `optimised` overrides the learner's `optimise`."""
         learner = self.learner
         problem = self.problem(settings, tradeoff)
-        self.tell(f"tradeoff {tradeoff:.3g}: initialising")
+        self.report(f"tradeoff {tradeoff:.3g}: initialising")
         gram = self.grams.get(settings.positive_weight)
         if gram is None:
             gram = self.grams[settings.positive_weight] = problem.gram_of(None)
@@ -109,14 +110,14 @@ class Workshop:
         )
         objective: list[float] = []
         if learner.optimise if optimised is None else optimised:
-            said = f"tradeoff {tradeoff:.3g}: optimising {len(cascade)} stages"
-            self.tell(said)
+            step = f"tradeoff {tradeoff:.3g}: optimising {len(cascade)} stages"
+            self.report(step)
             cascade, objective = optimise(
-                problem, cascade, tell=lambda value: self.tell(f"{said}, objective {value:.6g}")
+                problem, cascade, tell=lambda value: self.report(f"{step}, objective {value:.6g}")
             )
         if learner.refit:
             cascade = refit_stages(problem, cascade, first_gram=gram)
-        return Made(tradeoff, self.plan(cascade, problem), objective)
+        return FittedCascade(self.plan(cascade, problem), objective)
 
     def plan(self, cascade: Cascade, problem: CascadeProblem) -> Plan:
         parts = (cascade.weights, cascade.intercept, cascade.threshold)
@@ -125,9 +126,11 @@ class Workshop:
         )
 
 
-def fit_terms(learner: Any, rows: LinearRows, tell: Steps, tradeoff: float, budget: float = np.inf) -> Terms:
+def fit_cascade_terms(
+    learner: Any, rows: LinearRows, report: Steps, tradeoff: float, budget: float = np.inf
+) -> Terms:
     """Columns, or trees that are boosted for a tradeoff; together they cost no more than a budget."""
-    tell("making terms")
+    report("making terms")
     if learner.terms == "linear":
         refuse_text(rows.table)
         samples = merged(rows.learning)
@@ -144,14 +147,14 @@ def fit_terms(learner: Any, rows: LinearRows, tell: Steps, tradeoff: float, budg
     )
 
 
-class Workshops:
-    """One workshop for all tradeoffs; one for each where the trees themselves go by the tradeoff."""
+class CronusSearch:
+    """Finds the settings and the tradeoff that the parameters and budgets of a `CronusClassifier` ask for."""
 
-    def __init__(self, learner: Any, rows: LinearRows, tell: Steps) -> None:
-        self.learner, self.rows, self.tell = learner, rows, tell
+    def __init__(self, learner: Any, rows: LinearRows, report: Steps) -> None:
+        self.learner, self.rows, self.report = learner, rows, report
         self.merged = replace(rows, learning=merged(rows.learning))
-        self._falls = learner.terms == "boosted" and learner.term_tradeoff == "falling"
-        self._last: tuple[float, Workshop] | None = None
+        depends = learner.terms == "boosted" and learner.term_tradeoff == "falling"
+        self.fits = PerTradeoff(lambda tradeoff: self._fit_with(tradeoff, self._cap), depends)
 
     @property
     def blas_threads(self) -> int | None:
@@ -159,70 +162,33 @@ class Workshops:
         width = self.learner.n_terms if self.learner.terms == "boosted" else len(self.rows.costs)
         return 1 if len(self.merged.learning) * width <= EXACT else None
 
-    def at(self, tradeoff: float) -> Workshop:
-        if self._last is None or (self._falls and self._last[0] != tradeoff):
-            terms = fit_terms(self.learner, self.rows, self.tell, tradeoff, self._cap)
-            self._last = tradeoff, Workshop(self.learner, self.merged, terms, self.tell)
-        return self._last[1]
+    def best(self, settings: CascadeSettings) -> Candidate[FittedCascade]:
+        """The best cascade on the validation set of those that keep the budgets.
 
-    @property
-    def _cap(self) -> float:
-        return read_budget(self.learner.budget)
-
-    def make(self, settings: Settings, tradeoff: float) -> Made:
-        return self.at(tradeoff).make(settings, tradeoff)
-
-    def chosen(self, settings: Settings) -> Made:
-        """The cascade that the learner's budgets ask for, the best one on the rows set aside."""
-        given, mean_budget = self.learner.tradeoff, read_budget(self.learner.mean_budget)
-        made = [] if self.learner.mean_budget is None else [self.within(settings, mean_budget)]
-        if self.learner.budget is None and made:
-            return made[0]
-        tradeoffs = [given] if self.learner.budget is None else larger_tradeoffs(given, self._first())
-        for tradeoff in tradeoffs:
-            one = self.make(settings, tradeoff)
-            if self.learner.mean_budget is None or fits(0.0, self.expected_cost(one), mean_budget):
-                made.append(one)
-        return made[0] if len(made) == 1 else max(made, key=lambda one: (self.merit(one), -one.tradeoff))
-
-    def _first(self) -> float:
-        return first_guess(2.0 * self.merged.learning.y - 1.0, self.rows.costs)
-
-    def within(self, settings: Settings, budget: float) -> Made:
-        """The best on the rows set aside of the cascades that keep to the budget there.
-
-        They are those met on the way to the smallest tradeoff that does. More may be spent at that one than
-        is good for the answers.
+        All cascades met on the way to the smallest tradeoff that keeps `mean_budget` are compared. A larger
+        tradeoff may give better answers.
         """
-        tried: list[Made] = []
-
-        def make(tradeoff: float) -> Made:
-            tried.append(self.make(settings, tradeoff))
-            return tried[-1]
-
-        made = tradeoff_for_budget(
-            make,
+        return BudgetSearch(
+            lambda tradeoff: self.fits.at(tradeoff).cascade(settings, tradeoff),
             self.expected_cost,
-            budget,
-            lowest=self.learner.tradeoff,
-            first=self._first(),
+            self.merit,
+            tradeoff=self.learner.tradeoff,
+            first=first_guess(2.0 * self.merged.learning.y - 1.0, self.rows.costs),
+            mean_budget=self.learner.mean_budget,
+            capped=self.learner.budget is not None,
+            compare_all=True,
+            repair=lambda made: self._with_affordable_trees(settings, made),
             max_fits=MAX_FITS,
-        ).model
-        if self.learner.terms == "linear" or len(made.plan.features):
-            inside = [one for one in tried if fits(0.0, self.expected_cost(one), budget)]
-            return max(inside, key=lambda one: (self.merit(one), -one.tradeoff), default=made)
-        # The price of all trees was too much, and any higher one bought none: trees that fit.
-        terms = fit_terms(self.learner, self.rows, self.tell, self.learner.tradeoff, min(budget, self._cap))
-        return Workshop(self.learner, self.merged, terms, self.tell).make(settings, self.learner.tradeoff)
+        ).best()
 
-    def best(self, settings: list[Settings]) -> Settings:
-        """The settings whose initialisation does best on the rows set aside, or the cheapest of these."""
+    def best_settings(self, settings: list[CascadeSettings]) -> CascadeSettings:
+        """The settings whose initialised cascade does best on the validation set; the cheapest of equals."""
         tradeoff = self.learner.tradeoff
-        made = {one: self.at(tradeoff).make(one, tradeoff, optimised=False) for one in settings}
+        made = {one: self.fits.at(tradeoff).cascade(one, tradeoff, optimised=False) for one in settings}
         return max(settings, key=lambda one: (self.merit(made[one]), -self.expected_cost(made[one])))
 
-    def merit(self, made: Made) -> float:
-        """The metric on the rows set aside, the greater the better."""
+    def merit(self, made: FittedCascade) -> float:
+        """The metric on the validation set, the greater the better."""
         samples = self.rows.judging
         assert samples is not None
         metric = get_metric(self.learner.metric or ("accuracy" if samples.qid is None else "precision@5"))
@@ -231,6 +197,25 @@ class Workshops:
         value = measure(metric, made.plan.link, scores, samples.y, samples.qid, samples.weight)
         return value if metric.greater_is_better else -value
 
-    def expected_cost(self, made: Made) -> float:
-        """What the rows set aside pay on average."""
+    def expected_cost(self, made: FittedCascade) -> float:
+        """What rows of the validation set pay on average."""
         return mean_cost(made.plan, self.rows.judging, self.learner._threads)
+
+    @property
+    def _cap(self) -> float:
+        return read_budget(self.learner.budget)
+
+    def _fit_with(self, tradeoff: float, budget: float) -> CronusFit:
+        """The fit with terms that together cost no more than a budget."""
+        terms = fit_cascade_terms(self.learner, self.rows, self.report, tradeoff, budget)
+        return CronusFit(self.learner, self.merged, terms, self.report)
+
+    def _with_affordable_trees(self, settings: CascadeSettings, made: FittedCascade) -> FittedCascade | None:
+        """A cascade of trees that fit `mean_budget`, where the one found buys no feature.
+
+        All trees together cost too much there, and every larger tradeoff bought none of them.
+        """
+        if self.learner.terms == "linear" or len(made.plan.features):
+            return None
+        budget, tradeoff = min(self.learner.mean_budget, self._cap), self.learner.tradeoff
+        return self._fit_with(tradeoff, budget).cascade(settings, tradeoff)

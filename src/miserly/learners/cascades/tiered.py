@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
-from miserly.costs import Costs, fits, read_budget
+from miserly.costs import Costs, read_budget
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
-from miserly.learners.common.budget_search import Found, first_guess, larger_tradeoffs, tradeoff_for_budget
+from miserly.learners.common.budget_search import BudgetSearch, first_guess, mean_cost
 from miserly.learners.common.cascade import (
     CascadeClassifier,
     cascade_plan,
     exact_weights,
-    mean_cost,
     merged,
 )
 from miserly.learners.common.labels import refuse_text
@@ -30,7 +29,7 @@ from miserly.learners.common.samples import Given
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import Logistic
 from miserly.plan import Plan
-from miserly.solvers.cascade import threshold_for
+from miserly.solvers.gaps import exit_threshold
 from miserly.solvers.mixed_norm import canonical
 from miserly.solvers.tiered import Stages, TieredProblem, fit_answers, fit_stages
 
@@ -126,33 +125,33 @@ class TieredCascade(CascadeClassifier):
     def _fit(self, X: Any, given: Given) -> None:
         held = self.budget is not None or self.mean_budget is not None
         fraction = self.validation_fraction if held else None
-        with Steps(self, bool(self.verbose)) as tell:
+        with Steps(self, bool(self.verbose)) as report:
             rows = read_rows(self, X, given, self._encode, fraction)
             refuse_text(rows.table)
             rows = replace(rows, learning=merged(exact_weights(rows.learning)))
-            workshop = _Workshop.of(self, rows, tell)
+            fit = TieredFit.of(self, rows, report)
             limit = 1 if rows.learning.X.size <= EXACT else None
             with threadpool_limits(limit, "blas"):
-                made = workshop.chosen()
-            self.tradeoff_, self.plan_ = made.tradeoff, made.model
+                found = fit.search().best()
+            self.tradeoff_, self.plan_ = found.tradeoff, found.model
             if rows.judging is not None:
-                self.expected_cost_ = made.cost
-            tell(outcome(self))
+                self.expected_cost_ = found.cost
+            report(outcome(self))
 
 
 @dataclass(frozen=True, eq=False)
-class _Workshop:
-    """Makes cascades for different tradeoffs from the same rows."""
+class TieredFit:
+    """Fits cascades for different tradeoffs to the same rows."""
 
     learner: TieredCascade
     rows: LinearRows
     terms: LinearTerms  # in the order in which stages may use them
     problem: TieredProblem  # prices in the unit of the costs
-    tell: Steps
+    report: Steps
     capped: bool  # whether a cap leaves features out
 
     @classmethod
-    def of(cls, learner: TieredCascade, rows: LinearRows, tell: Steps) -> _Workshop:
+    def of(cls, learner: TieredCascade, rows: LinearRows, report: Steps) -> TieredFit:
         samples, costs = rows.learning, rows.costs
         dtype = np.float64 if samples.X.size <= EXACT else np.float32
         every = LinearTerms.fit(samples, costs)
@@ -178,41 +177,38 @@ class _Workshop:
             loss=type(learner)._row_loss,
             l2=learner.l2_regularization,
         )
-        return cls(learner, rows, every.take(order), problem, tell, among is not None and not among.all())
+        return cls(learner, rows, every.take(order), problem, report, among is not None and not among.all())
 
-    def chosen(self) -> Found[Plan]:
-        """The cascade that the learner's budgets ask for."""
+    def search(self) -> BudgetSearch[Plan]:
+        """The search over tradeoffs; under a cap, cascades are compared by their log loss."""
         learner = self.learner
-        first = first_guess(self.rows.learning.y, self.rows.costs)
-        limit = read_budget(learner.mean_budget)
-        made = tradeoff_for_budget(
-            self.make, self.mean_cost, limit, lowest=learner.tradeoff, first=first, max_fits=MAX_FITS
+        return BudgetSearch(
+            self.cascade,
+            lambda plan: mean_cost(plan, self.rows.judging, learner._threads),
+            lambda plan: -self.loss(plan),
+            tradeoff=learner.tradeoff,
+            first=first_guess(self.rows.learning.y, self.rows.costs),
+            mean_budget=learner.mean_budget,
+            capped=self.capped,
+            max_fits=MAX_FITS,
         )
-        if not self.capped:
-            return made
-        more = [(one, self.make(one)) for one in larger_tradeoffs(learner.tradeoff, first)[1:]]
-        tried = [made, *(Found(one, plan, self.mean_cost(plan)) for one, plan in more)]
-        inside = [one for one in tried if one is made or fits(0.0, one.cost, limit)]
-        return min(inside, key=lambda one: (self.loss(one.model), one.tradeoff))
-
-    def mean_cost(self, plan: Plan) -> float:
-        return mean_cost(plan, self.rows.judging, self.learner._threads)
 
     def loss(self, plan: Plan) -> float:
-        """The log-loss on the rows set aside."""
+        """The log loss on the validation set."""
         rows = self.rows.judging
         assert rows is not None
         scores = plan.run(rows.X, n_threads=self.learner._threads, encoded=True).scores
         return Logistic().loss(rows.y, as_columns(scores), rows.weight)
 
-    def make(self, tradeoff: float) -> Plan:
-        self.tell(f"tradeoff {tradeoff:.3g}: fitting stages")
+    def cascade(self, tradeoff: float) -> Plan:
+        """The cascade of a tradeoff."""
+        self.report(f"tradeoff {tradeoff:.3g}: fitting stages")
         problem = replace(self.problem, price=canonical(tradeoff * self.problem.price))
         stages, base = fit_stages(problem), self.constant()
         if not len(stages.intercept):
             nothing = np.zeros((1, self.terms.n_terms)), np.array([base]), np.array([-np.inf])
             return cascade_plan(self.learner, self.rows, self.terms, *nothing, base)
-        self.tell(f"tradeoff {tradeoff:.3g}: fitting answers")
+        self.report(f"tradeoff {tradeoff:.3g}: fitting answers")
         threshold, reached = self.gates(stages)
         answers = fit_answers(problem, reached)
         return cascade_plan(
@@ -243,6 +239,6 @@ class _Workshop:
         for k in range(n_stages - 1):
             here = reached[k] & problem.positive
             if here.any():
-                found[k] = min(0.0, threshold_for(scores[k, here], problem.mass[here], self.learner.miss))
+                found[k] = min(0.0, exit_threshold(scores[k, here], problem.mass[here], self.learner.miss))
             reached[k + 1] = reached[k] & (scores[k] > found[k])
         return found, reached

@@ -21,7 +21,7 @@ from miserly.plan.engine.batch import Run
 from miserly.plan.engine.ranking import levels, settle
 from miserly.solvers.mixed_norm import canonical
 
-__all__ = ["CascadeClassifier", "cascade_plan", "exact_weights", "mean_cost", "merged", "ranking_scores"]
+__all__ = ["CascadeClassifier", "cascade_plan", "exact_weights", "merged", "ranking_scores"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -91,15 +91,6 @@ def merged(samples: Samples) -> Samples:
     weight = np.ones(len(samples)) if samples.weight is None else samples.weight
     some = replace(samples, weight=None, qid=None).take(order[first])
     return exact_weights(replace(some, weight=np.add.reduceat(weight[order], first)))
-
-
-def mean_cost(plan: Plan, samples: Samples | None, n_threads: int | None) -> float:
-    """What rows pay on average; nothing where there are none, and no budget to keep."""
-    if samples is None:
-        return 0.0
-    return float(
-        np.average(plan.run(samples.X, n_threads=n_threads, encoded=True).cost, weights=samples.weight)
-    )
 
 
 def cascade_plan(

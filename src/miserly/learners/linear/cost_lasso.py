@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from miserly.costs import Costs, Ledger, read_budget
+from miserly.costs import Costs, Ledger
 from miserly.learners.base import PlanClassifier, PlanEstimator, PlanRegressor, bind_costs
-from miserly.learners.common.budget_search import first_guess, tradeoff_for_budget
+from miserly.learners.common.budget_search import BudgetSearch, first_guess
 from miserly.learners.common.labels import encode_classes, refuse_text
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.terms import LinearTerms
@@ -110,13 +110,13 @@ class _CostLasso(PlanEstimator):
             last = cost_lasso(columns, samples.y, penalty, start=last, **given)
             return last
 
-        found = tradeoff_for_budget(
+        found = BudgetSearch(
             fit,
             lambda weights: costs.of(weights.chosen),
-            read_budget(self.budget),
-            lowest=self.tradeoff,
+            tradeoff=self.tradeoff,
             first=first_guess(samples.y, costs),
-        )
+            mean_budget=self.budget,
+        ).best()
         weights = refit(columns, samples.y, found.model, **given) if self.refit else found.model
         return found.tradeoff, weights
 

@@ -18,18 +18,18 @@ from scipy.special import expit
 
 from miserly.learners.common.classifier_tree import ClassifierTree
 from miserly.plan import LEAVE
+from miserly.solvers.gaps import gap_threshold
 from miserly.solvers.gram import Columns, Gram, gram
 from miserly.solvers.greedy import PIVOT, Evidence, Market, greedy_least_squares
 from miserly.solvers.least_squares import least_squares
 
-__all__ = ["TreeGrower", "middle_of", "path_budget"]
+__all__ = ["TreeGrower", "path_budget"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 STEEPNESS = 10.0  # of soft traversal, per standard deviation of a node's scores
 NEGLIGIBLE = 1e-3  # a row that reaches a node with less probability is left out there
-SAME = 1e-9  # of the range of scores: what is nearer than this is one score
 NOISE = 4.0  # times what a number fitted to noise would take off the error: the usual "F to enter"
 COARSE_PIVOT = 1e-5  # for Grams of float32 products
 
@@ -136,7 +136,7 @@ class TreeGrower:
         weights[choice.terms] += added
         direction = _direction(scores, place.weight)
         steering = scores @ direction
-        threshold = middle_of(steering, place.weight) if self._may_divide(place) else np.nan
+        threshold = _halving(steering, place.weight) if self._may_divide(place) else np.nan
         children = []
         if np.isfinite(threshold):
             grown = replace(
@@ -234,6 +234,11 @@ def _of_answers(scores: Floats, mass: Floats) -> tuple[Floats, Floats]:
     return np.array(sums).T / size[:, None], size
 
 
+def _halving(steering: Floats, weight: Floats | None) -> float:
+    """The threshold that best halves the weight; not finite where all rows score the same."""
+    return gap_threshold(steering, weight, total=None if weight is None else float(weight.sum()))
+
+
 def path_budget(budgets: Floats) -> float:
     """The most that the nodes of one path may spend together.
 
@@ -244,23 +249,6 @@ def path_budget(budgets: Floats) -> float:
     for k in range(1, len(total)):
         total[k] += total[(k - 1) // 2]
     return float(total.max())
-
-
-def middle_of(scores: Floats, weight: Floats | None = None) -> float:
-    """The middle of the gap between different scores that best halves the weight; NaN if there is no gap.
-
-    >>> middle_of(np.array([1.0, 1.0, 1.0, 3.0, 4.0]))
-    2.0
-    """
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    below = np.arange(1.0, len(scores)) if weight is None else np.cumsum(weight[order])[:-1]
-    whole = float(len(scores)) if weight is None else float(weight.sum())
-    gaps = np.flatnonzero(np.diff(ordered) > SAME * (ordered[-1] - ordered[0]))
-    if not len(gaps):
-        return float("nan")
-    best = gaps[np.abs(below[gaps] - 0.5 * whole).argmin()]
-    return float(0.5 * (ordered[best] + ordered[best + 1]))
 
 
 def _tree_of(grown: list[_Grown]) -> ClassifierTree:

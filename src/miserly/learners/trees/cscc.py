@@ -23,7 +23,8 @@ from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.cascade import CascadeClassifier
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.trees.cstc import class_targets
-from miserly.learners.trees.soft_trees import SoftTreeLearner, Targets
+from miserly.learners.trees.soft_tree_fit import Targets
+from miserly.learners.trees.soft_trees import SoftTreeLearner
 from miserly.losses import Logistic, Loss
 from miserly.solvers.soft_tree import Shape
 
@@ -149,7 +150,7 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
     def _squared_targets(self, samples: Samples) -> NDArray[np.float64] | None:
         return None if self.loss == "log_loss" else class_targets(samples.y, 2, self.loss).values
 
-    def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
+    def _evaluated_by(self, samples: Samples) -> tuple[str, Loss]:
         return "accuracy", Logistic()
 
     def _answers(self, scores: NDArray[np.float64], samples: Samples) -> float:

@@ -28,7 +28,8 @@ from miserly.learners.base import PlanClassifier, PlanRegressor
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.samples import Given, Samples
-from miserly.learners.trees.soft_trees import SoftTreeLearner, Targets
+from miserly.learners.trees.soft_tree_fit import Targets
+from miserly.learners.trees.soft_trees import SoftTreeLearner
 from miserly.losses import Loss, MeanSquared, Squared, log_loss
 from miserly.solvers.soft_tree import Shape
 
@@ -172,7 +173,7 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         unit = float(deviation) if deviation > 0 else 1.0
         return Targets(samples.y[:, None], unit, np.ones(len(samples)), MeanSquared())
 
-    def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
+    def _evaluated_by(self, samples: Samples) -> tuple[str, Loss]:
         return ("mse" if samples.qid is None else "ndcg@5"), Squared()
 
 
@@ -276,7 +277,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
             return None
         return class_targets(samples.y, len(self.classes_), self.loss).values
 
-    def _judged_by(self, samples: Samples) -> tuple[str, Loss]:
+    def _evaluated_by(self, samples: Samples) -> tuple[str, Loss]:
         return "accuracy", log_loss(len(self.classes_))
 
     def _answers(self, scores: NDArray[np.float64], samples: Samples) -> float:

@@ -10,7 +10,7 @@ from miserly.learners.common.linear_fit import LinearRows, fit_terms, read_rows
 from miserly.learners.common.samples import Given
 from miserly.learners.common.training import Judge
 from miserly.learners.trees.astc_growth import NEGLIGIBLE, TreeGrower
-from miserly.learners.trees.soft_trees import _Workshop
+from miserly.learners.trees.soft_tree_fit import SoftTreeFit
 from miserly.metrics import get_metric
 from miserly.solvers.gram import DenseColumns
 from miserly.solvers.soft_tree import Shape, SoftTree
@@ -22,13 +22,13 @@ def rows():
     return X, (X[:, 0] + 0.5 * rng.normal(size=400) > 1.2).astype(int)
 
 
-def workshop(learner):
+def fit_of(learner):
     X, y = rows()
     given: LinearRows = read_rows(learner, X, Given(y, None, None), learner._encode, 0.3)
-    metric, loss = learner._judged_by(given.learning)
+    metric, loss = learner._evaluated_by(given.learning)
     judge = Judge(get_metric(learner.metric or metric), loss, given.learning)
     terms = fit_terms(learner, given, loss, 0.0)
-    return _Workshop(learner, given, terms, judge, SimpleNamespace())
+    return SoftTreeFit(learner, given, terms, judge, SimpleNamespace())
 
 
 def constant(score):
@@ -41,8 +41,8 @@ def constant(score):
 @pytest.mark.parametrize("class_weight", [{0: 1.0, 1: 50.0}, "balanced"])
 def test_cscc_judges_by_the_classes_as_its_loss_weighs_them(class_weight):
     """Of two constant answers, plain accuracy prefers the common class and a weighed one need not."""
-    plain = workshop(CSCCClassifier(random_state=0))
-    weighed = workshop(CSCCClassifier(class_weight=class_weight, random_state=0))
+    plain = fit_of(CSCCClassifier(random_state=0))
+    weighed = fit_of(CSCCClassifier(class_weight=class_weight, random_state=0))
     low, high = constant(-1.0), constant(1.0)
     assert plain.rank(low, low) > plain.rank(high, high)
     y = weighed.rows.judging.y
@@ -54,7 +54,7 @@ def test_cscc_judges_by_the_classes_as_its_loss_weighs_them(class_weight):
 
 
 def test_a_metric_of_ones_own_is_not_weighed():
-    made = workshop(CSCCClassifier(class_weight={0: 1.0, 1: 50.0}, metric="accuracy", random_state=0))
+    made = fit_of(CSCCClassifier(class_weight={0: 1.0, 1: 50.0}, metric="accuracy", random_state=0))
     low = constant(-1.0)
     assert made.rank(low, low)[0] == np.mean(made.rows.judging.y == 0)
 
@@ -62,7 +62,7 @@ def test_a_metric_of_ones_own_is_not_weighed():
 @pytest.mark.parametrize("learner", [CSTCClassifier, CSCCClassifier])
 def test_ties_of_squared_trees_are_broken_by_the_squared_error(learner):
     """Two answers with the same labels: of the larger the log-loss is less, as scores are not log-odds."""
-    made = workshop(learner(loss="squared", random_state=0))
+    made = fit_of(learner(loss="squared", random_state=0))
     near, far = constant(-0.8), constant(-1.8)
     assert made.rank(near, near)[0] == made.rank(far, far)[0]
     assert made.rank(near, near) > made.rank(far, far)
@@ -72,7 +72,7 @@ def test_ties_of_squared_trees_are_broken_by_the_squared_error(learner):
 
 def test_a_metric_of_probabilities_sees_squared_trees_calibrated():
     """A factor of all scores changes no probability once they are calibrated."""
-    made = workshop(CSTCClassifier(loss="squared", metric="log_loss", random_state=0))
+    made = fit_of(CSTCClassifier(loss="squared", metric="log_loss", random_state=0))
     trees = [SoftTree.zeros(Shape.chain(1), 3, 1) for _ in range(2)]
     for tree, factor in zip(trees, (1.0, 2.0), strict=True):
         tree.weights[0, 0], tree.intercept[0] = 0.5 * factor, -0.5 * factor
