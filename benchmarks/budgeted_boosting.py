@@ -25,16 +25,16 @@ from miserly.grow import Bins
 from miserly.grow.stumps import Stumps
 from miserly.learners.boosting.adaboost_rs import draw_rounds
 from miserly.learners.boosting.votes import Standing, StumpVoter, Till, VoteRound, boost, signs_of
-from miserly.solvers.budget_rules import Rule
+from miserly.solvers.budget_rules import SelectionRule
 
 BUDGETS = np.arange(2.0, 41.0, 2.0)
 MOST_ROUNDS = 500  # as many as the paper gives its rules on sonar
 RULES = {
-    "AdaBoostBT": Rule("early-stop"),
-    "Greedy": Rule("greedy"),
-    "SpeedBoost": Rule("speed"),
-    "Smoothed": Rule("smoothed"),
-    "Hybrid": Rule("hybrid"),
+    "AdaBoostBT": SelectionRule("early-stop"),
+    "Greedy": SelectionRule("greedy"),
+    "SpeedBoost": SelectionRule("speed"),
+    "Smoothed": SelectionRule("smoothed"),
+    "Hybrid": SelectionRule("hybrid"),
 }
 SHOWN = ("AdaBoostRS", *RULES)
 
@@ -64,12 +64,14 @@ class Trial:
         edges[:, 0] = 0.5
         return Bins(edges, np.full(d, 2), np.zeros(d, dtype=np.bool_))
 
-    def boost(self, rule: Rule, n_rounds: int, budget: float | None, fill: bool = False) -> list[VoteRound]:
+    def boost(
+        self, rule: SelectionRule, n_rounds: int, budget: float | None, fill: bool = False
+    ) -> list[VoteRound]:
         standing = Standing(
             signs_of(self.labels.astype(float), 2), np.full(len(self.labels), 1 / len(self.labels))
         )
         till = Till(Ledger(self.costs, budget), fill)
-        fresh = Rule(rule.name, rule.tau, rule.switch)
+        fresh = SelectionRule(rule.name, rule.tau, rule.switch)
         return boost(StumpVoter(self.stumps), standing, till, fresh, n_rounds)[0]
 
     def errors(self, rounds: list[VoteRound]) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +88,7 @@ class Trial:
         spent = np.cumsum(np.where(new, self.costs.feature[feature], 0.0))
         return np.append(0.0, spent), np.append(np.mean(self.y != self.prior), wrong)
 
-    def curve(self, rule: Rule, budgets: np.ndarray = BUDGETS, n_rounds: int = MOST_ROUNDS) -> Curve:
+    def curve(self, rule: SelectionRule, budgets: np.ndarray = BUDGETS, n_rounds: int = MOST_ROUNDS) -> Curve:
         spent, wrong = self.errors(self.boost(rule, n_rounds, float(budgets[-1])))
         return wrong[np.searchsorted(spent, budgets * (1 + 1e-12), side="right") - 1]
 
@@ -109,7 +111,7 @@ def curves(data: BinarySet, trials: int, budgets: np.ndarray = BUDGETS) -> dict[
             trial.costs = web_costs(trial, seed)
         for name, rule in RULES.items():
             found[name].append(trial.curve(rule, budgets))
-        plain = trial.boost(Rule("early-stop"), data.rounds, None)
+        plain = trial.boost(SelectionRule("early-stop"), data.rounds, None)
         spent, wrong = trial.errors(plain)
         found["AdaBoost"].append(wrong[-1])
         found["AdaBoost's cost"].append(spent[-1])
@@ -125,7 +127,7 @@ def curves(data: BinarySet, trials: int, budgets: np.ndarray = BUDGETS) -> dict[
 def web_costs(trial: Trial, seed: int) -> Costs:
     """Prices as Yahoo's features have after rescaling, at random; the most telling feature is the dearest."""
     costs = np.random.default_rng(seed).choice(PRICES, trial.X.shape[1])
-    first = trial.boost(Rule("early-stop"), 1, None)[0].trees[0]
+    first = trial.boost(SelectionRule("early-stop"), 1, None)[0].trees[0]
     costs[first.feature[0]] = PRICES[-1]
     return Costs(costs)
 
@@ -154,8 +156,8 @@ SWITCHES = (0.02, 0.05, 0.1, 0.2, 0.5)
 def ablation(data: BinarySet, trials: int) -> dict[str, list[float]]:
     """Errors at budgets of 4, 10, 20 and 40: smoothed with each tau, hybrid with each switch."""
     at = np.array([4.0, 10.0, 20.0, 40.0])
-    rules = {f"tau {tau:g}": Rule("smoothed", tau=tau) for tau in TAUS}
-    rules |= {f"switch {switch:g}": Rule("hybrid", switch=switch) for switch in SWITCHES}
+    rules = {f"tau {tau:g}": SelectionRule("smoothed", tau=tau) for tau in TAUS}
+    rules |= {f"switch {switch:g}": SelectionRule("hybrid", switch=switch) for switch in SWITCHES}
     found: dict[str, list[Curve]] = {name: [] for name in rules}
     for seed in range(trials):
         trial = Trial(data, seed)
@@ -170,7 +172,9 @@ def filling(data: BinarySet, trials: int) -> dict[str, list[float]]:
     for seed in range(trials):
         trial = Trial(data, seed)
         for name, fill in (("stop", False), ("fill", True)):
-            rounds = [trial.boost(Rule("smoothed"), 200, budget, fill) for budget in (4.0, 10.0, 20.0)]
+            rounds = [
+                trial.boost(SelectionRule("smoothed"), 200, budget, fill) for budget in (4.0, 10.0, 20.0)
+            ]
             found[name].append([trial.errors(some)[1][-1] for some in rounds])
     return {name: np.mean(values, axis=0).tolist() for name, values in found.items()}
 

@@ -36,14 +36,12 @@ UNFINISHED: tuple[str, ...] = (
     "learners.kernel",
     "learners.trees",
     "learners.wrap",
-    "losses",
     "plan",
     "plan.engine",
     "plan.show",
     "report",
     "report.page",
     "selection",
-    "solvers",
 )
 
 # Words to avoid, as regular expressions, and what to write instead.

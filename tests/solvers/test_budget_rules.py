@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from miserly.solvers.budget_rules import Rule, counted, greedy, largest_drop, smoothed, speed
+from miserly.solvers.budget_rules import SelectionRule, counted, greedy, largest_drop, smoothed, speed
 
 DROP = np.array([0.30, 0.10, 0.02])
 COST = np.array([6.0, 1.0, 0.1])
@@ -41,7 +41,7 @@ def test_what_is_free_counts_as_the_cheapest_that_is_not():
 
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
 def test_hybrid_turns_when_what_is_new_brings_a_tenth_of_the_first(scale):
-    rule = Rule("hybrid", switch=0.1)
+    rule = SelectionRule("hybrid", switch=0.1)
     cost = scale * np.ones(2)
     for drop, turned in ((0.5, False), (0.06, False), (0.04, True), (0.5, True)):
         rule.look(np.array([drop, 9.0]), cost, np.array([True, False]))  # the second is used already

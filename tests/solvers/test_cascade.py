@@ -12,7 +12,7 @@ from miserly.solvers.cascade import (
     refit_stages,
     sparse_weights,
 )
-from miserly.solvers.cascade_descent import _Standing, _Visit, joint_objective, optimise
+from miserly.solvers.cascade_descent import _CascadeState, _StageObjective, joint_objective, optimise
 from miserly.solvers.gram import DenseColumns
 from miserly.solvers.mixed_norm import Blocks
 
@@ -175,7 +175,7 @@ def test_slopes_are_those_of_finite_differences(stage):
     problem = make(l1=0.003)
     cascade = initialise(problem, 3)
     assert len(cascade) == 3
-    visit = _Visit(_Standing(problem, cascade), stage)
+    visit = _StageObjective(_CascadeState(problem, cascade), stage)
     x = visit.begin * 1.03 + 0.01
     _, slope = visit.value_and_slope(x)
     by_differences = approx_fprime(x, lambda x: visit.value_and_slope(x)[0], 1e-7)
@@ -185,20 +185,20 @@ def test_slopes_are_those_of_finite_differences(stage):
 @pytest.mark.parametrize("stage", [0, 2])
 def test_the_quadratics_touch_the_objective_and_lie_above_it(stage):
     problem = make(l1=0.003)
-    standing = _Standing(problem, initialise(problem, 3))
-    visit = _Visit(standing, stage)
+    state = _CascadeState(problem, initialise(problem, 3))
+    visit = _StageObjective(state, stage)
     rng = np.random.default_rng(0)
-    gap_here = _gap(problem, standing, stage, visit.begin)
+    gap_here = _gap(problem, state, stage, visit.begin)
     for _ in range(20):
         x = visit.begin + 0.05 * rng.normal(size=len(visit.begin))
-        assert _gap(problem, standing, stage, x) >= gap_here - 1e-12
+        assert _gap(problem, state, stage, x) >= gap_here - 1e-12
 
 
-def _gap(problem, standing, stage, x):
+def _gap(problem, state, stage, x):
     """How far the relaxed objective of a stage lies above the joint one, up to a constant."""
-    fresh = _Standing(problem, standing.start)
-    relaxed = _Visit(fresh, stage).value_and_slope(x)[0]
-    _Visit(fresh, stage).take(x)
+    fresh = _CascadeState(problem, state.start)
+    relaxed = _StageObjective(fresh, stage).value_and_slope(x)[0]
+    _StageObjective(fresh, stage).take(x)
     return relaxed - fresh.objective()
 
 

@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
 from miserly.losses import Logistic, Multinomial, Squared
-from miserly.solvers.cost_lasso import Penalty, Weights, cost_lasso, refit
+from miserly.solvers.cost_lasso import LassoWeights, Penalty, cost_lasso, refit
 
 SQUARED, LOGISTIC, SOFTMAX = Squared(), Logistic(), Multinomial(3)
 COSTS = np.array([1.0, 5.0, 0.0, 2.0, 0.5, 3.0])
@@ -73,7 +73,7 @@ def test_with_groups_no_smooth_relaxation_finds_a_lower_objective(rows, loss, tr
     n_scores = found.weights.shape[1]
 
     def rounded(flat):
-        here = Weights(flat[: 6 * n_scores].reshape(6, n_scores), flat[6 * n_scores :])
+        here = LassoWeights(flat[: 6 * n_scores].reshape(6, n_scores), flat[6 * n_scores :])
         square = (here.weights**2).sum(axis=1)
         groups = [square[g == GROUP].sum() for g in (0, 1)]
         corner = penalty.each @ np.sqrt(square + 1e-12) + penalty.setup @ np.sqrt(np.add(groups, 1e-12))

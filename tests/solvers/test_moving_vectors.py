@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
+from miserly.solvers.decision_target import DecisionTarget, SmallMachine
 from miserly.solvers.kernel_machine import KernelFunction
-from miserly.solvers.moving_vectors import Aim, Small, _Joint, _Projected, fit_coefficients, move_vectors
+from miserly.solvers.moving_vectors import (
+    _JointObjective,
+    _ProjectedObjective,
+    fit_coefficients,
+    move_vectors,
+)
 
 KERNELS = [
     KernelFunction("linear"),
@@ -44,8 +50,8 @@ def test_kernels_are_those_of_scikit_learn(kernel):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gradient_with_coefficients_solved_out(kernel, weighted):
     rows, vectors, wanted, weight = table(m=2)  # fewer than features: those of a linear kernel matter too
-    aim = Aim.squared(rows, wanted, weight if weighted else None)
-    objective = _Projected(kernel, aim, Small(vectors, np.zeros((2, 2)), np.zeros(2)))
+    aim = DecisionTarget.squared(rows, wanted, weight if weighted else None)
+    objective = _ProjectedObjective(kernel, aim, SmallMachine(vectors, np.zeros((2, 2)), np.zeros(2)))
     _, gradient = objective(objective.start)
     assert np.abs(gradient).max() > 1e-4
     np.testing.assert_allclose(gradient, slope_of(objective, objective.start), atol=1e-6)
@@ -58,9 +64,13 @@ def test_gradient_of_vectors_and_coefficients_together(kernel, moves, margin):
     rows, vectors, wanted, weight = table()
     rng = np.random.default_rng(1)
     emphasis = rng.random(wanted.shape)
-    aim = Aim.margin(rows, wanted, weight, emphasis) if margin else Aim.squared(rows, wanted, weight)
-    start = Small(vectors, rng.normal(size=(4, 2)), rng.normal(size=2))
-    objective = _Joint(kernel, aim, start, moves=moves)
+    aim = (
+        DecisionTarget.margin(rows, wanted, weight, emphasis)
+        if margin
+        else DecisionTarget.squared(rows, wanted, weight)
+    )
+    start = SmallMachine(vectors, rng.normal(size=(4, 2)), rng.normal(size=2))
+    objective = _JointObjective(kernel, aim, start, moves=moves)
     assert len(objective.start) == 5 * 2 + (12 if moves else 0)
     point = objective.start + 0.1 * rng.normal(size=len(objective.start))
     _, gradient = objective(point)
@@ -72,9 +82,9 @@ def test_many_features_in_single_precision():
     """The error and its gradient are those of double precision, also far from the origin."""
     rows, vectors, wanted, weight = table(n=60, d=300, m=5)
     kernel, far = KernelFunction("rbf", gamma=1 / 300), 50.0
-    aim = Aim.margin(rows + far, wanted, weight)
-    start = Small(vectors + far, np.full((5, 2), 0.3), np.zeros(2))
-    for objective in (_Projected(kernel, aim, start), _Joint(kernel, aim, start)):
+    aim = DecisionTarget.margin(rows + far, wanted, weight)
+    start = SmallMachine(vectors + far, np.full((5, 2), 0.3), np.zeros(2))
+    for objective in (_ProjectedObjective(kernel, aim, start), _JointObjective(kernel, aim, start)):
         assert objective.kernels.single
         loss, gradient = objective(objective.start)
         objective.kernels.single, objective.kernels.rows = False, aim.rows
@@ -87,7 +97,7 @@ def test_many_features_in_single_precision():
 def test_moving_lowers_the_loss_of_both_kinds(kernel):
     rows, vectors, _, _ = table(n=200)
     wanted = 3.0 * np.sin(rows[:, :1]) * rows[:, 1:2]
-    for aim in (Aim.squared(rows, wanted), Aim.margin(rows, wanted)):
+    for aim in (DecisionTarget.squared(rows, wanted), DecisionTarget.margin(rows, wanted)):
         stays = fit_coefficients(kernel, vectors, aim)
         moved = move_vectors(kernel, vectors, aim, max_iter=60)
         before, after = (aim.loss(kernel, small) for small in (stays, moved))
@@ -101,7 +111,9 @@ def test_coefficients_are_those_of_least_squares():
     """One vector, K = k(x, v): slope and mean by hand."""
     kernel = KernelFunction("linear")
     rows = np.array([[0.0], [1.0], [2.0]])
-    small = fit_coefficients(kernel, np.array([[1.0]]), Aim.squared(rows, np.array([[1.0], [3.0], [5.0]])))
+    small = fit_coefficients(
+        kernel, np.array([[1.0]]), DecisionTarget.squared(rows, np.array([[1.0], [3.0], [5.0]]))
+    )
     np.testing.assert_allclose(small.coef, [[2.0]], rtol=1e-7)
     np.testing.assert_allclose(small.intercept, [1.0], rtol=1e-7)
 
@@ -112,10 +124,10 @@ def test_beyond_the_margin_there_is_no_error():
     rows = np.array([[-4.0], [-0.5], [0.5], [1.0], [5.0]])
     wanted = np.array([[-9.0], [-0.5], [0.5], [1.0], [2.0]])
     vector = np.array([[1.0]])
-    margin = fit_coefficients(kernel, vector, Aim.margin(rows, wanted))
-    assert Aim.margin(rows, wanted).loss(kernel, margin) < 1e-8
+    margin = fit_coefficients(kernel, vector, DecisionTarget.margin(rows, wanted))
+    assert DecisionTarget.margin(rows, wanted).loss(kernel, margin) < 1e-8
     np.testing.assert_allclose(margin.coef, [[1.0]], atol=1e-3)
-    squared = fit_coefficients(kernel, vector, Aim.squared(rows, wanted))
+    squared = fit_coefficients(kernel, vector, DecisionTarget.squared(rows, wanted))
     assert abs(squared.coef[0, 0] - 1.0) > 0.1
 
 
@@ -125,7 +137,7 @@ def test_a_sum_of_kernels_is_found_again():
     rng = np.random.default_rng(0)
     rows, true = rng.normal(size=(300, 2)), np.array([[-1.0, 0.0], [1.0, 0.5]])
     wanted = kernel(rows, true) @ np.array([[2.0], [-1.0]])
-    found = move_vectors(kernel, rows[:2], Aim.squared(rows, wanted), max_iter=300)
+    found = move_vectors(kernel, rows[:2], DecisionTarget.squared(rows, wanted), max_iter=300)
     order = found.vectors[:, 0].argsort()
     np.testing.assert_allclose(found.vectors[order], true, atol=1e-3)
 
@@ -135,24 +147,24 @@ def test_rows_set_aside_stop_a_search_that_only_learns_noise():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(120, 2))
     wanted = rows[:, :1] + rng.normal(size=(120, 1))
-    aim = Aim.squared(rows, wanted)
-    learn, judge = aim.take(np.arange(60)), aim.take(np.arange(60, 120))
+    aim = DecisionTarget.squared(rows, wanted)
+    learn, held_out = aim.take(np.arange(60)), aim.take(np.arange(60, 120))
     fitted = move_vectors(kernel, rows[:15], learn, max_iter=200)
-    stopped = move_vectors(kernel, rows[:15], learn, aside=judge, max_iter=200)
-    assert judge.loss(kernel, stopped) < judge.loss(kernel, fitted)
+    stopped = move_vectors(kernel, rows[:15], learn, validation=held_out, max_iter=200)
+    assert held_out.loss(kernel, stopped) < held_out.loss(kernel, fitted)
     assert learn.loss(kernel, stopped) > learn.loss(kernel, fitted)
 
 
 def test_progress_is_told_in_words():
     rows, vectors, wanted, _ = table()
     told = []
-    move_vectors(KERNELS[1], vectors, Aim.squared(rows, wanted), max_iter=30, watch=told.append)
+    move_vectors(KERNELS[1], vectors, DecisionTarget.squared(rows, wanted), max_iter=30, watch=told.append)
     assert len(told) > 2 and told[0].startswith("4 vectors, error ")
 
 
 def test_no_vectors_answer_the_mean():
     rows, _, wanted, _ = table()
-    small = fit_coefficients(KERNELS[1], rows[:0], Aim.squared(rows, wanted))
+    small = fit_coefficients(KERNELS[1], rows[:0], DecisionTarget.squared(rows, wanted))
     np.testing.assert_allclose(small.intercept, wanted.mean(axis=0))
 
 
@@ -167,10 +179,10 @@ def test_the_search_goes_on_with_other_rows():
     def more():
         rows = rng.normal(size=(60, 2))
         drawn.append(rows)
-        return Aim.squared(rows, kernel(rows, centres) @ coef)
+        return DecisionTarget.squared(rows, kernel(rows, centres) @ coef)
 
     aim = more()
-    judge = Aim.squared(rows := rng.normal(size=(2000, 2)), kernel(rows, centres) @ coef)
+    held_out = DecisionTarget.squared(rows := rng.normal(size=(2000, 2)), kernel(rows, centres) @ coef)
     same, others = (move_vectors(kernel, centres[:8], aim, more=m, max_iter=100) for m in (None, more))
     assert len(drawn) == 4, "one for every 25 steps"
-    assert judge.loss(kernel, others) < judge.loss(kernel, same)
+    assert held_out.loss(kernel, others) < held_out.loss(kernel, same)

@@ -10,10 +10,10 @@ from scipy.optimize import check_grad
 from miserly import Costs
 from miserly.losses import Logistic, MeanSquared, Multinomial
 from miserly.solvers.mixed_norm import Blocks, canonical
-from miserly.solvers.node_block import Line, weighted_gram
-from miserly.solvers.soft_tree import Problem, Shape, SoftTree, Standing
+from miserly.solvers.node_block import NodeWeights, weighted_gram
+from miserly.solvers.soft_tree import SoftTree, SoftTreeProblem, TreeShape, TreeState
 from miserly.solvers.tree_descent import (
-    Effort,
+    DescentLimits,
     _inner_block,
     _Leaf,
     cut_unreached,
@@ -22,9 +22,9 @@ from miserly.solvers.tree_descent import (
     initialise,
 )
 
-EXACT = Effort(negligible=1e-7, max_rounds=20_000)
+EXACT = DescentLimits(negligible=1e-7, max_rounds=20_000)
 LOSSES = {"squared": MeanSquared(), "logistic": Logistic(), "multinomial": Multinomial(3)}
-SHAPES = {"tree": Shape.full(3), "chain": Shape.chain(3), "pruned": Shape.full(3).without([3])[0]}
+SHAPES = {"tree": TreeShape.full(3), "chain": TreeShape.chain(3), "pruned": TreeShape.full(3).without([3])[0]}
 
 losses = pytest.mark.parametrize("loss", LOSSES)
 shapes = pytest.mark.parametrize("shape", SHAPES)
@@ -47,7 +47,7 @@ def problem_of(loss="squared", tradeoff=0.01, l1=0.001, l2=0.001, on_exit=False,
     uses = rng.random((n_terms, 5)) < 0.4
     costs = Costs([1.0, 2.0, 0.0, 3.0, 1.0], groups={"lab": {"features": [0, 3], "setup": 2.0}})
     mass = rng.gamma(2.0, size=n)
-    return Problem(
+    return SoftTreeProblem(
         columns=np.ascontiguousarray(X.T),
         target=target,
         mass=mass / mass.sum(),
@@ -110,15 +110,15 @@ def test_canonical_numbers_forget_how_they_were_computed():
 def test_gradients_are_those_of_finite_differences(loss, shape, on_exit):
     problem = problem_of(loss, tradeoff=0.3, on_exit=on_exit)
     tree = tree_of(problem, SHAPES[shape])
-    standing = Standing(problem, tree)
+    state = TreeState(problem, tree)
     for node in [k for k in range(len(tree.shape)) if not tree.shape.is_leaf(k)]:
         terms = tree.active(node)
-        further = standing.side(node, True), standing.side(node, False)
-        block = _inner_block(standing, node, terms, problem.mass * standing.reach(node), further)
+        further = state.side(node, True), state.side(node, False)
+        block = _inner_block(state, node, terms, problem.mass * state.reach(node), further)
         size = len(terms) * problem.n_scores
 
         def line(u, terms=terms, size=size):
-            return Line(u[:size].reshape(len(terms), -1), u[size:-1], float(u[-1]))
+            return NodeWeights(u[:size].reshape(len(terms), -1), u[size:-1], float(u[-1]))
 
         def value(u, block=block, line=line):
             return block.value_and_gradient(line(u))[0]
@@ -137,23 +137,23 @@ def test_gradients_are_those_of_finite_differences(loss, shape, on_exit):
 def test_a_node_changes_the_objective_by_what_its_block_says(loss, shape, on_exit):
     problem = problem_of(loss, tradeoff=0.3, on_exit=on_exit)
     tree = tree_of(problem, SHAPES[shape])
-    standing = Standing(problem, tree)
+    state = TreeState(problem, tree)
     terms = tree.active(0)
-    further = standing.side(0, True), standing.side(0, False)
-    block = _inner_block(standing, 0, terms, problem.mass, further)
-    paths = {exit_: np.sqrt(standing.path_squares(exit_)) for exit_ in tree.shape.exits}
+    further = state.side(0, True), state.side(0, False)
+    block = _inner_block(state, 0, terms, problem.mass, further)
+    paths = {exit_: np.sqrt(state.path_squares(exit_)) for exit_ in tree.shape.exits}
     sizes = {0: np.sqrt((tree.weights[0] ** 2).sum(axis=1))}
 
     def now():
-        line = Line(tree.weights[0, terms], tree.intercept[0], float(tree.threshold[0]))
-        return standing.objective(paths, sizes), block.value_and_gradient(line)[0]
+        line = NodeWeights(tree.weights[0, terms], tree.intercept[0], float(tree.threshold[0]))
+        return state.objective(paths, sizes), block.value_and_gradient(line)[0]
 
     before = now()
-    assert before[0] == pytest.approx(standing.objective(), rel=1e-12)  # auxiliaries at their best
+    assert before[0] == pytest.approx(state.objective(), rel=1e-12)  # auxiliaries at their best
     tree.weights[0, terms] *= 1.3
     tree.threshold[0] += 0.4
     tree.intercept[0] -= 0.1
-    standing.refresh(0)
+    state.refresh(0)
     after = now()
     assert after[0] - before[0] == pytest.approx(after[1] - before[1], rel=1e-9)
 
@@ -215,7 +215,7 @@ def test_a_leaf_is_the_ridge_solution():
     """One pass by hand: with weights of 1 the auxiliary of a block is the root of the number of its terms."""
     problem = problem_of(l1=0.0, l2=0.0, n_terms=3)
     leaf = _Leaf(problem, problem.mass, np.zeros(len(problem.blocks.price)), np.arange(3))
-    ones = Line(np.ones((3, 1)), np.zeros(1))
+    ones = NodeWeights(np.ones((3, 1)), np.zeros(1))
     terms, line = leaf.fit(ones, replace(EXACT, max_rounds=1))
     W = np.diag(problem.mass * problem.emphasis)
     X = np.column_stack([problem.columns.T, np.ones(len(W))])
@@ -244,8 +244,8 @@ def test_the_gram_matrix_is_the_plain_one():
 @pytest.mark.parametrize("tradeoff", [0.0, 0.02])
 def test_descent_never_rises_and_lowers_the_objective(loss, shape, on_exit, tradeoff):
     problem = problem_of(loss, tradeoff=tradeoff, on_exit=on_exit)
-    tree = initialise(problem, SHAPES[shape], Effort())
-    history = descend(problem, tree, Effort(max_sweeps=2, tolerance=0.0))
+    tree = initialise(problem, SHAPES[shape], DescentLimits())
+    history = descend(problem, tree, DescentLimits(max_sweeps=2, tolerance=0.0))
     assert (np.diff(history) <= 1e-9).all()
     assert history[-1] < 0.999 * history[0]
 
@@ -253,42 +253,42 @@ def test_descent_never_rises_and_lowers_the_objective(loss, shape, on_exit, trad
 def test_leaving_early_is_no_reward():
     """In a pruned tree, whoever leaves counts as if copies of the node followed, down to the last level."""
     problem = problem_of(tradeoff=0.0, l1=0.0, l2=0.0)
-    tree = tree_of(problem, Shape.full(3))
+    tree = tree_of(problem, TreeShape.full(3))
     for child, parent in ((1, 0), (3, 1), (4, 1), (6, 2)):
         tree.weights[child], tree.intercept[child] = tree.weights[parent], tree.intercept[parent]
-    whole = Standing(problem, tree).objective()
+    whole = TreeState(problem, tree).objective()
     for gone in ([6], [3, 4], [1], [1, 6]):
-        assert Standing(problem, tree.without(gone)).objective() == pytest.approx(whole, rel=1e-12)
+        assert TreeState(problem, tree.without(gone)).objective() == pytest.approx(whole, rel=1e-12)
 
 
 def test_zeros_stay_zeros():
     problem = problem_of(tradeoff=0.5)
-    tree = initialise(problem, Shape.full(3), Effort())
+    tree = initialise(problem, TreeShape.full(3), DescentLimits())
     none = tree.weights == 0
     assert none.any()
-    descend(problem, tree, Effort(max_sweeps=2))
+    descend(problem, tree, DescentLimits(max_sweeps=2))
     assert (tree.weights[none] == 0).all()
 
 
 def test_dearer_terms_vanish():
     used = [
-        (initialise(problem_of(tradeoff=tradeoff), Shape.full(3), Effort()).weights != 0).sum()
+        (initialise(problem_of(tradeoff=tradeoff), TreeShape.full(3), DescentLimits()).weights != 0).sum()
         for tradeoff in (0.0, 0.1, 1.0, 100.0)
     ]
     assert used == sorted(used, reverse=True) and used[0] > used[-1] == 0
 
 
 def test_a_root_that_tells_nobody_apart_has_no_children():
-    tree = initialise(problem_of(tradeoff=100.0), Shape.full(3), Effort())
+    tree = initialise(problem_of(tradeoff=100.0), TreeShape.full(3), DescentLimits())
     assert len(tree.shape) == 1 and not tree.weights.any()
 
 
 @losses
 def test_fine_tuning_lowers_the_loss_and_buys_nothing(loss):
     problem = problem_of(loss, tradeoff=0.03, l1=0.0)
-    tree = initialise(problem, Shape.full(2), Effort())
-    answers = fine_tune(problem, tree, Effort())
-    mine, tuned = Standing(problem, tree), Standing(problem, answers)
+    tree = initialise(problem, TreeShape.full(2), DescentLimits())
+    answers = fine_tune(problem, tree, DescentLimits())
+    mine, tuned = TreeState(problem, tree), TreeState(problem, answers)
     for node in range(len(tree.shape)):
         assert set(answers.active(node)) <= {t for k in tree.shape.path(node) for t in tree.active(k)}
         weight = problem.mass * mine.reach(node)
@@ -297,7 +297,7 @@ def test_fine_tuning_lowers_the_loss_and_buys_nothing(loss):
 
 def test_nodes_that_nobody_gets_to_are_cut():
     problem = problem_of()
-    tree = initialise(problem, Shape.full(3), Effort())
+    tree = initialise(problem, TreeShape.full(3), DescentLimits())
     assert len(cut_unreached(problem, tree).shape) == 7
     tree.threshold[2] = np.inf  # nobody goes up
     assert len(cut_unreached(problem, tree).shape) == 6
@@ -306,6 +306,6 @@ def test_nodes_that_nobody_gets_to_are_cut():
 
 
 def test_pruned_shapes_keep_children_after_their_parent():
-    shape, kept = Shape.full(3).without([1])
-    assert (shape, kept) == (Shape((-1, 2, -1, -1), (1, 3, -1, -1)), [0, 2, 5, 6])
+    shape, kept = TreeShape.full(3).without([1])
+    assert (shape, kept) == (TreeShape((-1, 2, -1, -1), (1, 3, -1, -1)), [0, 2, 5, 6])
     assert shape.path(3) == [0, 1, 3] and shape.exits == (0, 2, 3) and shape.below(1) == [1, 2, 3]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RULES", "Rule", "counted", "greedy", "largest_drop", "smoothed", "speed"]
+__all__ = ["RULES", "SelectionRule", "counted", "greedy", "largest_drop", "smoothed", "speed"]
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def counted(cost: Floats) -> Floats:
 
 
 @dataclass
-class Rule:
+class SelectionRule:
     """One of `RULES`, and where the hybrid one stands.
 
     "hybrid" is greedy at first. It turns to the smoothed rule, for good, once the best that any feature not

@@ -2,7 +2,7 @@
 
 A row with values ``h`` passes stage `k` with probability ``I_k = sigmoid(steepness_k (h . beta^k + b^k -
 theta^k))``, gets there with probability ``p^k``, the product of those before, and leaves there with ``q^k =
-p^k (1 - I_k)`` (the last stage lets everybody leave). With the loss shares ``w`` (summing to 1), masses
+p^k (1 - I_k)`` (every row leaves at the last stage). With the loss shares ``w`` (summing to 1), masses
 ``m`` (summing to 1) and ``d_k = sum_i m_i p_i^k``, the objective over all stages is (their eq. 8; `rho` is
 `l1`)
 
@@ -59,7 +59,7 @@ class Cascade:
         return np.flatnonzero((self.weights != 0.0).any(axis=0))
 
     def without_idle_stages(self) -> Cascade:
-        """Without stages that let everybody pass, whatever they weigh; the last one stays."""
+        """Without stages that let every row pass, whatever they weigh; the last one stays."""
         keep = ~np.isneginf(self.threshold) | (np.arange(len(self)) == len(self) - 1)
         parts = (self.weights, self.intercept, self.threshold, self.steepness)
         return Cascade(*(part[keep] for part in parts))
@@ -194,34 +194,36 @@ def initialise(
 ) -> Cascade:
     """Stages in order, each as if it were the last (algorithm 2); the share `leaving` goes at each.
 
-    Stages that nobody would leave at are left out: they cost nothing, and all-zero early stages are normal.
-    `first_gram` is the Gram of all rows, for callers who try several settings.
+    Stages that no row would leave at are left out: they cost nothing, and all-zero early stages are normal.
+    `first_gram` is the Gram of all rows, for callers that try several settings.
     """
-    walk = _Walk(problem, refit=False, first_gram=first_gram)
+    builder = _StageBuilder(problem, refit=False, first_gram=first_gram)
     for k in range(n_stages):
         blocks = problem.blocks.scaled(inflation ** (n_stages - 1 - k))
-        weights = sparse_weights(walk.gram, blocks, l1=problem.l1, reach=walk.reach, before=walk.squares)
-        walk.add(weights, leaving if k < n_stages - 1 else 0.0)
-        if not len(walk.rows):
+        weights = sparse_weights(
+            builder.gram, blocks, l1=problem.l1, reach=builder.reach, before=builder.squares
+        )
+        builder.add(weights, leaving if k < n_stages - 1 else 0.0)
+        if not len(builder.rows):
             break
-    return walk.cascade()
+    return builder.cascade()
 
 
 def refit_stages(problem: CascadeProblem, cascade: Cascade, *, first_gram: Centred | None = None) -> Cascade:
     """Fit the weights of every stage again on its terms and those paid before; as many leave as did."""
-    walk = _Walk(problem, refit=True, first_gram=first_gram)
+    builder = _StageBuilder(problem, refit=True, first_gram=first_gram)
     for weights, intercept, threshold in zip(
         cascade.weights, cascade.intercept, cascade.threshold, strict=True
     ):
-        if not len(walk.rows):
+        if not len(builder.rows):
             break
-        out = problem.scores(weights, walk.rows) + intercept <= threshold
-        walk.add(weights, float(problem.mass[walk.rows][out].sum() / walk.reach))
-    return walk.cascade()
+        out = problem.scores(weights, builder.rows) + intercept <= threshold
+        builder.add(weights, float(problem.mass[builder.rows][out].sum() / builder.reach))
+    return builder.cascade()
 
 
-class _Walk:
-    """Stages put one after the other, and the rows that are still there."""
+class _StageBuilder:
+    """Adds one stage after the other, and keeps the rows that are still there."""
 
     def __init__(self, problem: CascadeProblem, refit: bool, first_gram: Centred | None = None) -> None:
         self.problem, self.refit = problem, refit
@@ -235,8 +237,8 @@ class _Walk:
     def add(self, weights: Floats, leaving: float) -> None:
         """One more stage, which a share `leaving` of those still there is to leave at.
 
-        A stage that nobody would leave at is not kept in mind: nothing needs to be paid for it. Where nobody
-        is left, there can be no further stage.
+        A stage that no row would leave at buys nothing for later stages. Where no row is left, there can be
+        no further stage.
         """
         bought = self.bought | (weights != 0.0)
         squares = self.reach**2 * self.problem.blocks.squares(weights[:, None])

@@ -8,9 +8,8 @@ loss from the next stage on, the objective by the score of a row has the slope
 
 where ``R_j`` is the chance of going on from `k + 1` to `j`. Roots and absolute values are replaced by
 quadratics that touch them where they are, so that no step can make the objective rise; zeros stay zeros.
-Numbers are rounded to 7 digits after each visit: steep gates make a little rounding in sums a lot after
-some cycles, and the same rows in another order, or twice instead of with twice the weight, should give the
-same cascade.
+Numbers are rounded to 7 digits after each stage. Steep gates amplify rounding errors of sums, and the same
+rows in another order, or twice instead of with twice the weight, should give the same cascade.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Floats: TypeAlias = NDArray[np.float64]
 STEPS = 12  # of the gradient method, between two moves of the quadratics
 DIGITS = 7
 IN_DOUBLE = 1 << 26  # values of terms: beyond, they are kept in single precision
-MOVES = 3  # of the quadratics, at each visit of a stage
+MOVES = 3  # of the quadratics, each time a stage is optimised
 
 
 def optimise(
@@ -42,33 +41,33 @@ def optimise(
     *,
     max_cycles: int = 5,
     tolerance: float = 1e-3,
-    tell: Callable[[float], None] | None = None,
+    report: Callable[[float], None] | None = None,
 ) -> tuple[Cascade, list[float]]:
     """The cascade after cycles over its stages, and the objective before, between and after them.
 
     Cycles end when one lowers the objective by less than `tolerance` of it. Weights that have become
-    negligible are zeros in the end. `tell` is given the objective after every cycle.
+    negligible are zeros in the end. `report` is called with the objective after every cycle.
     """
-    standing = _Standing(problem, cascade)
-    history = [standing.objective()]
+    state = _CascadeState(problem, cascade)
+    history = [state.objective()]
     for _ in range(max_cycles):
         for stage in range(len(cascade)):
-            standing.improve(stage)
-        history.append(standing.objective())
-        if tell is not None:
-            tell(history[-1])
+            state.improve(stage)
+        history.append(state.objective())
+        if report is not None:
+            report(history[-1])
         if history[-2] - history[-1] <= tolerance * history[-2]:
             break
-    return standing.cascade(), history
+    return state.cascade(), history
 
 
 def joint_objective(problem: CascadeProblem, cascade: Cascade) -> float:
     """The objective of all stages together (their eq. 8)."""
-    return _Standing(problem, cascade).objective()
+    return _CascadeState(problem, cascade).objective()
 
 
-class _Standing:
-    """Where all rows stand at all stages, over the terms that are used at all."""
+class _CascadeState:
+    """Scores and probabilities of all rows at all stages, over the terms that some stage uses."""
 
     def __init__(self, problem: CascadeProblem, cascade: Cascade) -> None:
         self.problem, self.start = problem, cascade
@@ -83,7 +82,7 @@ class _Standing:
         self.threshold[:-1] = canonical(self.threshold[:-1], DIGITS)
         n, last = len(problem.target), len(cascade) - 1
         self.score = np.zeros((last + 1, n))
-        self.passing = np.zeros((last + 1, n))  # nobody passes the last stage
+        self.passing = np.zeros((last + 1, n))  # no row passes the last stage
         for stage in range(last + 1):
             self.refresh(stage)
 
@@ -103,7 +102,7 @@ class _Standing:
         return np.asarray(np.prod(self.passing[:stage], axis=0))
 
     def onward(self, stage: int) -> Floats:
-        """The expected loss (n,) of whoever is at a stage."""
+        """The expected loss (n,) of rows that are at a stage."""
         value = self.loss(len(self.score) - 1)
         for k in range(len(self.score) - 2, stage - 1, -1):
             value = (1.0 - self.passing[k]) * self.loss(k) + self.passing[k] * value
@@ -127,14 +126,18 @@ class _Standing:
     def improve(self, stage: int) -> None:
         """Lower the objective over the weights, intercept and threshold of one stage."""
         for _ in range(MOVES):
-            visit = _Visit(self, stage)
+            objective = _StageObjective(self, stage)
             found = minimize(
-                visit.value_and_slope, visit.begin, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
+                objective.value_and_slope,
+                objective.begin,
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": STEPS},
             )
-            visit.take(found.x)
+            objective.take(found.x)
 
     def cascade(self) -> Cascade:
-        """What has come out, without the stages that no row leaves at."""
+        """The optimised cascade, without the stages that no row leaves at."""
         weights = np.zeros_like(self.start.weights)
         mass = self.problem.mass
         spread = np.sqrt(np.maximum(mass @ self.values**2 - (mass @ self.values) ** 2, 0.0))
@@ -151,42 +154,40 @@ class _Standing:
         return found.without_idle_stages()
 
 
-class _Visit:
+class _StageObjective:
     """The objective as a function of one stage, with quadratics for roots and absolute values."""
 
-    def __init__(self, standing: _Standing, stage: int) -> None:
-        self.standing, self.stage = standing, stage
-        problem = standing.problem
-        self.steepness = float(standing.start.steepness[stage])
-        self.last = stage == len(standing.score) - 1
-        self.active = np.flatnonzero(standing.weights[stage])
-        self.values = standing.values[:, self.active]
-        self.reach = standing.reach(stage)
-        self.next = np.zeros(len(self.reach)) if self.last else standing.onward(stage + 1)
-        self.shares = standing.shares()
-        self.squares = standing.squares()
-        self.blocks = standing.blocks.only(self.active)
+    def __init__(self, state: _CascadeState, stage: int) -> None:
+        self.state, self.stage = state, stage
+        problem = state.problem
+        self.steepness = float(state.start.steepness[stage])
+        self.last = stage == len(state.score) - 1
+        self.active = np.flatnonzero(state.weights[stage])
+        self.values = state.values[:, self.active]
+        self.reach = state.reach(stage)
+        self.next = np.zeros(len(self.reach)) if self.last else state.onward(stage + 1)
+        self.shares = state.shares()
+        self.squares = state.squares()
+        self.blocks = state.blocks.only(self.active)
         root = np.sqrt(self.shares**2 @ self.squares)
         self.pull = np.divide(problem.blocks.price, root, out=np.zeros_like(root), where=root > 0.0)
         self.rest = 0.5 * float(problem.blocks.price @ root)
-        self.size = np.abs(standing.weights[stage, self.active])
+        self.size = np.abs(state.weights[stage, self.active])
         self.further = self._further()
-        threshold = [] if self.last else [standing.threshold[stage]]
-        self.begin = np.concatenate(
-            [standing.weights[stage, self.active], [standing.intercept[stage]], threshold]
-        )
+        threshold = [] if self.last else [state.threshold[stage]]
+        self.begin = np.concatenate([state.weights[stage, self.active], [state.intercept[stage]], threshold])
 
     def _further(self) -> Floats:
-        """Of each later stage: mass times the chance of getting to it for whoever passes this one."""
-        standing, chance = self.standing, self.standing.problem.mass * self.reach
+        """Of each later stage: mass times the chance of getting to it, for rows that pass this one."""
+        state, chance = self.state, self.state.problem.mass * self.reach
         found = []
-        for later in range(self.stage + 1, len(standing.score)):
+        for later in range(self.stage + 1, len(state.score)):
             found.append(chance)
-            chance = chance * standing.passing[later]
+            chance = chance * state.passing[later]
         return np.array(found).reshape(-1, len(self.reach))
 
     def value_and_slope(self, x: Floats) -> tuple[float, Floats]:
-        problem = self.standing.problem
+        problem = self.state.problem
         n_active = len(self.active)
         weights, intercept = x[:n_active], x[n_active]
         score = _times(self.values, weights) + intercept
@@ -220,13 +221,13 @@ class _Visit:
         return float(value), slope
 
     def take(self, x: Floats) -> None:
-        standing, n_active = self.standing, len(self.active)
+        state, n_active = self.state, len(self.active)
         x = canonical(x, DIGITS)
-        standing.weights[self.stage, self.active] = x[:n_active]
-        standing.intercept[self.stage] = x[n_active]
+        state.weights[self.stage, self.active] = x[:n_active]
+        state.intercept[self.stage] = x[n_active]
         if not self.last:
-            standing.threshold[self.stage] = x[-1]
-        standing.refresh(self.stage)
+            state.threshold[self.stage] = x[-1]
+        state.refresh(self.stage)
 
 
 def _times(matrix: NDArray[Any], vector: Floats) -> Floats:

@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from miserly.losses import PointwiseLoss, Squared
 from miserly.solvers.width import MAX_COLUMNS, check_width
 
-__all__ = ["Penalty", "Weights", "cost_lasso", "refit"]
+__all__ = ["LassoWeights", "Penalty", "cost_lasso", "refit"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -71,8 +71,8 @@ def _toward_zero(weights: Floats, pull: Floats, norm: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
-    """Weights (T, K) and intercepts (K,)."""
+class LassoWeights:
+    """LassoWeights (T, K) and intercepts (K,)."""
 
     weights: Floats
     intercept: Floats
@@ -93,10 +93,10 @@ def cost_lasso(
     *,
     loss: PointwiseLoss = SQUARED,
     weight: Floats | None = None,
-    start: Weights | None = None,
+    start: LassoWeights | None = None,
     tolerance: float = 1e-7,
     max_steps: int = 10_000,
-) -> Weights:
+) -> LassoWeights:
     """Minimise the objective of this module by accelerated proximal steps, from `start` if one is given.
 
     Steps end when none of the weights would move by more than `tolerance` of the largest.
@@ -120,24 +120,24 @@ def cost_lasso(
         new[:-1] = penalty.shrink(new[:-1], step)
         moved = new - here
         if np.abs(new - ahead).max() <= tolerance * max(np.abs(new).max(), 1e-30):
-            return Weights(new[:-1], new[-1])
-        if np.sum((ahead - new) * moved) > 0.0:  # the momentum leads uphill: begin anew
+            return LassoWeights(new[:-1], new[-1])
+        if np.sum((ahead - new) * moved) > 0.0:  # the momentum leads uphill: restart it
             momentum = 1.0
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = new + ((momentum - 1.0) / next_momentum) * moved
         here, momentum = new, next_momentum
     warnings.warn(f"weights still move after {max_steps} steps", ConvergenceWarning, stacklevel=2)
-    return Weights(here[:-1], here[-1])
+    return LassoWeights(here[:-1], here[-1])
 
 
 def refit(
     columns: Floats,
     y: NDArray[np.float64],
-    found: Weights,
+    found: LassoWeights,
     *,
     loss: PointwiseLoss = SQUARED,
     weight: Floats | None = None,
-) -> Weights:
+) -> LassoWeights:
     """The weights that fit best on the columns chosen, without any price (debiasing).
 
     Least squares for the squared loss; for the others a ridge of 1e-4 keeps separable classes finite.
@@ -158,7 +158,7 @@ def refit(
         fitted = model.coef_.T, model.intercept_
     weights = np.zeros_like(found.weights)
     weights[chosen] = fitted[0]
-    return Weights(weights, fitted[1])
+    return LassoWeights(weights, fitted[1])
 
 
 def _problem(
@@ -189,5 +189,5 @@ def _problem(
 
 
 def _shares(weight: Floats | None, n: int) -> Floats:
-    """Weights that add up to 1."""
+    """LassoWeights that add up to 1."""
     return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()

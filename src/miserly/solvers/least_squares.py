@@ -43,7 +43,7 @@ def least_squares(
     factor = _factor(gram.products[np.ix_(terms, terms)], float(np.finfo(columns.dtype).eps))
     weights = cho_solve(factor, gram.moments[terms])
     intercept = gram.target_means - gram.means[terms] @ weights
-    look = _Look(columns, terms, rows, targets, weight, n_threads)
+    look = _RowSums(columns, terms, rows, targets, weight, n_threads)
     if columns.dtype != np.float64:
         left, products = look.residuals(weights, intercept)
         change = cho_solve(factor, products - np.outer(gram.means[terms], left))
@@ -62,7 +62,7 @@ def _factor(products: Floats, precision: float) -> tuple[Floats, bool]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class _RowSums:
     """Some rows and columns, gone through a piece at a time."""
 
     columns: Columns

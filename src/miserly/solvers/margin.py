@@ -28,8 +28,8 @@ __all__ = ["Margin", "Slopes", "outer_loss", "outer_slopes"]
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_STEPS = 100
-ARMIJO = 1e-4  # of the fall that the slope promises, a step must bring this share
-REBUILD = 0.25  # share of rows or columns that changed from which the Gram is made anew
+ARMIJO = 1e-4  # the share of the fall expected from the slope that a step must bring
+REBUILD = 0.25  # share of changed rows or columns from which the whole Gram is computed again
 
 
 class Margin:

@@ -74,7 +74,7 @@ class Blocks:
     def pull(self, auxiliary: Floats) -> Floats:
         """How strongly each term (T,) is pulled to zero: the diagonal of the quadratic in place of the roots.
 
-        A block whose auxiliary is zero is one nobody uses: its terms stay at zero, and it pulls no other.
+        A block whose auxiliary is zero is used by no term: its terms stay at zero, and it pulls no other.
         """
         strength = np.divide(self.price, auxiliary, out=np.zeros_like(self.price), where=auxiliary > 0)
         return np.asarray(self.member.T @ strength)

@@ -11,14 +11,13 @@ is to be as small as possible, over coefficients *and* vectors. Squared is the t
 what changes answers. Both start with the coefficients solved out: for every place of the vectors the best
 ones are those of least squares, so that only the vectors are searched for. The margin's errors come and go,
 so it goes on with vectors and coefficients together, the latter in coordinates in which the kernels are
-uncorrelated. Gradients are exact for every kernel (but see `_Projected`); the search is L-BFGS. Where
-features are many, rbf is reckoned in single precision, and sums of kernels in double.
+uncorrelated. Gradients are exact for every kernel (but see `_ProjectedObjective`); the search is L-BFGS.
+Where features are many, rbf is computed in single precision, and sums of kernels in double.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,9 +26,10 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from miserly.solvers.decision_target import DecisionTarget, SmallMachine
 from miserly.solvers.kernel_machine import KernelFunction
 
-__all__ = ["Aim", "Small", "fit_coefficients", "move_vectors"]
+__all__ = ["fit_coefficients", "move_vectors"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Watch: TypeAlias = Callable[[str], None]
@@ -37,110 +37,25 @@ Watch: TypeAlias = Callable[[str], None]
 RIDGE = 1e-8  # of the mean square of a kernel's column: what a coefficient costs
 FLOOR = 1e-11  # the same, for kernels that have grown so much since that rounding would be more
 WHITEN = 1e-6  # the same, for the coordinates of coefficients only
-EVERY = 5  # steps between two looks at the rows set aside
-PATIENCE = 5  # looks without progress
+EVERY = 5  # steps between two evaluations on the validation set
+PATIENCE = 5  # evaluations without progress
 PROGRESS = 1e-3  # of the error: what counts as progress
 LEG = 25  # steps between two changes of the rows, if they change
 CORRECTIONS = 20  # that L-BFGS remembers
 LARGE = 10**9  # multiplications in a product of matrices from which a second thread pays
 
 
-@dataclass(frozen=True, eq=False)
-class Aim:
-    """Rows, and what decisions are wanted there.
-
-    `wanted` is (n, K). `side` says where an error may be none: 1 where a larger decision is as good, -1 where
-    a smaller one is, 0 elsewhere; None is 0 throughout. `weight` (n,) is that of rows, `emphasis` (n, K) that
-    of decisions on top of it.
-    """
-
-    rows: Floats
-    wanted: Floats
-    side: NDArray[np.int8] | None = None
-    weight: Floats | None = None
-    emphasis: Floats | None = None
-
-    @classmethod
-    def squared(cls, rows: Floats, decisions: Floats, weight: Floats | None = None) -> Aim:
-        """Decisions as they are."""
-        return cls(rows, decisions, weight=weight)
-
-    @classmethod
-    def margin(
-        cls, rows: Floats, decisions: Floats, weight: Floats | None = None, emphasis: Floats | None = None
-    ) -> Aim:
-        """Decisions cut off at -1 and 1, and no error beyond.
-
-        >>> aim = Aim.margin(np.zeros((3, 1)), np.array([[2.0], [0.3], [-5.0]]))
-        >>> aim.wanted.ravel().tolist(), aim.side.ravel().tolist()
-        ([1.0, 0.3, -1.0], [1, 0, -1])
-        >>> aim.errors(np.array([[3.0], [1.0], [-0.5]])).ravel().tolist()
-        [0.0, 0.7, 0.5]
-        """
-        side = (np.sign(decisions) * (np.abs(decisions) >= 1.0)).astype(np.int8)
-        return cls(rows, np.clip(decisions, -1.0, 1.0), side, weight, emphasis)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, rows: NDArray[Any]) -> Aim:
-        """Some of the rows."""
-        parts = [part if part is None else part[rows] for part in (self.side, self.weight, self.emphasis)]
-        return Aim(self.rows[rows], self.wanted[rows], *parts)
-
-    def shifted(self, offset: Floats) -> Aim:
-        """The same with another origin."""
-        return replace(self, rows=self.rows - offset)
-
-    def errors(self, decisions: Floats) -> Floats:
-        """What decisions (n, K) are off by; changes the array it is given."""
-        decisions -= self.wanted
-        if self.side is not None:
-            decisions[(decisions * self.side) > 0.0] = 0.0
-        return decisions
-
-    def weigh(self, errors: Floats) -> Floats:
-        """Errors times their weights, in a new array."""
-        if self.weight is not None:
-            errors = errors * self.weight[:, None]
-        return errors if self.emphasis is None else errors * self.emphasis
-
-    def loss(self, kernel: KernelFunction, small: Small) -> float:
-        """The weighted mean square of the errors of a small machine."""
-        errors = self.errors(kernel(self.rows, small.vectors) @ small.coef + small.intercept)
-        return float(np.vdot(self.weigh(errors), errors)) / self.total
-
-    @property
-    def total(self) -> float:
-        """The loss of deciding nothing; never zero."""
-        squares = float(np.vdot(self.weigh(self.wanted), self.wanted))
-        return squares if squares > 0.0 else 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Small:
-    """Vectors (m, d), their coefficients (m, K), intercepts (K,), and how many steps they were moved."""
-
-    vectors: Floats
-    coef: Floats
-    intercept: Floats
-    n_iter: int = 0
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-
 def move_vectors(
     kernel: KernelFunction,
     vectors: Floats,
-    aim: Aim,
+    aim: DecisionTarget,
     *,
-    aside: Aim | None = None,
-    more: Callable[[], Aim] | None = None,
+    validation: DecisionTarget | None = None,
+    more: Callable[[], DecisionTarget] | None = None,
     max_iter: int = 200,
     solved_out: float = 1 / 3,
     watch: Watch | None = None,
-) -> Small:
+) -> SmallMachine:
     """Move vectors, and fit their coefficients, until the decisions wanted are met as well as can be.
 
     Parameters
@@ -148,11 +63,11 @@ def move_vectors(
     kernel : KernelFunction
     vectors : array of (m, d)
         Where they start.
-    aim : Aim
+    aim : DecisionTarget
         What is wanted, and the loss.
-    aside : Aim, optional
-        Other rows to judge by: the machine that does best there is kept, and the search ends when it no
-        longer gets better.
+    validation : DecisionTarget, optional
+        The validation set: the machine that does best there is kept, and the search ends when it no longer
+        gets better.
     more : callable, optional
         Gives the same aim on other rows, each time it is called: the search goes on with these every 25
         steps, so that vectors do not learn which rows there were.
@@ -161,7 +76,7 @@ def move_vectors(
     solved_out : float
         Which share of them, with the margin, have the coefficients solved out.
     watch : callable, optional
-        Told now and then, in words, how far things are.
+        Called now and then with a line on the progress.
 
     Examples
     --------
@@ -170,50 +85,53 @@ def move_vectors(
     >>> kernel = KernelFunction("rbf", gamma=0.5)
     >>> rows = np.linspace(-2, 2, 41)[:, None]
     >>> wanted = kernel(rows, np.array([[-0.2], [0.2]])).sum(axis=1, keepdims=True)
-    >>> small = move_vectors(kernel, np.array([[0.2]]), Aim.squared(rows, wanted))
+    >>> small = move_vectors(kernel, np.array([[0.2]]), DecisionTarget.squared(rows, wanted))
     >>> bool(abs(small.vectors[0, 0]) < 1e-3), small.coef.round(2).tolist()
     (True, [[1.93]])
     """
     offset = aim.rows.mean(axis=0) if kernel.name == "rbf" else np.zeros(aim.rows.shape[1])
     near = aim.shifted(offset)  # rounding is least about the origin, and rbf does not mind where that is
-    judge = _Judge(kernel, near if aside is None else aside.shifted(offset), aside is not None, watch)
+    validates = validation is not None
+    progress = _Progress(kernel, validation.shifted(offset) if validation else near, validates, watch)
     narrow = aim.rows.size * len(vectors) < LARGE  # then a second thread only costs
     with threadpool_limits(1 if narrow else None, user_api="blas"):
         small = _solve(kernel, vectors - offset, near)
-        judge.look(small)
+        progress.evaluate(small)
         legs = _legs(max_iter, solved_out, aim.side is not None, more is not None) if len(small) else []
         for place, (objective, n_steps) in enumerate(legs):
             if more is not None and place > 0:
                 near = more().shifted(offset)
-            small = _search(objective(kernel, near, small), judge, n_steps)
-        best = judge.best if aside is not None else small
-    return Small(best.vectors + offset, best.coef, best.intercept, judge.n_iter)
+            small = _search(objective(kernel, near, small), progress, n_steps)
+        best = progress.best if validates else small
+    return SmallMachine(best.vectors + offset, best.coef, best.intercept, progress.n_iter)
 
 
 def _legs(max_iter: int, solved_out: float, margin: bool, changing: bool) -> list[tuple[Any, int]]:
-    """Objectives, and for how many steps each; the coordinates of coefficients are set up anew half way.
+    """Objectives, and for how many steps each; the coordinates of coefficients are computed again half way.
 
     >>> [(objective.__name__, n_steps) for objective, n_steps in _legs(90, 1 / 3, True, False)]
-    [('_Projected', 30), ('_Joint', 30), ('_Joint', 30)]
+    [('_ProjectedObjective', 30), ('_JointObjective', 30), ('_JointObjective', 30)]
     """
     first = round(solved_out * max_iter) if margin else max_iter
     first = min(max(1, first), max_iter)
-    legs: list[tuple[Any, int]] = [(_Projected, first)] + (
-        [(_Joint, (max_iter - first) // 2)] * 2 if margin else []
+    legs: list[tuple[Any, int]] = [(_ProjectedObjective, first)] + (
+        [(_JointObjective, (max_iter - first) // 2)] * 2 if margin else []
     )
     if changing:
         legs = [(kind, min(LEG, n - done)) for kind, n in legs for done in range(0, n, LEG)]
     return [leg for leg in legs if leg[1] > 0]
 
 
-def fit_coefficients(kernel: KernelFunction, vectors: Floats, aim: Aim, max_iter: int = 50) -> Small:
+def fit_coefficients(
+    kernel: KernelFunction, vectors: Floats, aim: DecisionTarget, max_iter: int = 50
+) -> SmallMachine:
     """The best coefficients of vectors that stay where they are."""
     with threadpool_limits(1, user_api="blas"):
         small = _solve(kernel, vectors, aim)
         if aim.side is None or not len(vectors):
             return small
-        judge = _Judge(kernel, aim, False, None)
-        return _search(_Joint(kernel, aim, small, moves=False), judge, max_iter)
+        progress = _Progress(kernel, aim, False, None)
+        return _search(_JointObjective(kernel, aim, small, moves=False), progress, max_iter)
 
 
 # -- objectives ----------------------------------------------------------------------------------------------
@@ -255,16 +173,18 @@ def _unit(kernel: KernelFunction, rows: Floats) -> float:
     return max(float(np.sqrt(rows.var(axis=0).mean())), 1e-12)
 
 
-def _solve(kernel: KernelFunction, vectors: Floats, aim: Aim) -> Small:
+def _solve(kernel: KernelFunction, vectors: Floats, aim: DecisionTarget) -> SmallMachine:
     """Coefficients by (ridge) least squares, all decisions wanted met as they are."""
     center = np.average(aim.wanted, axis=0, weights=aim.weight)
     if not len(vectors):
-        return Small(vectors, np.zeros((0, len(center))), center)
-    objective = _Projected(kernel, aim, Small(vectors, np.zeros((len(vectors), len(center))), center))
+        return SmallMachine(vectors, np.zeros((0, len(center))), center)
+    objective = _ProjectedObjective(
+        kernel, aim, SmallMachine(vectors, np.zeros((len(vectors), len(center))), center)
+    )
     return objective.small(vectors)
 
 
-class _Projected:
+class _ProjectedObjective:
     """The squared error as a function of the vectors alone: the coefficients are the best ones for them.
 
     Best are those of least squares with a ridge, `RIDGE` of the mean square of a kernel's column at the
@@ -275,7 +195,7 @@ class _Projected:
     heart, pima and magic (rbf and cubic kernels, 10 vectors, five draws).
     """
 
-    def __init__(self, kernel: KernelFunction, aim: Aim, start: Small) -> None:
+    def __init__(self, kernel: KernelFunction, aim: DecisionTarget, start: SmallMachine) -> None:
         self.kernels, self.aim = _Kernels(kernel, aim.rows), aim
         self.shape, self.unit = start.vectors.shape, _unit(kernel, aim.rows)
         weight = np.ones(len(aim)) if aim.weight is None else aim.weight
@@ -307,22 +227,24 @@ class _Projected:
         gradient = self.kernels.pull_back(slope, vectors)
         return loss / self.total, (2.0 * self.unit / self.total) * gradient.ravel()
 
-    def at(self, point: Floats) -> Small:
+    def at(self, point: Floats) -> SmallMachine:
         return self.small(point.reshape(self.shape) * self.unit)
 
-    def small(self, vectors: Floats) -> Small:
+    def small(self, vectors: Floats) -> SmallMachine:
         coef, intercept, _ = self._fit(self.kernels.values(vectors))
-        return Small(vectors, coef, intercept)
+        return SmallMachine(vectors, coef, intercept)
 
 
-class _Joint:
+class _JointObjective:
     """The loss as a function of coefficients and, if it `moves` them, of vectors.
 
     Coefficients and intercepts are ``inverse(L)' B`` where ``L L'`` is the Gram matrix of the kernels, with
     a column of ones, at the start: near it, no two numbers of ``B`` pull at the same error.
     """
 
-    def __init__(self, kernel: KernelFunction, aim: Aim, start: Small, moves: bool = True) -> None:
+    def __init__(
+        self, kernel: KernelFunction, aim: DecisionTarget, start: SmallMachine, moves: bool = True
+    ) -> None:
         self.kernels, self.aim, self.moves = _Kernels(kernel, aim.rows), aim, moves
         self.vectors = start.vectors
         self.shape, self.unit = start.vectors.shape, _unit(kernel, aim.rows)
@@ -363,25 +285,25 @@ class _Joint:
             gradient.insert(0, self.unit * self.kernels.pull_back(slope, vectors).ravel())
         return loss / self.total, (2.0 / self.total) * np.concatenate(gradient)
 
-    def at(self, point: Floats) -> Small:
-        return Small(*self._parts(point))
+    def at(self, point: Floats) -> SmallMachine:
+        return SmallMachine(*self._parts(point))
 
 
 # -- searching -----------------------------------------------------------------------------------------------
 
 
-class _Judge:
-    """Looks at a machine now and then; keeps the best, and knows when to stop."""
+class _Progress:
+    """Evaluates a machine now and then, keeps the best, and ends a search without progress."""
 
-    def __init__(self, kernel: KernelFunction, aim: Aim, stops: bool, watch: Watch | None) -> None:
+    def __init__(self, kernel: KernelFunction, aim: DecisionTarget, stops: bool, watch: Watch | None) -> None:
         self.kernel, self.aim, self.stops, self.watch = kernel, aim, stops, watch
         self.best_loss = np.inf
         self.mark = np.inf  # what counts as progress is to be below this
         self.idle = 0
         self.n_iter = 0
 
-    def look(self, small: Small) -> bool:
-        """Whether to go on."""
+    def evaluate(self, small: SmallMachine) -> bool:
+        """Evaluate a machine; gives whether to go on."""
         loss = self.aim.loss(self.kernel, small)
         if loss < self.best_loss:
             self.best_loss, self.best = loss, small
@@ -392,14 +314,14 @@ class _Judge:
         return not (self.stops and self.idle >= PATIENCE)
 
 
-def _search(objective: Any, judge: _Judge, max_iter: int) -> Small:
+def _search(objective: Any, progress: _Progress, max_iter: int) -> SmallMachine:
     """L-BFGS from the objective's start."""
-    judge.idle = 0
+    progress.idle = 0
 
     def callback(point: Floats) -> None:
-        judge.n_iter += 1
-        due = judge.n_iter % EVERY == 0 and (judge.stops or judge.watch)
-        if due and not judge.look(objective.at(point)):
+        progress.n_iter += 1
+        due = progress.n_iter % EVERY == 0 and (progress.stops or progress.watch)
+        if due and not progress.evaluate(objective.at(point)):
             raise StopIteration
 
     found = minimize(
@@ -410,7 +332,7 @@ def _search(objective: Any, judge: _Judge, max_iter: int) -> Small:
         callback=callback,
         options={"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": CORRECTIONS, "ftol": 1e-9},
     )
-    small: Small = objective.at(found.x)
-    if judge.stops:
-        judge.look(small)
+    small: SmallMachine = objective.at(found.x)
+    if progress.stops:
+        progress.evaluate(small)
     return small

@@ -21,7 +21,7 @@ from scipy.special import expit
 from miserly.losses import PointwiseLoss
 from miserly.solvers.width import check_width
 
-__all__ = ["Gate", "Line", "NodeBlock", "ridge", "weighted_gram"]
+__all__ = ["NodeBlock", "NodeWeights", "SoftGate", "ridge", "weighted_gram"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ LEAST = 1e-3  # of curvature: what is less, where all rows are sure of their cla
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class NodeWeights:
     """Weights (A, C), intercept (C,) and threshold of a node."""
 
     weights: Floats
@@ -40,7 +40,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Gate:
+class SoftGate:
     """What depends on the gate of a node that is no leaf.
 
     The weight of the node's own loss is ``at + slope * chance`` of going up; `loss_up` and `loss_low` (n,)
@@ -66,12 +66,12 @@ class NodeBlock:
     weight : array of (n,)
         Mass times the probability of being here.
     chance : array of (E, n)
-        Of leaving at each exit below, for whoever went to that side; `up` (E,) says which side that is.
+        Of leaving at each exit below, for rows that went to that side; `up` (E,) holds the side.
     constant, pull : arrays of (E,) and (E, A)
         The cost of an exit's path is ``constant + 1/2 sum_t pull_t |beta_t|^2``.
     ridge : array of (A,)
         The same for the regularisation: ``1/2 sum_t ridge_t |beta_t|^2``.
-    gate : Gate, optional
+    gate : SoftGate, optional
         None for a leaf.
     """
 
@@ -85,12 +85,12 @@ class NodeBlock:
     constant: Floats
     pull: Floats
     ridge: Floats
-    gate: Gate | None = None
+    gate: SoftGate | None = None
 
-    def scores(self, line: Line) -> Floats:
+    def scores(self, line: NodeWeights) -> Floats:
         return np.asarray(self.columns.T @ line.weights + line.intercept)
 
-    def value_and_gradient(self, line: Line) -> tuple[float, Line]:
+    def value_and_gradient(self, line: NodeWeights) -> tuple[float, NodeWeights]:
         """The part of the objective that depends on this node, and its derivatives."""
         score = self.scores(line)
         squares = (line.weights**2).sum(axis=1)
@@ -105,10 +105,10 @@ class NodeBlock:
         pull = self.ridge + leaving @ self.pull
         value += float(leaving @ cost + 0.5 * self.ridge @ squares)
         weights = self.columns @ slope + pull[:, None] * line.weights
-        return value, Line(weights, slope.sum(axis=0), threshold)
+        return value, NodeWeights(weights, slope.sum(axis=0), threshold)
 
     def _through(
-        self, gate: Gate, line: Line, score: Floats, loss: Floats, slope: Floats, cost: Floats
+        self, gate: SoftGate, line: NodeWeights, score: Floats, loss: Floats, slope: Floats, cost: Floats
     ) -> tuple[float, Floats, Floats, float]:
         """Loss, leaving probabilities and derivatives by score and threshold of a node that divides."""
         chance = expit(gate.steepness * (score @ gate.direction - line.threshold))
@@ -125,12 +125,12 @@ class NodeBlock:
 
     # -- going down ----------------------------------------------------------------------------------
 
-    def gram(self, line: Line) -> Floats:
+    def gram(self, line: NodeWeights) -> Floats:
         """The Gram matrix (A + 1, A + 1) of columns and constant, weighted by the curvature of the loss."""
         curvature = self.loss.curvature(self.target, self.scores(line))
         return weighted_gram(self.columns, self.weight * self.emphasis * curvature)
 
-    def hessian(self, line: Line) -> Floats:
+    def hessian(self, line: NodeWeights) -> Floats:
         """The Gram matrices of all pairs of scores, (C (A + 1), C (A + 1)): exact for a leaf, but large."""
         weight = self.weight * self.emphasis
         curvature = self.loss.hessian(self.target, self.scores(line)) * weight[:, None, None]
@@ -152,7 +152,7 @@ class NodeBlock:
         """
         return np.asarray(self.ridge + (self.chance @ self.weight) @ self.pull)
 
-    def step(self, line: Line, gram: Floats) -> Line:
+    def step(self, line: NodeWeights, gram: Floats) -> NodeWeights:
         """A Newton step of a leaf, by a `gram` or `hessian` that may be old, and short enough to go down."""
         value, slope = self.value_and_gradient(line)
         both = np.vstack([slope.weights, slope.intercept])
@@ -163,12 +163,12 @@ class NodeBlock:
             move = cho_solve(factor, both.T.ravel()).reshape(both.T.shape).T
         fall = float((move * both).sum())
         for length in 0.5 ** np.arange(12):
-            new = Line(line.weights - length * move[:-1], line.intercept - length * move[-1])
+            new = NodeWeights(line.weights - length * move[:-1], line.intercept - length * move[-1])
             if self.value_and_gradient(new)[0] <= value - 1e-4 * length * fall:
                 return new
         return line
 
-    def lower(self, line: Line, gram: Floats, max_steps: int) -> Line:
+    def lower(self, line: NodeWeights, gram: Floats, max_steps: int) -> NodeWeights:
         """L-BFGS from a line; never ends higher than it began."""
         moves = _Coordinates(gram, self.penalty(), line, self.gate)
 
@@ -185,7 +185,7 @@ class NodeBlock:
 class _Coordinates:
     """Coordinates `u` of a node's numbers in which its objective is nearly round."""
 
-    def __init__(self, gram: Floats, penalty: Floats, line: Line, gate: Gate | None) -> None:
+    def __init__(self, gram: Floats, penalty: Floats, line: NodeWeights, gate: SoftGate | None) -> None:
         root = cholesky(_with_penalty(gram, penalty))  # upper: root' root = gram + penalty
         self.back = solve_triangular(root, np.eye(len(root)))
         self.shape = np.vstack([line.weights, line.intercept]).shape
@@ -195,12 +195,12 @@ class _Coordinates:
         tail = [] if gate is None else [line.threshold / self.unit]
         self.start = np.append(both.ravel(), tail)
 
-    def line(self, u: Floats) -> Line:
+    def line(self, u: Floats) -> NodeWeights:
         size = self.shape[0] * self.shape[1]
         both = self.back @ u[:size].reshape(self.shape)
-        return Line(both[:-1], both[-1], 0.0 if self.gate is None else float(u[-1] * self.unit))
+        return NodeWeights(both[:-1], both[-1], 0.0 if self.gate is None else float(u[-1] * self.unit))
 
-    def slope(self, slope: Line) -> Floats:
+    def slope(self, slope: NodeWeights) -> Floats:
         both = self.back.T @ np.vstack([slope.weights, slope.intercept])
         tail = [] if self.gate is None else [slope.threshold * self.unit]
         return np.append(both.ravel(), tail)

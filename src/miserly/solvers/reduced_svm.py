@@ -23,7 +23,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
 from miserly.solvers.kernel_machine import KernelFunction
 
-__all__ = ["Snapshot", "reduced_svm"]
+__all__ = ["ReducedMachine", "reduced_svm"]
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ JITTER = 1e-10  # of the mean of the diagonal, so that equal vectors do no harm
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class ReducedMachine:
     """A machine as it was when its coefficients were fitted: the first `size` vectors."""
 
     size: int
@@ -53,8 +53,8 @@ def reduced_svm(
     weight: Floats | None = None,
     candidates: NDArray[np.int64] | None = None,
     random: np.random.Generator,
-    watch: Callable[[Snapshot], None] | None = None,
-) -> tuple[NDArray[np.int64], list[Snapshot]]:
+    watch: Callable[[ReducedMachine], None] | None = None,
+) -> tuple[NDArray[np.int64], list[ReducedMachine]]:
     """The rows chosen, in order, and a snapshot at every size at which all coefficients were fitted.
 
     Parameters
@@ -86,7 +86,7 @@ def reduced_svm(
     left = np.arange(len(X)) if candidates is None else candidates
     n_vectors = min(n_vectors, len(left))
     stops = _stops(n_vectors)
-    snapshots: list[Snapshot] = []
+    snapshots: list[ReducedMachine] = []
     for size in range(n_vectors + 1):
         if size:
             drawn = random.permutation(len(left))[:N_CANDIDATES]
@@ -161,7 +161,7 @@ class _Growth:
 
     # -- fitting all coefficients ------------------------------------------------------------------------
 
-    def fit(self) -> Snapshot:
+    def fit(self) -> ReducedMachine:
         """Newton's method for every target, from where it stands."""
         m = len(self.chosen)
         values = self.columns[:, :m]
@@ -173,7 +173,7 @@ class _Growth:
             self.coef[k], self.intercept[k] = found[:m], found[m]
             self.short[:, k] = problem.short(found)
             objective += value
-        return Snapshot(m, self.coef.copy(), self.intercept.copy(), objective)
+        return ReducedMachine(m, self.coef.copy(), self.intercept.copy(), objective)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ A row with score `f` at node `k` goes up with probability
 
 with `r` the probability of reaching a node (a tree, CSTC) or of leaving there (a cascade, CSCC). Masses sum
 to 1. Intercepts cost nothing. Steepness and direction are fixed; with several scores per node the direction
-says along which combination of them rows are told apart.
+is the combination of them that divides the rows.
 
 The sum over all nodes that a row meets is as printed, and fair while all ways are equally long. In a tree
 that was pruned it would reward leaving early, by the losses of nodes not met, and descent would send
-everybody to the shortest way. So here the loss of the node that a row leaves at counts once more for every
+every row the shortest way. So here the loss of the node that a row leaves at counts once more for every
 level that is left.
 """
 
@@ -31,25 +31,25 @@ from scipy.special import expit
 from miserly.losses import PointwiseLoss
 from miserly.solvers.mixed_norm import Blocks
 
-__all__ = ["LEAVE", "Problem", "Shape", "SoftTree", "Standing"]
+__all__ = ["LEAVE", "SoftTree", "SoftTreeProblem", "TreeShape", "TreeState"]
 
 Floats: TypeAlias = NDArray[np.float64]
-LEAVE = -1  # no child: whoever goes there leaves with this node's answer
+LEAVE = -1  # no child: rows that go there leave with this node's answer
 
 
 @dataclass(frozen=True)
-class Shape:
+class TreeShape:
     """Which node follows which; node 0 is the root, and children come after their parent.
 
-    >>> Shape.full(2), Shape.chain(2)
-    (Shape(up=(1, -1, -1), low=(2, -1, -1)), Shape(up=(1, -1), low=(-1, -1)))
+    >>> TreeShape.full(2), TreeShape.chain(2)
+    (TreeShape(up=(1, -1, -1), low=(2, -1, -1)), TreeShape(up=(1, -1), low=(-1, -1)))
     """
 
     up: tuple[int, ...]
     low: tuple[int, ...]
 
     @classmethod
-    def full(cls, levels: int) -> Shape:
+    def full(cls, levels: int) -> TreeShape:
         """A balanced tree of so many levels of nodes."""
         inner = 2 ** (levels - 1) - 1
         ends = (LEAVE,) * (inner + 1)
@@ -58,7 +58,7 @@ class Shape:
         )
 
     @classmethod
-    def chain(cls, length: int) -> Shape:
+    def chain(cls, length: int) -> TreeShape:
         """A cascade: up is on to the next node, low is out."""
         return cls((*range(1, length), LEAVE), (LEAVE,) * length)
 
@@ -80,7 +80,7 @@ class Shape:
 
     @cached_property
     def exits(self) -> tuple[int, ...]:
-        """The nodes that somebody leaves at."""
+        """The nodes that rows may leave at."""
         return tuple(k for k in range(len(self)) if LEAVE in (self.up[k], self.low[k]))
 
     def path(self, node: int) -> list[int]:
@@ -101,20 +101,20 @@ class Shape:
             found += [child for child in (self.up[k], self.low[k]) if child != LEAVE]
         return found
 
-    def without(self, nodes: list[int]) -> tuple[Shape, list[int]]:
+    def without(self, nodes: list[int]) -> tuple[TreeShape, list[int]]:
         """The shape without some nodes and all that follow them, and the nodes that remain."""
         gone = {k for node in nodes for k in self.below(node)}
         kept = [k for k in range(len(self)) if k not in gone]
         place = {k: i for i, k in enumerate(kept)} | {LEAVE: LEAVE}
         up, low = (tuple(place.get(side[k], LEAVE) for k in kept) for side in (self.up, self.low))
-        return Shape(up, low), kept
+        return TreeShape(up, low), kept
 
 
 @dataclass(eq=False)
 class SoftTree:
     """The numbers of every node: K nodes, T terms, C scores."""
 
-    shape: Shape
+    shape: TreeShape
     weights: Floats  # (K, T, C)
     intercept: Floats  # (K, C)
     threshold: Floats  # (K,)
@@ -122,7 +122,7 @@ class SoftTree:
     direction: Floats  # (K, C)
 
     @classmethod
-    def zeros(cls, shape: Shape, n_terms: int, n_scores: int) -> SoftTree:
+    def zeros(cls, shape: TreeShape, n_terms: int, n_scores: int) -> SoftTree:
         k = len(shape)
         return cls(
             shape,
@@ -136,7 +136,7 @@ class SoftTree:
     def copy(self) -> SoftTree:
         return self.take(list(range(len(self.shape))), self.shape)
 
-    def take(self, kept: list[int], shape: Shape) -> SoftTree:
+    def take(self, kept: list[int], shape: TreeShape) -> SoftTree:
         """Some of the nodes, as another shape."""
         arrays = (self.weights, self.intercept, self.threshold, self.steepness, self.direction)
         return SoftTree(shape, *(array[kept].copy() for array in arrays))
@@ -166,7 +166,7 @@ class SoftTree:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SoftTreeProblem:
     """What a tree is fitted to.
 
     Attributes
@@ -204,22 +204,22 @@ class Problem:
     def n_scores(self) -> int:
         return self.loss.n_scores
 
-    def free(self) -> Problem:
+    def free(self) -> SoftTreeProblem:
         """The same without prices."""
         return replace(self, blocks=self.blocks.scaled(0.0))
 
 
-class Standing:
-    """Where the rows of a problem stand in a tree: scores, probabilities and losses at every node.
+class TreeState:
+    """Scores, probabilities and losses of the rows of a problem at every node of a tree.
 
     The tree may change; `refresh` a node after changing it.
     """
 
-    def __init__(self, problem: Problem, tree: SoftTree) -> None:
+    def __init__(self, problem: SoftTreeProblem, tree: SoftTree) -> None:
         self.problem, self.tree = problem, tree
         n, k = len(problem.target), len(tree.shape)
         self.score = np.zeros((k, n, problem.n_scores))
-        self.chance = np.zeros((k, n))  # of going up, for whoever is there
+        self.chance = np.zeros((k, n))  # of going up, for rows that are there
         self.loss = np.zeros((k, n))
         for node in range(k):
             self.refresh(node)
@@ -241,14 +241,14 @@ class Standing:
         return np.asarray(reach)
 
     def leaving(self, node: int) -> Floats:
-        """The probability of leaving at a node, for whoever is there (n,)."""
+        """The probability of leaving at a node, for rows that are there (n,)."""
         at, slope = self._leaving_line(node)
         return np.asarray(at + slope * self.chance[node])
 
     def own_line(self, node: int) -> tuple[float, float]:
         """How the weight of a node's own loss depends on the chance of going up: ``at + slope * chance``.
 
-        In a tree, whoever leaves before the last level has the loss of this node on all levels that are left.
+        In a tree, a row that leaves before the last level has the loss of this node on all levels left.
         """
         at, slope = self._leaving_line(node)
         if self.problem.on_exit:
@@ -264,7 +264,7 @@ class Standing:
         return out_low, out_up - out_low
 
     def onward(self, node: int) -> tuple[Floats, dict[int, Floats]]:
-        """For whoever is at a node: the loss from there on, and the chance of leaving at each exit below."""
+        """For rows at a node: the loss from there on, and the chance of leaving at each exit below."""
         at, slope = self.own_line(node)
         loss = (at + slope * self.chance[node]) * self.loss[node]
         if self.tree.shape.is_leaf(node):
@@ -279,7 +279,7 @@ class Standing:
         return loss, leaving
 
     def side(self, node: int, up: bool) -> tuple[Floats, dict[int, Floats]]:
-        """`onward` of the child on one side; whoever leaves there has no further loss."""
+        """`onward` of the child on one side; rows that leave there have no further loss."""
         child = self.tree.shape.up[node] if up else self.tree.shape.low[node]
         if child != LEAVE:
             return self.onward(child)

@@ -14,8 +14,8 @@ where ``price_k`` is what the columns of stage `k` cost on top of those before, 
   ``max_k e_k`` (all must be right), and with ``e_k = max(0, 1 + s_k)^2`` a negative pays the product
   ``prod_k e_k`` (one suffices).
 
-The score of a stage is for its gate: it says what those before have left open, and orders nobody. Answers are
-fitted to the rows that come to a stage (`fit_answers`).
+The score of a stage is for its gate: it adds what the stages before left open, and does not rank rows.
+Answers are fitted to the rows that come to a stage (`fit_answers`).
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def fit_stages(problem: TieredProblem, max_steps: int = 150) -> Stages:
     """The best number of stages, from none to all, each begun from the one with a stage less.
 
     None answers with a constant and costs nothing. A new stage begins with scores of 0, from where it soon
-    finds what to do; one that begins by letting everybody pass was found to stay there for long.
+    finds what to do; one that begins by letting every row pass was found to stay there for long.
     """
     best = here = Stages([], np.zeros(0), _constant_value(problem))
     for n_stages in range(1, len(problem.price) + 1):

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.solvers.gaps import gap_threshold
-from miserly.solvers.node_block import Gate, Line, NodeBlock, ridge, weighted_gram, weighted_moment
+from miserly.solvers.node_block import NodeBlock, NodeWeights, SoftGate, ridge, weighted_gram, weighted_moment
 from miserly.solvers.path_cap import PathCap
-from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
+from miserly.solvers.soft_tree import LEAVE, SoftTree, SoftTreeProblem, TreeShape, TreeState
 
-__all__ = ["Effort", "cut_unreached", "descend", "fine_tune", "initialise"]
+__all__ = ["DescentLimits", "cut_unreached", "descend", "fine_tune", "initialise"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ VANISHED = 1e-3  # of what is negligible: a weight this small is on its way to z
 
 
 @dataclass(frozen=True)
-class Effort:
+class DescentLimits:
     """How long to go on.
 
     `negligible` is the size below which weights count for nothing; `tolerance` how much (of its size) a sweep
@@ -51,9 +51,11 @@ class Effort:
 
 
 class _Leaf:
-    """A node that divides nobody: rows of `weight` (n,); `others` (B,) are the squares of its ancestors."""
+    """A node that divides no rows: rows of `weight` (n,); `others` (B,) are the squares of its ancestors."""
 
-    def __init__(self, problem: Problem, weight: Floats, others: Floats, terms: NDArray[np.int64]) -> None:
+    def __init__(
+        self, problem: SoftTreeProblem, weight: Floats, others: Floats, terms: NDArray[np.int64]
+    ) -> None:
         self.problem, self.weight, self.others, self.terms = problem, weight, others, terms
         self.columns = problem.columns[terms]
         self.blocks = problem.blocks.only(terms)
@@ -61,23 +63,23 @@ class _Leaf:
         self.gram: Floats = np.zeros((0, 0))
         self.moment: Floats = np.zeros((0, 0))
 
-    def fit(self, line: Line | None, effort: Effort) -> tuple[NDArray[np.int64], Line]:
+    def fit(self, line: NodeWeights | None, limits: DescentLimits) -> tuple[NDArray[np.int64], NodeWeights]:
         """The terms that remain and their weights; from `line`, or from scratch."""
         quadratic = self.problem.loss.least_squares
-        close = effort.negligible * (CLOSE if quadratic else 1.0)
+        close = limits.negligible * (CLOSE if quadratic else 1.0)
         step = self._ridge_steps(line) if quadratic else self._newton_steps(line)
         line = next(step)
-        for _ in range(effort.max_rounds):
+        for _ in range(limits.max_rounds):
             before, line = line, step.send(line)
             change = np.abs(line.weights - before.weights).max(initial=0.0)
-            stays = np.flatnonzero(np.abs(line.weights).max(axis=1) > VANISHED * effort.negligible)
+            stays = np.flatnonzero(np.abs(line.weights).max(axis=1) > VANISHED * limits.negligible)
             if len(stays) < len(self.terms):
                 line = self._keep(stays, line)
             if change <= close:
                 break
         return self.terms, line
 
-    def _keep(self, stays: NDArray[np.int64], line: Line) -> Line:
+    def _keep(self, stays: NDArray[np.int64], line: NodeWeights) -> NodeWeights:
         """Go on with some of the terms."""
         self.terms = self.terms[stays]
         self.blocks = self.problem.blocks.only(self.terms)
@@ -89,27 +91,27 @@ class _Leaf:
             self.moment = self.moment[one]
         else:
             self.columns = self.columns[stays]
-        return Line(line.weights[stays], line.intercept)
+        return NodeWeights(line.weights[stays], line.intercept)
 
-    def _ridge_steps(self, line: Line | None) -> Generator[Line, Line, None]:
+    def _ridge_steps(self, line: NodeWeights | None) -> Generator[NodeWeights, NodeWeights, None]:
         """Ridge solutions, each for auxiliaries that are best for the line before."""
         problem = self.problem
         weight = self.weight * problem.emphasis * problem.loss.curvature(problem.target, problem.target)
         self.gram = weighted_gram(self.columns, weight)
         self.moment = weighted_moment(self.columns, weight, problem.target)
-        line = yield line or Line(*ridge(self.gram, self.moment, _gentle(self.gram)))
+        line = yield line or NodeWeights(*ridge(self.gram, self.moment, _gentle(self.gram)))
         while True:
             penalty = _own_pull(problem, line) + self.leaving * self._pull(line)
-            line = yield Line(*ridge(self.gram, self.moment, penalty))
+            line = yield NodeWeights(*ridge(self.gram, self.moment, penalty))
 
-    def _newton_steps(self, line: Line | None) -> Generator[Line, Line, None]:
+    def _newton_steps(self, line: NodeWeights | None) -> Generator[NodeWeights, NodeWeights, None]:
         """Newton steps, each for auxiliaries that are best for the line before; L-BFGS where they are large.
 
-        The curvature is taken anew more and more seldom.
+        The curvature is computed again after 1, 2, 4, 8, ... steps.
         """
         n_scores = self.problem.n_scores
         if line is None:
-            line = Line(np.zeros((len(self.terms), n_scores)), np.zeros(n_scores))
+            line = NodeWeights(np.zeros((len(self.terms), n_scores)), np.zeros(n_scores))
             block = self._block(line)
             self.gram = block.gram(line)
             gentle = replace(block, ridge=_gentle(self.gram), pull=np.zeros_like(block.pull))
@@ -123,7 +125,7 @@ class _Leaf:
                 self.gram = block.hessian(line) if several and not large else block.gram(line)
             line = yield block.lower(line, self.gram, 10) if large else block.step(line, self.gram)
 
-    def _block(self, line: Line) -> NodeBlock:
+    def _block(self, line: NodeWeights) -> NodeBlock:
         problem = self.problem
         return NodeBlock(
             self.columns,
@@ -138,11 +140,11 @@ class _Leaf:
             ridge=_own_pull(problem, line),
         )
 
-    def _pull(self, line: Line) -> Floats:
+    def _pull(self, line: NodeWeights) -> Floats:
         return self.blocks.pull(np.sqrt(self.others + self.blocks.squares(line.weights)))
 
 
-def _own_pull(problem: Problem, line: Line) -> Floats:
+def _own_pull(problem: SoftTreeProblem, line: NodeWeights) -> Floats:
     """The pull of the regularisation on each weight, its root replaced by a quadratic."""
     size = np.sqrt((line.weights**2).sum(axis=1))
     return np.asarray(problem.l2 + np.divide(problem.l1, size, out=np.zeros_like(size), where=size > 0))
@@ -153,7 +155,7 @@ def _gentle(gram: Floats) -> Floats:
     return np.full(len(gram) - 1, 1e-2 * np.diag(gram)[:-1].mean() if len(gram) > 1 else 0.0)
 
 
-def _put(tree: SoftTree, node: int, terms: NDArray[np.int64], line: Line) -> None:
+def _put(tree: SoftTree, node: int, terms: NDArray[np.int64], line: NodeWeights) -> None:
     tree.weights[node] = 0.0
     tree.weights[node, terms] = line.weights
     tree.intercept[node] = line.intercept
@@ -162,7 +164,9 @@ def _put(tree: SoftTree, node: int, terms: NDArray[np.int64], line: Line) -> Non
 # -- initialisation ------------------------------------------------------------------------------------------
 
 
-def initialise(problem: Problem, shape: Shape, effort: Effort, cap: PathCap | None = None) -> SoftTree:
+def initialise(
+    problem: SoftTreeProblem, shape: TreeShape, limits: DescentLimits, cap: PathCap | None = None
+) -> SoftTree:
     """Each node as if it were a leaf, from the root down; its gate divides its rows in two halves.
 
     Nodes whose score is the same for all their rows are left without children. With a `cap`, no way through
@@ -170,31 +174,31 @@ def initialise(problem: Problem, shape: Shape, effort: Effort, cap: PathCap | No
     contribute most per price are kept and fitted again. Descent adds no terms, so the cap holds for good.
     """
     tree = SoftTree.zeros(shape, problem.n_terms, problem.n_scores)
-    standing = Standing(problem, tree)
+    state = TreeState(problem, tree)
     stuck: list[int] = []
     for node in range(len(shape)):
         if set(shape.path(node)) & {child for k in stuck for child in (shape.up[k], shape.low[k])}:
             continue
-        weight = problem.mass * standing.reach(node)
-        _initialise_node(standing, node, weight, effort, cap)
-        standing.refresh(node)
+        weight = problem.mass * state.reach(node)
+        _initialise_node(state, node, weight, limits, cap)
+        state.refresh(node)
         if not shape.is_leaf(node):
-            if not _divide(tree, node, standing.score[node], weight):
+            if not _divide(tree, node, state.score[node], weight):
                 stuck.append(node)
-            standing.refresh(node)
+            state.refresh(node)
     return tree.without([c for k in stuck for c in (shape.up[k], shape.low[k]) if c != LEAVE])
 
 
 def _initialise_node(
-    standing: Standing, node: int, weight: Floats, effort: Effort, cap: PathCap | None
+    state: TreeState, node: int, weight: Floats, limits: DescentLimits, cap: PathCap | None
 ) -> None:
     """The weights of a node as if it were a leaf with rows of `weight`."""
-    problem, tree = standing.problem, standing.tree
-    others = standing.path_squares(node, without=node)
+    problem, tree = state.problem, state.tree
+    others = state.path_squares(node, without=node)
 
     def fit(terms: NDArray[np.int64]) -> None:
-        _put(tree, node, *_Leaf(problem, weight, others, terms).fit(None, effort))
-        tree.weights[node][np.abs(tree.weights[node]) < effort.negligible] = 0.0
+        _put(tree, node, *_Leaf(problem, weight, others, terms).fit(None, limits))
+        tree.weights[node][np.abs(tree.weights[node]) < limits.negligible] = 0.0
 
     if cap is None:
         fit(np.arange(problem.n_terms))
@@ -230,83 +234,86 @@ def _divide(tree: SoftTree, node: int, score: Floats, weight: Floats) -> bool:
 
 
 def descend(
-    problem: Problem, tree: SoftTree, effort: Effort, enough: Callable[[float], bool] | None = None
+    problem: SoftTreeProblem,
+    tree: SoftTree,
+    limits: DescentLimits,
+    enough: Callable[[float], bool] | None = None,
 ) -> list[float]:
     """Lower the objective node by node, in place; gives it at the start and after every node.
 
-    `enough` is told the objective after every sweep, and says whether to end before it stands still.
+    `enough` is called with the objective after every sweep; if it gives True, descent ends.
     """
-    standing = Standing(problem, tree)
-    history = [standing.objective()]
-    for _ in range(effort.max_sweeps):
-        history += sweep(standing, effort)
+    state = TreeState(problem, tree)
+    history = [state.objective()]
+    for _ in range(limits.max_sweeps):
+        history += sweep(state, limits)
         fall = history[-1 - len(tree.shape)] - history[-1]
-        if (enough is not None and enough(history[-1])) or fall <= effort.tolerance * abs(history[-1]):
+        if (enough is not None and enough(history[-1])) or fall <= limits.tolerance * abs(history[-1]):
             break
     return history
 
 
-def sweep(standing: Standing, effort: Effort) -> list[float]:
+def sweep(state: TreeState, limits: DescentLimits) -> list[float]:
     """Every node once; gives the objective after each."""
     history = []
-    for node in range(len(standing.tree.shape)):
-        if standing.tree.shape.is_leaf(node):
-            _visit_leaf(standing, node, effort)
+    for node in range(len(state.tree.shape)):
+        if state.tree.shape.is_leaf(node):
+            _visit_leaf(state, node, limits)
         else:
-            _visit_inner(standing, node, effort)
-        standing.refresh(node)
-        history.append(standing.objective())
+            _visit_inner(state, node, limits)
+        state.refresh(node)
+        history.append(state.objective())
     return history
 
 
-def _visit_leaf(standing: Standing, node: int, effort: Effort) -> None:
-    problem, tree = standing.problem, standing.tree
+def _visit_leaf(state: TreeState, node: int, limits: DescentLimits) -> None:
+    problem, tree = state.problem, state.tree
     terms = tree.active(node)
-    weight = problem.mass * standing.reach(node)
-    times, _ = standing.own_line(node)
+    weight = problem.mass * state.reach(node)
+    times, _ = state.own_line(node)
     counted = replace(problem, emphasis=times * problem.emphasis)
-    leaf = _Leaf(counted, weight, standing.path_squares(node, without=node), terms)
-    _put(tree, node, *leaf.fit(Line(tree.weights[node, terms], tree.intercept[node]), effort))
+    leaf = _Leaf(counted, weight, state.path_squares(node, without=node), terms)
+    _put(tree, node, *leaf.fit(NodeWeights(tree.weights[node, terms], tree.intercept[node]), limits))
 
 
-def _visit_inner(standing: Standing, node: int, effort: Effort) -> None:
-    tree = standing.tree
-    further = standing.side(node, True), standing.side(node, False)
-    weight = standing.problem.mass * standing.reach(node)
+def _visit_inner(state: TreeState, node: int, limits: DescentLimits) -> None:
+    tree = state.tree
+    further = state.side(node, True), state.side(node, False)
+    weight = state.problem.mass * state.reach(node)
     gram = None
-    for _ in range(effort.inner_rounds):
+    for _ in range(limits.inner_rounds):
         terms = tree.active(node)
-        line = Line(tree.weights[node, terms], tree.intercept[node], float(tree.threshold[node]))
-        block = _inner_block(standing, node, terms, weight, further)
+        line = NodeWeights(tree.weights[node, terms], tree.intercept[node], float(tree.threshold[node]))
+        block = _inner_block(state, node, terms, weight, further)
         if gram is None or len(gram) != len(terms) + 1:
             gram = block.gram(line)
-        new = block.lower(line, gram, effort.inner_steps)
-        new.weights[np.abs(new.weights).max(axis=1) < VANISHED * effort.negligible] = 0.0
+        new = block.lower(line, gram, limits.inner_steps)
+        new.weights[np.abs(new.weights).max(axis=1) < VANISHED * limits.negligible] = 0.0
         _put(tree, node, terms, new)
         tree.threshold[node] = new.threshold
-        if np.abs(new.weights - line.weights).max(initial=0.0) <= effort.negligible:
+        if np.abs(new.weights - line.weights).max(initial=0.0) <= limits.negligible:
             break
 
 
 def _inner_block(
-    standing: Standing,
+    state: TreeState,
     node: int,
     terms: NDArray[np.int64],
     weight: Floats,
     further: tuple[tuple[Floats, dict[int, Floats]], tuple[Floats, dict[int, Floats]]],
 ) -> NodeBlock:
     """The block of a node with auxiliaries at their best."""
-    problem, tree = standing.problem, standing.tree
+    problem, tree = state.problem, state.tree
     (loss_up, exits_up), (loss_low, exits_low) = further
     ends = [*exits_up, *exits_low]
     blocks = problem.blocks.only(terms)
-    others = [standing.path_squares(k, without=node) for k in ends]
+    others = [state.path_squares(k, without=node) for k in ends]
     own = blocks.squares(tree.weights[node, terms])
     auxiliaries = [np.sqrt(squares + own) for squares in others]
     pull = np.array([blocks.pull(z) for z in auxiliaries])
     constant = [_constant(blocks.price, *pair) for pair in zip(others, auxiliaries, strict=True)]
-    at, slope = standing.own_line(node)
-    line = Line(tree.weights[node, terms], tree.intercept[node])
+    at, slope = state.own_line(node)
+    line = NodeWeights(tree.weights[node, terms], tree.intercept[node])
     return NodeBlock(
         problem.columns[terms],
         problem.target,
@@ -318,7 +325,7 @@ def _inner_block(
         constant=np.array(constant),
         pull=pull,
         ridge=_own_pull(problem, line),
-        gate=Gate(float(tree.steepness[node]), tree.direction[node], at, slope, loss_up, loss_low),
+        gate=SoftGate(float(tree.steepness[node]), tree.direction[node], at, slope, loss_up, loss_low),
     )
 
 
@@ -331,34 +338,34 @@ def _constant(price: Floats, others: Floats, auxiliary: Floats) -> float:
 # -- finishing -----------------------------------------------------------------------------------------------
 
 
-def cut_unreached(problem: Problem, tree: SoftTree) -> SoftTree:
+def cut_unreached(problem: SoftTreeProblem, tree: SoftTree) -> SoftTree:
     """The tree without nodes that no row gets to once every row goes one way only."""
-    standing, shape = Standing(problem, tree), tree.shape
+    state, shape = TreeState(problem, tree), tree.shape
     at = np.zeros(len(problem.target), dtype=np.int64)
     met = np.zeros(len(shape), dtype=np.bool_)
     for node in range(len(shape)):
         here = at == node
         met[node] = here.any()
-        child = np.where(standing.chance[node] > 0.5, shape.up[node], shape.low[node])
+        child = np.where(state.chance[node] > 0.5, shape.up[node], shape.low[node])
         at = np.where(here & (child != LEAVE), child, at)
     return tree.without([k for k in range(len(shape)) if not met[k]])
 
 
-def fine_tune(problem: Problem, tree: SoftTree, effort: Effort) -> SoftTree:
-    """The answers of every node fitted anew without prices, over the terms its path has paid for.
+def fine_tune(problem: SoftTreeProblem, tree: SoftTree, limits: DescentLimits) -> SoftTree:
+    """The answers of every node fitted again without prices, over the terms its path has paid for.
 
     A node that rows leave at is fitted to those rows; one that all pass on from, to all of them. Only answers
     change: gates go on reading the scores they were made for.
     """
-    free, standing, answers = problem.free(), Standing(problem, tree), tree.copy()
-    effort = replace(effort, max_rounds=min(effort.max_rounds, TUNING_ROUNDS))
-    nobody = np.zeros(len(free.blocks.price))
+    free, state, answers = problem.free(), TreeState(problem, tree), tree.copy()
+    limits = replace(limits, max_rounds=min(limits.max_rounds, TUNING_ROUNDS))
+    none = np.zeros(len(free.blocks.price))
     for node in range(len(tree.shape)):
-        weight = problem.mass * standing.reach(node)
+        weight = problem.mass * state.reach(node)
         if node in tree.shape.exits:
-            weight = weight * standing.leaving(node)
+            weight = weight * state.leaving(node)
         path = [tree.active(k) for k in tree.shape.path(node)]
         terms = np.unique(np.concatenate(path))
-        leaf = _Leaf(free, weight, nobody, terms)
-        _put(answers, node, *leaf.fit(None, effort))
+        leaf = _Leaf(free, weight, none, terms)
+        _put(answers, node, *leaf.fit(None, limits))
     return answers

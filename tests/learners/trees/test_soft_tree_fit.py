@@ -13,7 +13,7 @@ from miserly.learners.trees.astc_growth import NEGLIGIBLE, TreeGrower
 from miserly.learners.trees.soft_tree_fit import SoftTreeFit
 from miserly.metrics import get_metric
 from miserly.solvers.gram import DenseColumns
-from miserly.solvers.soft_tree import Shape, SoftTree
+from miserly.solvers.soft_tree import SoftTree, TreeShape
 
 
 def rows():
@@ -33,7 +33,7 @@ def fit_of(learner):
 
 def constant(score):
     """A tree of one node that answers a constant."""
-    tree = SoftTree.zeros(Shape.chain(1), 3, 1)
+    tree = SoftTree.zeros(TreeShape.chain(1), 3, 1)
     tree.intercept[0] = score
     return tree
 
@@ -73,7 +73,7 @@ def test_ties_of_squared_trees_are_broken_by_the_squared_error(learner):
 def test_a_metric_of_probabilities_sees_squared_trees_calibrated():
     """A factor of all scores changes no probability once they are calibrated."""
     made = fit_of(CSTCClassifier(loss="squared", metric="log_loss", random_state=0))
-    trees = [SoftTree.zeros(Shape.chain(1), 3, 1) for _ in range(2)]
+    trees = [SoftTree.zeros(TreeShape.chain(1), 3, 1) for _ in range(2)]
     for tree, factor in zip(trees, (1.0, 2.0), strict=True):
         tree.weights[0, 0], tree.intercept[0] = 0.5 * factor, -0.5 * factor
     one, two = (made.rank(tree, tree)[0] for tree in trees)

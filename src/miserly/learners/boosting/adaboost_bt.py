@@ -27,7 +27,7 @@ from miserly.learners.boosting.votes import Standing, Till, VoteRound, boost
 from miserly.learners.boosting.voting import VotingClassifier
 from miserly.learners.common.linear_fit import LinearRows
 from miserly.learners.common.progress import RoundsBar
-from miserly.solvers.budget_rules import Rule
+from miserly.solvers.budget_rules import SelectionRule
 
 __all__ = ["AdaBoostBTClassifier"]
 
@@ -159,7 +159,7 @@ class AdaBoostBTClassifier(VotingClassifier):
 
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         till = Till(Ledger(rows.costs, self.budget), self.fill_budget)
-        rule = Rule(self.rule, self.tau, self.switch)
+        rule = SelectionRule(self.rule, self.tau, self.switch)
         voter = self._voter(binned)
         rounds, self.stopped_by_ = boost(voter, standing, till, rule, self.n_rounds, bar.show)
         self.ledger_ = till.ledger

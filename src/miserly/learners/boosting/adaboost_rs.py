@@ -22,7 +22,7 @@ from miserly.learners.boosting.voting import ONE_OR_MORE, VotingClassifier
 from miserly.learners.common.linear_fit import LinearRows
 from miserly.learners.common.progress import RoundsBar
 from miserly.plan import Tree
-from miserly.solvers.budget_rules import Rule, counted
+from miserly.solvers.budget_rules import SelectionRule, counted
 from miserly.solvers.mixed_norm import canonical
 
 __all__ = ["AdaBoostRSClassifier"]
@@ -107,7 +107,7 @@ class AdaBoostRSClassifier(VotingClassifier):
 
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         unpriced = Till(Ledger(rows.costs), fill_budget=True)
-        rule = Rule("early-stop")
+        rule = SelectionRule("early-stop")
         rounds, _ = boost(self._voter(binned), standing, unpriced, rule, self.n_rounds, bar.show)
         self.ledger_ = Ledger(rows.costs, self.budget)
         most = None if self.n_draws is None else self.n_draws * len(rounds)

@@ -15,7 +15,7 @@ from miserly.learners.boosting.votes import Standing, Till, VoteRound, boost
 from miserly.learners.boosting.voting import VotingClassifier
 from miserly.learners.common.linear_fit import LinearRows
 from miserly.learners.common.progress import RoundsBar
-from miserly.solvers.budget_rules import Rule
+from miserly.solvers.budget_rules import SelectionRule
 
 __all__ = ["SpeedBoostClassifier"]
 
@@ -80,6 +80,8 @@ class SpeedBoostClassifier(VotingClassifier):
     def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
         till = Till(Ledger(rows.costs, self.budget), self.fill_budget)
         voter = self._voter(binned)
-        rounds, self.stopped_by_ = boost(voter, standing, till, Rule("speed"), self.n_rounds, bar.show)
+        rounds, self.stopped_by_ = boost(
+            voter, standing, till, SelectionRule("speed"), self.n_rounds, bar.show
+        )
         self.ledger_ = till.ledger
         return rounds

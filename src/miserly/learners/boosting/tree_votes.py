@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from miserly.grow.stumps import TIE
 from miserly.grow.vote_trees import Growing, Leaf, VoteTrees
 from miserly.learners.boosting.votes import LEAST_FALL, Standing, Till, VoteRound
-from miserly.solvers.budget_rules import Rule
+from miserly.solvers.budget_rules import SelectionRule
 
 __all__ = ["TreeVoter"]
 
@@ -41,7 +41,7 @@ class TreeVoter:
         self.max_depth = max_depth
         self._n_terms = 0
 
-    def vote(self, standing: Standing, till: Till, rule: Rule) -> VoteRound | str:
+    def vote(self, standing: Standing, till: Till, rule: SelectionRule) -> VoteRound | str:
         push, share = standing.pushes()
         growing = self.trees.plant(push, share, self.max_depth)
         if not growing.leaves[0].found.fall.max(initial=0.0) > LEAST_FALL:
@@ -71,7 +71,7 @@ class TreeVoter:
 class _Shop:
     """The choice of one tree's splits, on a ledger of its own."""
 
-    def __init__(self, till: Till, rule: Rule, growing: Growing, n_terms: int) -> None:
+    def __init__(self, till: Till, rule: SelectionRule, growing: Growing, n_terms: int) -> None:
         self.till = Till(till.ledger.copy(), till.fill_budget)
         self.rule = rule
         self.growing = growing

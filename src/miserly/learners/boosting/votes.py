@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from miserly.costs import SLACK, Costs, Ledger
 from miserly.grow.stumps import TIE, Stump, Stumps
 from miserly.plan import LEAVE, Node, Tree
-from miserly.solvers.budget_rules import Rule, counted
+from miserly.solvers.budget_rules import SelectionRule, counted
 
 __all__ = ["Standing", "StumpVoter", "Till", "VoteRound", "Voter", "boost", "chain_of", "signs_of"]
 
@@ -98,7 +98,7 @@ class Till:
 class Voter(Protocol):
     """A kind of base learner."""
 
-    def vote(self, standing: Standing, till: Till, rule: Rule) -> VoteRound | str:
+    def vote(self, standing: Standing, till: Till, rule: SelectionRule) -> VoteRound | str:
         """One more round, already added to the standing and paid; or why there is none."""
         ...
 
@@ -111,7 +111,7 @@ class StumpVoter:
         self._terms: dict[Stump, Tree] = {}
         self._perfect = False
 
-    def vote(self, standing: Standing, till: Till, rule: Rule) -> VoteRound | str:
+    def vote(self, standing: Standing, till: Till, rule: SelectionRule) -> VoteRound | str:
         if self._perfect:
             return "perfect"
         push, share = standing.pushes()
@@ -158,7 +158,7 @@ def boost(
     voter: Voter,
     standing: Standing,
     till: Till,
-    rule: Rule,
+    rule: SelectionRule,
     n_rounds: int,
     show: Callable[[int, float, str], None] | None = None,
 ) -> tuple[list[VoteRound], str]:

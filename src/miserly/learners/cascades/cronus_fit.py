@@ -113,7 +113,7 @@ class CronusFit:
             step = f"tradeoff {tradeoff:.3g}: optimising {len(cascade)} stages"
             self.report(step)
             cascade, objective = optimise(
-                problem, cascade, tell=lambda value: self.report(f"{step}, objective {value:.6g}")
+                problem, cascade, report=lambda value: self.report(f"{step}, objective {value:.6g}")
             )
         if learner.refit:
             cascade = refit_stages(problem, cascade, first_gram=gram)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan.links import pairs_of, votes
+from miserly.solvers.decision_target import DecisionTarget, SmallMachine
 from miserly.solvers.kernel_machine import KernelMachine
 from miserly.solvers.lars_svm import candidates_of, greedy_order, lars_order
-from miserly.solvers.moving_vectors import Aim, Small, fit_coefficients, move_vectors
+from miserly.solvers.moving_vectors import fit_coefficients, move_vectors
 
 __all__ = ["LOSSES", "STARTS", "Compressed", "Recipe", "compress_machine"]
 
@@ -57,7 +58,7 @@ class Compressed:
     """
 
     machine: KernelMachine
-    stages: list[Small]
+    stages: list[SmallMachine]
     n_iter: int
 
 
@@ -86,7 +87,7 @@ def compress_machine(
     made_up = _MadeUp(machine, rows, weight, most, recipe, random) if by_heart else None
     aim = made_up.draw() if made_up else _aim(machine, *_sample(rows, weight, most, random), recipe)
     if n_vectors >= len(used):
-        whole = Small(machine.vectors[used], machine.coef[:, used].T, machine.intercept)
+        whole = SmallMachine(machine.vectors[used], machine.coef[:, used].T, machine.intercept)
         return _staged(machine, whole, aim)
     start = _start(machine, n_vectors, aim, recipe, random)
     if not recipe.move:
@@ -96,7 +97,7 @@ def compress_machine(
         machine.kernel,
         start,
         aim if made_up else aim.take(~aside),
-        aside=made_up.judge if made_up else aim.take(aside) if aside.any() else None,
+        validation=made_up.judge if made_up else aim.take(aside) if aside.any() else None,
         more=made_up.draw if made_up else None,
         max_iter=recipe.max_iter,
         solved_out=SOLVED_OUT if made_up else USUALLY,
@@ -131,7 +132,7 @@ class _MadeUp:
 
     Attributes
     ----------
-    judge : Aim
+    judge : DecisionTarget
         On rows that are never drawn, and others made up of these; None if there are too few.
     """
 
@@ -151,10 +152,10 @@ class _MadeUp:
         self._rows, self._weight = rows[~aside], weight[~aside]
         self.judge = self._aim(rows[aside], weight[aside], round(ASIDE * self._most)) if aside.any() else None
 
-    def draw(self) -> Aim:
+    def draw(self) -> DecisionTarget:
         return self._aim(self._rows, self._weight, self._most)
 
-    def _aim(self, rows: Floats, weight: Floats, most: int) -> Aim:
+    def _aim(self, rows: Floats, weight: Floats, most: int) -> DecisionTarget:
         """Some of the rows, a quarter of `most` at least, and as many made up as there is room for."""
         random = self._random
         made_of = random.permutation(np.tile(np.arange(len(rows)), MADE_UP))
@@ -176,12 +177,12 @@ def _swap(made: Floats, rows: Floats, random: np.random.Generator) -> None:
         np.copyto(made[some], rows[others[some]], where=swapped)
 
 
-def _aim(machine: KernelMachine, rows: Floats, weight: Floats | None, recipe: Recipe) -> Aim:
+def _aim(machine: KernelMachine, rows: Floats, weight: Floats | None, recipe: Recipe) -> DecisionTarget:
     """What is wanted on the rows."""
     decisions = machine.rough_decisions(rows)
     if recipe.loss == "squared" or machine.kind != "classifier":
-        return Aim.squared(rows, decisions, weight)
-    return Aim.margin(rows, decisions, weight, _emphasis(machine, decisions))
+        return DecisionTarget.squared(rows, decisions, weight)
+    return DecisionTarget.margin(rows, decisions, weight, _emphasis(machine, decisions))
 
 
 def _emphasis(machine: KernelMachine, decisions: Floats) -> Floats | None:
@@ -203,7 +204,7 @@ def _aside(n_rows: int, random: np.random.Generator) -> NDArray[np.bool_]:
     return aside
 
 
-def _some(aim: Aim) -> Aim:
+def _some(aim: DecisionTarget) -> DecisionTarget:
     """Few enough rows, evenly spread; which rows there are was chance already."""
     if len(aim) <= FEW:
         return aim
@@ -214,7 +215,7 @@ def _some(aim: Aim) -> Aim:
 
 
 def _start(
-    machine: KernelMachine, n_vectors: int, aim: Aim, recipe: Recipe, random: np.random.Generator
+    machine: KernelMachine, n_vectors: int, aim: DecisionTarget, recipe: Recipe, random: np.random.Generator
 ) -> Floats:
     """The support vectors to begin with."""
     candidates = candidates_of(machine, random)
@@ -231,12 +232,12 @@ def _start(
     return machine.vectors[chosen]
 
 
-def _staged(machine: KernelMachine, small: Small, aim: Aim) -> Compressed:
+def _staged(machine: KernelMachine, small: SmallMachine, aim: DecisionTarget) -> Compressed:
     """The machine with its most useful vectors first, and those that have only the first 0, 1, 2, 4, ..."""
     some = _some(aim)
     order = greedy_order(machine.kernel, small.vectors, len(small), some.rows, some.wanted, some.weight)
     order = np.concatenate([order, np.setdiff1d(np.arange(len(small)), order)])
-    last = Small(small.vectors[order], small.coef[order], small.intercept)
+    last = SmallMachine(small.vectors[order], small.coef[order], small.intercept)
     sizes = [0] + [1 << k for k in range(32) if 1 << k < len(last)]
     stages = [fit_coefficients(machine.kernel, last.vectors[:size], some) for size in sizes]
     if len(last):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from miserly.costs import Costs, read_budget
 from miserly.learners.kernel.svm_models import Affine
 from miserly.plan import LEAVE, Kernel, Node, Plan
+from miserly.solvers.decision_target import SmallMachine
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
-from miserly.solvers.moving_vectors import Small
 
 __all__ = ["affordable", "kernel_plan"]
 
@@ -40,7 +40,7 @@ def affordable(n_vectors: int, costs: Costs, budget: float | None) -> int:
 
 def kernel_plan(
     machine: KernelMachine,
-    stages: Sequence[Small],
+    stages: Sequence[SmallMachine],
     costs: Costs,
     fill: Floats,
     info: Mapping[str, Any],
@@ -84,7 +84,7 @@ def _term(kernel: KernelFunction, vector: Floats, scaler: Affine, fill: Floats, 
     return Kernel(vector * scale, kernel.name, kernel.gamma, coef0, kernel.degree, fill, evaluation)
 
 
-def _uncentred(stage: Small, scaler: Affine) -> Small:
+def _uncentred(stage: SmallMachine, scaler: Affine) -> SmallMachine:
     """The stage of a linear kernel for rows that no centre was taken from."""
     moved = (stage.vectors @ (scaler.scale * scaler.center)) @ stage.coef
     return replace(stage, intercept=stage.intercept - moved)
@@ -99,7 +99,7 @@ def _link(machine: KernelMachine) -> tuple[str, float]:
     return ("sign", -1.0) if machine.n_decisions == 1 else ("votes", 1.0)
 
 
-def _node(stage: Small, sign: float, up: int) -> Node:
+def _node(stage: SmallMachine, sign: float, up: int) -> Node:
     """One machine, for itself."""
     n_vectors, n_decisions = stage.coef.shape
     return Node(

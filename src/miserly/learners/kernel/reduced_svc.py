@@ -27,7 +27,7 @@ from miserly.learners.kernel.plans import affordable
 from miserly.plan import LEAVE, Kernel, Node, Plan
 from miserly.solvers.columns import means_and_deviations
 from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, pairs_of
-from miserly.solvers.reduced_svm import Snapshot, reduced_svm
+from miserly.solvers.reduced_svm import ReducedMachine, reduced_svm
 
 __all__ = ["ReducedSVC"]
 
@@ -175,7 +175,12 @@ class ReducedSVC(PlanClassifier):
         return 1.0 / (rows.shape[1] * (spread if spread > 0 else 1.0))
 
     def _plan(
-        self, kernel: KernelFunction, vectors: Floats, snapshots: list[Snapshot], costs: Costs, fill: Floats
+        self,
+        kernel: KernelFunction,
+        vectors: Floats,
+        snapshots: list[ReducedMachine],
+        costs: Costs,
+        fill: Floats,
     ) -> Plan:
         """A chain of the machines whose size is a power of two, and the last."""
         sizes = {1 << k for k in range(32)} | {len(vectors)}
@@ -214,7 +219,9 @@ def _targets(codes: Floats, n_classes: int) -> Floats:
     return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
-def _machine(kernel: KernelFunction, vectors: Floats, last: Snapshot, classes: NDArray[Any]) -> KernelMachine:
+def _machine(
+    kernel: KernelFunction, vectors: Floats, last: ReducedMachine, classes: NDArray[Any]
+) -> KernelMachine:
     """One decision for each pair: what speaks for its first class less what speaks for its second.
 
     Whoever has the highest score wins all its pairs, so that votes give the same answers as scores.
@@ -228,7 +235,7 @@ def _machine(kernel: KernelFunction, vectors: Floats, last: Snapshot, classes: N
     )
 
 
-def _node(snapshot: Snapshot, up: int) -> Node:
+def _node(snapshot: ReducedMachine, up: int) -> Node:
     """A machine by itself: nothing of the smaller one before is kept but the kernels evaluated."""
     n_scores, size = snapshot.coef.shape
     return Node(

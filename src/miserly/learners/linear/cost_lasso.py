@@ -33,7 +33,7 @@ from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import PointwiseLoss, Squared, log_loss
 from miserly.plan import LEAVE, Node, Plan
-from miserly.solvers.cost_lasso import Penalty, Weights, cost_lasso, refit
+from miserly.solvers.cost_lasso import LassoWeights, Penalty, cost_lasso, refit
 from miserly.solvers.mixed_norm import canonical
 
 __all__ = ["CostLassoClassifier", "CostLassoRegressor"]
@@ -97,12 +97,14 @@ class _CostLasso(PlanEstimator):
         self.plan_ = self._plan(found, terms, costs)
         return self
 
-    def _weigh(self, columns: NDArray[np.float64], samples: Samples, costs: Costs) -> tuple[float, Weights]:
+    def _weigh(
+        self, columns: NDArray[np.float64], samples: Samples, costs: Costs
+    ) -> tuple[float, LassoWeights]:
         """The smallest tradeoff, from `tradeoff` up, that keeps the budget, and its weights."""
         given: dict[str, Any] = {"loss": self._loss, "weight": samples.weight}
-        last: Weights | None = None
+        last: LassoWeights | None = None
 
-        def fit(tradeoff: float) -> Weights:
+        def fit(tradeoff: float) -> LassoWeights:
             nonlocal last
             penalty = Penalty(
                 canonical(tradeoff * costs.feature), costs.group, canonical(tradeoff * costs.setup)
@@ -120,7 +122,7 @@ class _CostLasso(PlanEstimator):
         weights = refit(columns, samples.y, found.model, **given) if self.refit else found.model
         return found.tradeoff, weights
 
-    def _plan(self, found: Weights, terms: LinearTerms, costs: Costs) -> Plan:
+    def _plan(self, found: LassoWeights, terms: LinearTerms, costs: Costs) -> Plan:
         """One node per feature, which adds to the scores. Features not bought count with their mean."""
         order = _purchase_order(found, costs)
         weights, _ = terms.weights_in_plan(found.weights, found.intercept)
@@ -147,7 +149,7 @@ class _CostLasso(PlanEstimator):
         )
 
 
-def _purchase_order(found: Weights, costs: Costs) -> list[int]:
+def _purchase_order(found: LassoWeights, costs: Costs) -> list[int]:
     """The features in the order of purchase: free ones, then by squared weight per unit of marginal cost."""
     ledger, order = Ledger(costs), []
     worth = (found.weights**2).sum(axis=1)
@@ -191,7 +193,7 @@ class CostLassoRegressor(PlanRegressor, _CostLasso):
     tradeoff_ : float
         The tradeoff used.
     coef_ : array of shape (n_features, 1)
-        Weights of the features as given, not standardised.
+        LassoWeights of the features as given, not standardised.
     intercept_ : array of shape (1,)
         Intercept.
     n_features_in_ : int
@@ -274,7 +276,7 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
     tradeoff_ : float
         The tradeoff used.
     coef_ : array of shape (n_features, n_scores)
-        Weights of the features as given, not standardised. There is one score for two classes, and else one
+        LassoWeights of the features as given, not standardised. There is one score for two classes, and else one
         per class.
     intercept_ : array of shape (n_scores,)
         Intercept.

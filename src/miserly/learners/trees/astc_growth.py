@@ -35,7 +35,7 @@ COARSE_PIVOT = 1e-5  # for Grams of float32 products
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _OpenNode:
     """A node to be grown: where it is, its rows with their weights, and what is paid on the way to it."""
 
     position: int  # 0 the root; the children of k are 2 k + 1 (up) and 2 k + 2 (low)
@@ -50,7 +50,7 @@ class _Place:
 
 
 @dataclass(frozen=True, eq=False)
-class _Grown:
+class _GrownNode:
     """A node that is grown."""
 
     position: int
@@ -102,11 +102,11 @@ class TreeGrower:
         """
         n_rows, n_terms = self.columns.shape
         nothing = [np.zeros((size, self.targets.shape[1])) for size in (n_terms, 1, n_rows)]
-        root = _Place(
+        root = _OpenNode(
             0, np.arange(n_rows), self.weight, self._whole, market, nothing[0], nothing[1][0], nothing[2]
         )
         todo = [root]
-        grown: list[_Grown] = []
+        grown: list[_GrownNode] = []
         while todo:
             place = todo.pop()
             budget = min(float(budgets[place.position]), path_budget - place.spent)
@@ -115,7 +115,9 @@ class TreeGrower:
             todo += children
         return _tree_of(grown)
 
-    def _grow_node(self, place: _Place, budget: float, tradeoff: float) -> tuple[_Grown, list[_Place]]:
+    def _grow_node(
+        self, place: _OpenNode, budget: float, tradeoff: float
+    ) -> tuple[_GrownNode, list[_OpenNode]]:
         left = place.gram.centred().less(place.weights, place.intercept)
         market = place.market.copy()
         exact = self.columns.dtype == np.float64
@@ -150,19 +152,19 @@ class TreeGrower:
             children = self._children(grown, steering, threshold)
         if not children:
             threshold = np.nan
-        return _Grown(place.position, weights, intercept, direction, threshold), children
+        return _GrownNode(place.position, weights, intercept, direction, threshold), children
 
-    def _may_divide(self, place: _Place) -> bool:
+    def _may_divide(self, place: _OpenNode) -> bool:
         level = int(np.log2(place.position + 1)) + 1
         return level < self.max_depth and len(place.rows) >= 2 * self.min_rows
 
-    def _children(self, place: _Place, steering: Floats, threshold: float) -> list[_Place]:
+    def _children(self, place: _OpenNode, steering: Floats, threshold: float) -> list[_OpenNode]:
         """Both children of a grown node, or none if one of them would have too few rows."""
         shares = self._shares(steering, threshold, place.weight)
         if min(share.sum() for share in shares) < self.min_rows:
             return []
         smaller = int(np.argmin([np.count_nonzero(share) for share in shares]))
-        sides: list[_Place | None] = [None, None]
+        sides: list[_OpenNode | None] = [None, None]
         for side in (smaller, 1 - smaller):
             reached = shares[side] > 0.0
             rows = place.rows[reached]
@@ -251,7 +253,7 @@ def path_budget(budgets: Floats) -> float:
     return float(total.max())
 
 
-def _tree_of(grown: list[_Grown]) -> ClassifierTree:
+def _tree_of(grown: list[_GrownNode]) -> ClassifierTree:
     """Nodes in the order of their positions, with the gaps closed."""
     grown = sorted(grown, key=lambda node: node.position)
     place = {node.position: k for k, node in enumerate(grown)}

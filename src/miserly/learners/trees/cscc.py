@@ -26,7 +26,7 @@ from miserly.learners.trees.cstc import class_targets
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeLearner
 from miserly.losses import Logistic, Loss
-from miserly.solvers.soft_tree import Shape
+from miserly.solvers.soft_tree import TreeShape
 
 __all__ = ["CSCCClassifier"]
 
@@ -134,8 +134,8 @@ class CSCCClassifier(CascadeClassifier, SoftTreeLearner):
         self._fit(X, Given(y, sample_weight, qid))
         return self
 
-    def _shape(self) -> Shape:
-        return Shape.chain(self.max_depth)
+    def _shape(self) -> TreeShape:
+        return TreeShape.chain(self.max_depth)
 
     def _targets(self, samples: Samples) -> Targets:
         targets, weight = class_targets(samples.y, 2, self.loss), self._class_weights(samples)

@@ -31,7 +31,7 @@ from miserly.learners.common.samples import Given, Samples
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeLearner
 from miserly.losses import Loss, MeanSquared, Squared, log_loss
-from miserly.solvers.soft_tree import Shape
+from miserly.solvers.soft_tree import TreeShape
 
 __all__ = ["CSTCClassifier", "CSTCRegressor"]
 
@@ -165,8 +165,8 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
         self._fit(X, Given(y, sample_weight, qid))
         return self
 
-    def _shape(self) -> Shape:
-        return Shape.full(self.max_depth)
+    def _shape(self) -> TreeShape:
+        return TreeShape.full(self.max_depth)
 
     def _targets(self, samples: Samples) -> Targets:
         deviation = np.sqrt(np.cov(samples.y, aweights=samples.weight, ddof=0))
@@ -262,8 +262,8 @@ class CSTCClassifier(PlanClassifier, SoftTreeLearner):
         self._fit(X, Given(y, sample_weight, qid))
         return self
 
-    def _shape(self) -> Shape:
-        return Shape.full(self.max_depth)
+    def _shape(self) -> TreeShape:
+        return TreeShape.full(self.max_depth)
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         self.classes_, codes = encode_classes(y)

@@ -25,8 +25,8 @@ from miserly.plan import Plan
 from miserly.solvers.greedy import Market
 from miserly.solvers.mixed_norm import Blocks, canonical
 from miserly.solvers.path_cap import PathCap
-from miserly.solvers.soft_tree import LEAVE, Problem, Shape, SoftTree, Standing
-from miserly.solvers.tree_descent import Effort, cut_unreached, descend, fine_tune, initialise
+from miserly.solvers.soft_tree import LEAVE, SoftTree, SoftTreeProblem, TreeShape, TreeState
+from miserly.solvers.tree_descent import DescentLimits, cut_unreached, descend, fine_tune, initialise
 
 __all__ = ["FittedTree", "SoftTreeFit", "Targets"]
 
@@ -73,7 +73,7 @@ class SoftTreeFit:
         mass = np.ones(len(rows.learning)) if weight is None else weight
         self.mass = canonical(mass / mass.sum())
         self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
-        self.effort = Effort(negligible=1e-4 * self.targets.unit, max_sweeps=learner.max_sweeps)
+        self.limits = DescentLimits(negligible=1e-4 * self.targets.unit, max_sweeps=learner.max_sweeps)
         self.cap = None if learner.budget is None else self._cap(read_budget(learner.budget))
 
     def _cap(self, budget: float) -> PathCap | None:
@@ -90,8 +90,8 @@ class SoftTreeFit:
         emphasis = by_class[samples.y.astype(np.int64)]
         return replace(samples, weight=emphasis if samples.weight is None else samples.weight * emphasis)
 
-    def problem(self, tradeoff: float) -> Problem:
-        return Problem(
+    def problem(self, tradeoff: float) -> SoftTreeProblem:
+        return SoftTreeProblem(
             columns=self.columns,
             target=self.targets.values,
             mass=self.mass,
@@ -107,22 +107,22 @@ class SoftTreeFit:
         """The tree of a tradeoff."""
         problem, learner = self.problem(tradeoff), self.learner
         self.report(f"tradeoff {tradeoff:.3g}: initialising")
-        tree = initialise(problem, learner._shape(), self.effort, self.cap)
+        tree = initialise(problem, learner._shape(), self.limits, self.cap)
         if learner.prune:
             tree = self.prune(problem, tree)
-        objective = [Standing(problem, tree).objective()]
+        objective = [TreeState(problem, tree).objective()]
         if learner.optimise:
             self.report(f"tradeoff {tradeoff:.3g}: optimising {len(tree.shape)} nodes")
             tree, objective = self.descend(problem, tree, tradeoff)
-            tree.clamp(self.effort.negligible)
+            tree.clamp(self.limits.negligible)
         tree = cut_unreached(problem, tree)
-        answers = fine_tune(problem, tree, self.effort)
+        answers = fine_tune(problem, tree, self.limits)
         rank = None if self.rows.judging is None else self.rank(tree, answers)
         return FittedTree(self.plan(problem, tree, answers), objective, rank)
 
-    def prune(self, problem: Problem, tree: SoftTree) -> SoftTree:
+    def prune(self, problem: SoftTreeProblem, tree: SoftTree) -> SoftTree:
         """Take away nodes, the last ones first, as long as the metric on the validation set does not fall."""
-        answers = fine_tune(problem, tree, self.effort)
+        answers = fine_tune(problem, tree, self.limits)
         best = self.rank(tree, answers)
         for node in reversed(range(1, len(tree.shape))):
             if tree.shape.is_leaf(node):
@@ -132,9 +132,11 @@ class SoftTreeFit:
                     (tree, answers), best = without, rank
         return tree
 
-    def descend(self, problem: Problem, tree: SoftTree, tradeoff: float) -> tuple[SoftTree, list[float]]:
+    def descend(
+        self, problem: SoftTreeProblem, tree: SoftTree, tradeoff: float
+    ) -> tuple[SoftTree, list[float]]:
         """Optimise until the objective no longer falls, or the validation score no longer rises."""
-        learner, effort = self.learner, self.effort
+        learner, limits = self.learner, self.limits
         patience = PATIENCE if learner.early_stopping is True else int(learner.early_stopping)
         watch = _EarlyStopping(lambda: self.tuned_rank(problem, tree), tree, patience) if patience else None
 
@@ -142,14 +144,14 @@ class SoftTreeFit:
             self.report(f"tradeoff {tradeoff:.3g}: optimising, objective {objective:.6g}")
             return watch is not None and watch()
 
-        history = descend(problem, tree, effort, enough)
+        history = descend(problem, tree, limits, enough)
         return tree if watch is None else watch.kept, history
 
-    def tuned_rank(self, problem: Problem, tree: SoftTree) -> tuple[float, float]:
+    def tuned_rank(self, problem: SoftTreeProblem, tree: SoftTree) -> tuple[float, float]:
         """The rank of the tree as if it were finished now."""
         clamped = tree.copy()
-        clamped.clamp(self.effort.negligible)
-        return self.rank(clamped, fine_tune(problem, clamped, self.effort))
+        clamped.clamp(self.limits.negligible)
+        return self.rank(clamped, fine_tune(problem, clamped, self.limits))
 
     def rank(self, tree: SoftTree, answers: SoftTree) -> tuple[float, float]:
         """How well a tree does on the validation set: by the metric, then by the loss it was fitted with.
@@ -169,7 +171,7 @@ class SoftTreeFit:
         error = ((scores - aims) ** 2).sum(axis=1)
         return better, -float(np.average(error, weights=self.judge.samples.weight))
 
-    def plan(self, problem: Problem, tree: SoftTree, answers: SoftTree) -> Plan:
+    def plan(self, problem: SoftTreeProblem, tree: SoftTree, answers: SoftTree) -> Plan:
         mean = self._constant(problem)
         made = _classifiers(tree, answers, turn=not problem.on_exit)
         factor = self.learner._answers(made.ways(self.columns.T)[0], self.rows.learning)
@@ -184,11 +186,11 @@ class SoftTreeFit:
             categories=self.learner._categories,
         )
 
-    def _constant(self, problem: Problem) -> Floats:
+    def _constant(self, problem: SoftTreeProblem) -> Floats:
         """The scores of least loss that need no terms."""
         bare = replace(problem, columns=problem.columns[:0], blocks=problem.blocks.only(np.arange(0)))
-        alone = SoftTree.zeros(Shape.chain(1), 0, problem.n_scores)
-        return fine_tune(bare, alone, self.effort).intercept[0]
+        alone = SoftTree.zeros(TreeShape.chain(1), 0, problem.n_scores)
+        return fine_tune(bare, alone, self.limits).intercept[0]
 
 
 class _EarlyStopping:

@@ -22,7 +22,7 @@ from miserly.learners.common.training import Judge
 from miserly.learners.trees.soft_tree_fit import FittedTree, SoftTreeFit, Targets
 from miserly.losses import Loss
 from miserly.metrics import Metric, get_metric
-from miserly.solvers.soft_tree import Shape
+from miserly.solvers.soft_tree import TreeShape
 
 __all__ = ["SoftTreeLearner"]
 
@@ -71,7 +71,7 @@ class SoftTreeLearner(PlanEstimator):
     # -- what subclasses define ----------------------------------------------------------------------
 
     @abstractmethod
-    def _shape(self) -> Shape:
+    def _shape(self) -> TreeShape:
         """The tree to begin with."""
 
     @abstractmethod
