@@ -26,6 +26,12 @@ class Loss(ABC):
     least_squares : bool
         Whether second derivatives are constant: a single linear solve minimises the loss, and its trees are
         regression trees on the `residual`.
+
+    Examples
+    --------
+    >>> from miserly.losses import Loss, Squared
+    >>> isinstance(Squared(), Loss), Squared().link
+    (True, 'identity')
     """
 
     link: ClassVar[str] = "identity"
@@ -46,6 +52,7 @@ class Loss(ABC):
         Returns
         -------
         array of (K,)
+            One score per class, or one score.
         """
 
     @abstractmethod
@@ -64,6 +71,7 @@ class Loss(ABC):
         Returns
         -------
         float
+            The mean over rows, or over queries.
         """
 
     @abstractmethod
@@ -101,6 +109,7 @@ class Loss(ABC):
         Returns
         -------
         float
+            The sum of the weights, 1 each where there are none.
         """
         return float(len(y)) if weight is None else float(weight.sum())
 
@@ -119,6 +128,7 @@ class Loss(ABC):
         Returns
         -------
         array of (n,)
+            The target of the next regression tree.
         """
         return y - score[:, 0]
 
@@ -130,6 +140,13 @@ class PointwiseLoss(Loss):
     ----------
     max_curvature : float
         The largest second derivative of a row's loss along any direction of its scores.
+
+    Examples
+    --------
+    >>> from miserly.losses import Logistic
+    >>> y, score = np.array([0.0, 1.0]), np.zeros((2, 1))
+    >>> Logistic().gradient(y, score).ravel().tolist(), Logistic().curvature(y, score).tolist()
+    ([0.5, -0.5], [0.25, 0.25])
     """
 
     max_curvature: float
@@ -148,6 +165,7 @@ class PointwiseLoss(Loss):
         Returns
         -------
         array of (n,)
+            Values from 0 up.
         """
 
     @abstractmethod
@@ -181,6 +199,7 @@ class PointwiseLoss(Loss):
         Returns
         -------
         array of (n,)
+            Values from 0 up.
         """
 
     def hessian(self, y: Floats, score: Floats) -> Floats:
@@ -196,6 +215,7 @@ class PointwiseLoss(Loss):
         Returns
         -------
         array of (n, K, K)
+            One symmetric matrix per row.
         """
         curvature = self.curvature(y, score)
         return np.asarray(curvature[:, None, None] * np.eye(score.shape[1]))

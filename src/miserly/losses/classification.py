@@ -142,6 +142,7 @@ def log_loss(n_classes: int) -> Logistic | Multinomial:
     Returns
     -------
     Logistic or Multinomial
+        The loss.
 
     Examples
     --------

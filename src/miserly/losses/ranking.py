@@ -13,13 +13,20 @@ __all__ = ["LambdaRank", "WithinQueries"]
 
 
 class WithinQueries(Loss):
-    """``1/2 (e - mean of e over the query)^2`` with ``e = y - s``: squared loss on what orders documents.
+    """Squared error within queries: ``1/2 (e - mean of e over the query)^2`` with ``e = y - s``.
 
-    A number added to every document of a query changes no order, so it changes no loss either. Plain squared
-    loss rewards trees for telling easy queries from hard ones, and a budget goes to features that know the
-    query and not the document. The means are weighted; the second derivatives are those of `Squared`, which
+    A number added to every document of a query changes no order, so it changes no loss either. The plain
+    squared loss rewards trees that separate easy queries from hard ones, and a budget goes to features of the
+    query, not of the document. The means are weighted; the second derivatives are those of `Squared`, which
     bound the true ones from above.
 
+    Parameters
+    ----------
+    queries : Queries
+        The query of each row.
+
+    Examples
+    --------
     >>> from miserly.metrics import Queries
     >>> loss = WithinQueries(Queries(np.array([1, 1, 2, 2])))
     >>> y, score = np.array([0.0, 2.0, 5.0, 5.0]), np.zeros((4, 1))
@@ -51,14 +58,30 @@ class WithinQueries(Loss):
 
 
 class LambdaRank(Loss):
-    """Pairs of documents of one query, weighted by what swapping them would change in NDCG at `k`:
+    """LambdaRank: pairs of documents of one query, weighted by the change of NDCG if they were swapped.
 
-        loss = mean over queries of  sum_{y_i > y_j} |change of NDCG@k| log(1 + exp(s_j - s_i))
+    The loss is
+
+        mean over queries of  sum_{y_i > y_j} |change of NDCG@k| log(1 + exp(s_j - s_i))
 
     The change is taken at the current order and held fixed in the derivatives. Where scores are tied it is
     the mean over all orders of the tied documents, so the order of the rows never matters. Pairs with both
     documents below place `k` change nothing and are left out. A query with one document, or whose documents
     all have one grade, gives no gradients. The weight of a query is the mean weight of its documents.
+
+    Parameters
+    ----------
+    queries : Queries
+        The query of each row.
+    k : int, default=30
+        The number of places of each query that count.
+
+    Examples
+    --------
+    >>> from miserly.metrics import Queries
+    >>> loss = LambdaRank(Queries(np.array([0, 0])))
+    >>> round(loss.loss(np.array([1.0, 0.0]), np.array([[0.0], [2.0]]), None), 4)
+    0.785
     """
 
     def __init__(self, queries: Queries, k: int = 30) -> None:

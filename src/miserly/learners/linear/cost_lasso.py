@@ -193,7 +193,7 @@ class CostLassoRegressor(PlanRegressor, _CostLasso):
     tradeoff_ : float
         The tradeoff used.
     coef_ : array of shape (n_features, 1)
-        LassoWeights of the features as given, not standardised.
+        Weights of the features as given, not standardised.
     intercept_ : array of shape (1,)
         Intercept.
     n_features_in_ : int
@@ -276,7 +276,7 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
     tradeoff_ : float
         The tradeoff used.
     coef_ : array of shape (n_features, n_scores)
-        LassoWeights of the features as given, not standardised. There is one score for two classes, and else one
+        Weights of the features as given, not standardised. There is one score for two classes, and else one
         per class.
     intercept_ : array of shape (n_scores,)
         Intercept.
