@@ -18,7 +18,7 @@ from miserly.data.encoder import Encoder
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.nodes import LEAVE, Node
-from miserly.plan.terms import Kernel, Term, Tree
+from miserly.plan.terms import Term
 
 if TYPE_CHECKING:
     from miserly.plan.engine.batch import Run
@@ -495,17 +495,11 @@ was fitted (row 0: 1)
             raise PlanError("every node but the root must be the child of exactly one node")
 
     def _check_term(self, i: int, term: Term) -> None:
-        if isinstance(term, Kernel) and len(term.vector) != self.n_features:
-            raise PlanError(f"term {i}: a vector of {len(term.vector)} for {self.n_features} features")
-        if isinstance(term, Tree) or term.features.size:
-            features = term.features
-            if features.size and not (features.min() >= 0 and features.max() < self.n_features):
-                raise PlanError(f"term {i} reads a feature that is not among {self.n_features}")
         if not (np.isfinite(term.evaluation) and term.evaluation >= 0):
-            raise PlanError(f"term {i}: an evaluation cost of {term.evaluation}")
-        fill = getattr(term, "fill", None)
-        if fill is not None and not np.isfinite(fill).all():
-            raise PlanError(f"term {i}: values that stand in for missing ones must be finite")
+            raise PlanError(f"term {i} has an evaluation cost of {term.evaluation}")
+        problem = term.problem_in(self.n_features)
+        if problem:
+            raise PlanError(f"term {i} {problem}")
 
     def _check_node(self, k: int, node: Node) -> None:
         if node.terms.size and not (node.terms.min() >= 0 and node.terms.max() < len(self.terms)):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan.nodes import LEAVE
-from miserly.plan.terms import Term, Tree
+from miserly.plan.terms import Term
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -97,10 +97,8 @@ class _Account:
             return []
         new = term.features[~self.paid[term.features]]
         self.paid[new] = True
-        if isinstance(term, Tree):  # from the root down, rather than by column
-            wanted = set(new.tolist())
-            return [feature for feature in dict.fromkeys(term.feature.tolist()) if feature in wanted]
-        return new.tolist()
+        wanted = set(new.tolist())
+        return [feature for feature in term.reading_order if feature in wanted]
 
     def _item(self, feature: int) -> Item:
         costs = self.plan.costs

@@ -7,7 +7,7 @@ are over units.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Protocol, TypeAlias
@@ -282,7 +282,7 @@ def repriced(plan: Plan, costs: Costs) -> Plan:
             return float(term.evaluation * now / before)
         return float(term.evaluation) if isinstance(term, Raw) else now
 
-    return plan.replace(costs=costs, terms=[replace(term, evaluation=price(term)) for term in plan.terms])
+    return plan.replace(costs=costs, terms=[term.with_evaluation(price(term)) for term in plan.terms])
 
 
 def _priced(plan: Plan, prices: Costs | None) -> Plan:

@@ -21,10 +21,9 @@ from miserly.costs import Costs
 from miserly.errors import PlanError, PlanFormatError
 from miserly.plan import Node, Rank, Threshold, Tree
 from miserly.plan.gates import GATES
-from miserly.plan.store import packing
 from miserly.plan.store.format import dumps, load, load_file, loads, save
-from miserly.plan.store.packing import ARRAYS
-from miserly.plan.terms import KERNELS
+from miserly.plan.store.packing import SCHEMAS
+from miserly.plan.terms import KERNELS, TERMS
 
 from ..mutations import assemble, signed, take_apart
 from ..sample_plans import SAMPLES, chain, empty, heart, random_tree, stump, three_classes, two_steps
@@ -39,7 +38,7 @@ def with_header(plan, change):
 def with_array(plan, name, position, value):
     """The file of a plan with one number of one array overwritten."""
     header, payload = take_apart(dumps(plan))
-    dtype = np.dtype(ARRAYS[name][0])
+    dtype = np.dtype(SCHEMAS[1][name][0])
     at = header["arrays"][name]["offset"] + position * dtype.itemsize
     return assemble(header, payload[:at] + dtype.type(value).tobytes() + payload[at + dtype.itemsize :])
 
@@ -138,7 +137,8 @@ def test_three_thousand_trees_are_saved_and_loaded_within_a_second(tmp_path):
 
 
 def test_the_numbers_of_a_file_have_a_meaning_for_every_kind_there_is():
-    assert set(packing.KERNEL_KINDS) == set(KERNELS)
+    assert KERNELS == ("linear", "rbf", "poly", "sigmoid")
+    assert {term.code: kind for kind, term in TERMS.items()} == {0: "raw", 1: "tree", 2: "kernel"}
     kinds = ["onward", "threshold", "confidence", "proximity", "rank", "capacity"]
     assert {gate.code: kind for kind, gate in GATES.items()} == dict(enumerate(kinds))
     for gate in GATES.values():

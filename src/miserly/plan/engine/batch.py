@@ -29,8 +29,9 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import read_budget
 from miserly.errors import DataError, PlanError
 from miserly.plan.engine.reference import run_reference
-from miserly.plan.engine.tables import TREE, chain_arrays
+from miserly.plan.engine.tables import chain_arrays
 from miserly.plan.gates import Onward
+from miserly.plan.terms import Tree
 from miserly.utils.checks import check_queries
 from miserly.utils.warn import warn_once
 
@@ -201,7 +202,7 @@ def _is_plain_chain(plan: Plan) -> bool:
         (tables.nodes.gate == Onward.code).all()
         and tables.nodes.inherits.all()
         and (tables.nodes.up == [*range(1, n), -1][:n]).all()
-        and (tables.terms.kind == TREE).all()
+        and (tables.terms.kind == Tree.code).all()
         and tables.terms.plain.all()
     )
 

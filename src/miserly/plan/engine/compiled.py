@@ -18,28 +18,34 @@ import numpy as np
 
 from miserly.costs import SLACK
 from miserly.plan import links
-from miserly.plan.engine.tables import RAW, TREE
 from miserly.plan.gates import Capacity, Confidence, Gate, Onward, Proximity, Rank, Threshold
+from miserly.plan.terms import Kernel, Raw, Term, Tree
 from miserly.utils.compiled import compiled
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["GATE_RULES", "run_blocks", "score_chain", "score_few", "without_rule"]
+__all__ = ["GATE_RULES", "TERM_RULES", "run_blocks", "score_chain", "score_few", "without_rule"]
 
-# The gates that have a rule below. Compiled code reads their codes as constants.
+# The gates and terms that have a rule below. Compiled code reads their codes as constants.
 GATE_RULES: tuple[type[Gate], ...] = (Onward, Threshold, Confidence, Proximity, Rank, Capacity)
+TERM_RULES: tuple[type[Term], ...] = (Raw, Tree, Kernel)
+RAW, TREE = Raw.code, Tree.code
 ONWARD, THRESHOLD, CONFIDENCE, PROXIMITY, CAPACITY = (
     gate.code for gate in (Onward, Threshold, Confidence, Proximity, Capacity)
 )
 
 
 def without_rule(plan: Plan) -> str | None:
-    """A gate of the plan that has no compiled rule; None where all have one."""
-    if plan.tables.nodes.gate.max(initial=0) < len(GATE_RULES):  # their codes are 0, 1, 2 ...
+    """The gates or terms of the plan that have no compiled rule; None where all have one."""
+    gates, terms = plan.tables.nodes.gate, plan.tables.terms.kind
+    if gates.max(initial=0) < len(GATE_RULES) and terms.max(initial=0) < len(TERM_RULES):  # codes 0, 1, 2 ...
         return None
     kinds = {node.gate.kind for node in plan.nodes} - {gate.kind for gate in GATE_RULES}
-    return f"gates of kind {', '.join(sorted(kinds))}"
+    if kinds:
+        return f"gates of kind {', '.join(sorted(kinds))}"
+    kinds = {term.kind for term in plan.terms} - {term.kind for term in TERM_RULES}
+    return f"terms of kind {', '.join(sorted(kinds))}"
 
 
 STOPPED = -2  # where a row is that the budget stopped; -1 is where one is that has left with an answer

@@ -12,18 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import SLACK
-from miserly.plan import links
 from miserly.plan.gates import Gate, ListwiseGate
-from miserly.plan.terms import Kernel, Raw, Term, Tree
+from miserly.plan.terms import Term
 
 if TYPE_CHECKING:
     from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
-__all__ = ["kernel_value", "run_reference"]
+__all__ = ["run_reference"]
 
 STOPPED = -2
-_FEATURES_AT_A_TIME = 64
 
 
 def run_reference(
@@ -78,7 +76,7 @@ class _Clerk:
                 if account and tables.nodes.fresh[first + j]:
                     rows, scores, values = self._evaluate_paying(k, j, self.plan.terms[t], rows, scores)
                 else:
-                    values = self._values(self.plan.terms[t], rows)
+                    values = self.plan.terms[t].evaluate(self.X, rows)
                 last_term = t
             scores[:, node.channels[j]] += node.weights[j] * values
         return rows, scores
@@ -89,17 +87,17 @@ class _Clerk:
             through = self._pay_whole(term, rows)
             self.stop(rows[~through], k, j)
             rows, scores = rows[through], scores[through]
-            return rows, scores, self._values(term, rows)
+            return rows, scores, term.evaluate(self.X, rows)
         through = self._pay(rows, np.full(len(rows), term.evaluation))
         self.stop(rows[~through], k, j)
         rows, scores = rows[through], scores[through]
-        if isinstance(term, Tree):
-            values, through = self._walk_paying(term, rows)
+        if term.by_path:
+            values, through = term.evaluate_paying(self.X, rows, self._buy)
         else:
             through = np.ones(len(rows), dtype=np.bool_)
             for f in self._unpaid(term, rows):
                 through[through] = self._buy(rows[through], np.full(through.sum(), f))
-            values = self._values(term, rows)
+            values = term.evaluate(self.X, rows)
         self.stop(rows[~through], k, j + 1)
         return rows[through], scores[through], values[through]
 
@@ -151,81 +149,6 @@ class _Clerk:
     def _unpaid(self, term: Term, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The features of a term that some row has not acquired; the others cost nothing."""
         return term.features[~self.state.acquired[rows[:, None], term.features].all(axis=0)]
-
-    def _walk_paying(
-        self, tree: Tree, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        node = np.zeros(len(rows), dtype=np.int64)
-        through = np.ones(len(rows), dtype=np.bool_)
-        while True:
-            moving = np.flatnonzero(through & (tree.feature[node] >= 0))
-            if moving.size == 0:
-                return tree.value[node], through
-            features = tree.feature[node[moving]].astype(np.int64)
-            fitted = self._buy(rows[moving], features)
-            through[moving[~fitted]] = False
-            moving, features = moving[fitted], features[fitted]
-            node[moving] = _step(tree, node[moving], self.X[rows[moving], features])
-
-    def _values(self, term: Term, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        if isinstance(term, Raw):
-            values = self.X[rows, term.feature].astype(np.float64)
-            return np.where(np.isnan(values), term.fill, values)
-        if isinstance(term, Kernel):
-            return kernel_value(term, self.X[rows].astype(np.float64))
-        node = np.zeros(len(rows), dtype=np.int64)
-        while True:
-            moving = np.flatnonzero(term.feature[node] >= 0)
-            if moving.size == 0:
-                return term.value[node]
-            node[moving] = _step(term, node[moving], self.X[rows[moving], term.feature[node[moving]]])
-
-
-def _step(tree: Tree, node: NDArray[np.int64], x: NDArray[Any]) -> NDArray[np.int64]:
-    left = _goes_left(tree, node, x.astype(np.float64))
-    return np.where(left, tree.left[node], tree.right[node]).astype(np.int64)
-
-
-def _goes_left(tree: Tree, node: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which way each example goes at its node of a tree."""
-    assert tree.category is not None and tree.words is not None
-    left = np.where(np.isnan(x), tree.missing_left[node], x <= tree.threshold[node])
-    row = tree.category[node]
-    choose = np.flatnonzero(row >= 0)
-    if choose.size:
-        value = x[choose]
-        known = (value >= 0) & (value <= 255) & (value == np.floor(value))
-        code = np.where(known, value, 0).astype(np.int64)
-        bits = tree.words[row[choose], code >> 5] >> (code & 31).astype(np.uint32)
-        left[choose] = np.where(known, (bits & np.uint32(1)) != 0, tree.missing_left[node[choose]])
-    return left.astype(np.bool_)
-
-
-def kernel_value(term: Kernel, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A kernel between each row and the term's vector, summed feature by feature."""
-    assert term.fill is not None and term.scale is not None
-    total = np.zeros((len(X), 1))
-    for first in range(0, X.shape[1], _FEATURES_AT_A_TIME):
-        some = slice(first, first + _FEATURES_AT_A_TIME)
-        value = np.where(np.isnan(X[:, some]), term.fill[some], X[:, some])
-        if term.kernel == "rbf":
-            difference = (value - term.vector[some]) * term.scale[some]
-            parts = difference * difference
-        else:
-            parts = value * term.vector[some]
-        total = np.add.accumulate(np.hstack([total, parts]), axis=1)[:, -1:]  # one after the other
-    total = total[:, 0]
-    if term.kernel == "linear":
-        return total
-    if term.kernel == "rbf":
-        return np.asarray(links.exp(-(term.gamma * total)))
-    inner = term.gamma * total + term.coef0
-    if term.kernel == "poly":
-        power = np.ones(len(X))
-        for _ in range(term.degree):
-            power *= inner
-        return power
-    return np.asarray(1.0 - 2.0 / (links.exp(2.0 * inner) + 1.0))
 
 
 def _who_goes_up(

@@ -24,10 +24,9 @@ from miserly.data.encoder import check_unknown
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.engine.ranking import levels, settle
-from miserly.plan.engine.reference import kernel_value
 from miserly.plan.gates import ListwiseGate
 from miserly.plan.nodes import LEAVE
-from miserly.plan.terms import Kernel, Raw, Term, Tree
+from miserly.plan.terms import Term
 from miserly.utils.checks import shown
 
 if TYPE_CHECKING:
@@ -213,7 +212,7 @@ class Trail:
                         yield from self._pay_for(t)
                         if self.stopped:
                             return
-                    value = self._value(plan.terms[t])
+                    value = plan.terms[t].evaluate_one(self._values)
                     last_term = t
                 scores[node.channels[j]] += node.weights[j] * value
             self._scores, self.exit = scores, k
@@ -235,18 +234,10 @@ class Trail:
         if not self._charge(term.evaluation):
             return
         self.evaluated[t] = True
-        if isinstance(term, Tree):
-            node = 0
-            while term.feature[node] >= 0:
-                yield from self._buy(int(term.feature[node]))
-                if self.stopped:
-                    return
-                node = term.child(node, self._values[int(term.feature[node])])
-        else:
-            for f in term.features.tolist():
-                yield from self._buy(f)
-                if self.stopped:
-                    return
+        for f in term.reads(self._values):
+            yield from self._buy(f)
+            if self.stopped:
+                return
 
     def _pay_whole(self, t: int, term: Term) -> Steps:
         total, opened = term.evaluation, set[int]()
@@ -283,18 +274,6 @@ class Trail:
         return False
 
     # -- values ----------------------------------------------------------------------------------------
-
-    def _value(self, term: Term) -> float:
-        if isinstance(term, Raw):
-            value = self._values[term.feature]
-            return term.fill if np.isnan(value) else value
-        if isinstance(term, Kernel):
-            row = np.array([[self._values[f] for f in range(self.plan.n_features)]])
-            return float(kernel_value(term, row)[0])
-        node = 0
-        while term.feature[node] >= 0:
-            node = term.child(node, self._values[int(term.feature[node])])
-        return float(term.value[node])
 
     def _give(self, name: Any, value: Any) -> None:
         f = self._column(name)

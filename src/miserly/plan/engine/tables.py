@@ -1,9 +1,8 @@
 """The plan in flat arrays: what compiled code runs on.
 
-Trees of all terms are laid end to end, renumbered so that a right child follows its left sibling and a leaf
-leads to itself; a walk of as many steps as the tree is deep then needs no test for leaves. Each entry of a
-node knows whether its term is *fresh*, that is, met for the first time on the way from the root: the way to
-a node is unique, so this is known beforehand, and nobody has to remember per example what was evaluated.
+Each class of terms lays out its own arrays. Each entry of a node knows whether its term is *fresh*: met for
+the first time on the way from the root. There is one way to each node, so this is known before the plan runs,
+and no row has to remember which terms it has evaluated.
 """
 
 from __future__ import annotations
@@ -14,47 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan.nodes import LEAVE
-from miserly.plan.terms import KERNELS, Kernel, Raw, Term, Tree
+from miserly.plan.terms import TERMS, Kernel, Term, Tree
+from miserly.plan.terms.kernel import Kernels
+from miserly.plan.terms.tree import Trees
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
 __all__ = ["Tables", "chain_arrays"]
 
-RAW, TREE, KERNEL = 0, 1, 2
-
-
-class Trees(NamedTuple):
-    """All trees end to end."""
-
-    feature: NDArray[np.int32]  # -1 at leaves
-    look: NDArray[np.int32]  # the same, 0 at leaves: always a column that exists
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int32]  # the right child is the next one; a leaf leads to itself
-    missing: NDArray[np.bool_]
-    value: NDArray[np.float64]
-    category: NDArray[np.int32]
-    words: NDArray[np.uint32]
-
-
-class Kernels(NamedTuple):
-    kind: NDArray[np.int8]
-    vector: NDArray[np.float64]
-    fill: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    gamma: NDArray[np.float64]
-    coef0: NDArray[np.float64]
-    degree: NDArray[np.int64]
-
 
 class Terms(NamedTuple):
-    kind: NDArray[np.int8]
-    start: NDArray[np.int64]  # root of the tree, row of the kernel, or feature
+    """All terms: the features of term t are ``features[pointer[t] : pointer[t + 1]]``."""
+
+    kind: NDArray[np.int8]  # its code
+    start: NDArray[np.int64]  # the place in the table of its class; the column of a raw feature
     depth: NDArray[np.int64]
     plain: NDArray[np.bool_]  # a tree without categorical splits
     fill: NDArray[np.float64]
     evaluation: NDArray[np.float64]
-    pointer: NDArray[np.int64]  # features of term t: features[pointer[t]:pointer[t + 1]]
+    pointer: NDArray[np.int64]
     features: NDArray[np.int64]
 
 
@@ -66,7 +44,7 @@ class Nodes(NamedTuple):
     channel: NDArray[np.int64]
     weight: NDArray[np.float64]
     fresh: NDArray[np.bool_]
-    slot: NDArray[np.int64]  # where the term's values are kept for nodes to come; -1 if none asks for them
+    slot: NDArray[np.int64]  # where the term's values are kept for later nodes; -1 if none uses them
 
     bias: NDArray[np.float64]
     inherits: NDArray[np.bool_]
@@ -97,11 +75,14 @@ class Tables(NamedTuple):
 
     @classmethod
     def of(cls, plan: Plan) -> Tables:
-        trees, starts = _lay_out([t for t in plan.terms if isinstance(t, Tree)])
+        laid = {
+            kind: term.lay_out([one for one in plan.terms if one.kind == kind], plan.n_features)
+            for kind, term in TERMS.items()
+        }
         return cls(
-            trees,
-            _kernels([t for t in plan.terms if isinstance(t, Kernel)], plan.n_features),
-            _terms(plan.terms, starts),
+            laid[Tree.kind][0],
+            laid[Kernel.kind][0],
+            _terms(plan.terms, {kind: starts for kind, (_, starts) in laid.items()}),
             _nodes(plan),
             Prices(np.array(plan.costs.feature), np.array(plan.costs.group), np.array(plan.costs.setup)),
         )
@@ -125,78 +106,17 @@ def chain_arrays(tables: Tables) -> tuple[NDArray[Any], ...]:
     )
 
 
-def _lay_out(trees: list[Tree]) -> tuple[Trees, list[int]]:
-    """All trees end to end, siblings adjacent, and where each one starts."""
-    n = sum(len(tree.feature) for tree in trees)
-    feature = np.full(n, -1, np.int32)
-    threshold = np.full(n, np.inf)
-    left = np.arange(n, dtype=np.int32)
-    missing = np.ones(n, np.bool_)
-    value = np.zeros(n)
-    category = np.full(n, -1, np.int32)
-    words: list[NDArray[np.uint32]] = []
-    starts: list[int] = []
-    start = first_word = 0
-    for tree in trees:
-        place = start + _siblings_adjacent(tree)
-        inner = tree.feature >= 0
-        at = place[inner]
-        feature[at] = tree.feature[inner]
-        threshold[at] = tree.threshold[inner]
-        left[at] = place[tree.left[inner]]
-        missing[at] = tree.missing_left[inner]
-        value[place[~inner]] = tree.value[~inner]
-        rows = np.asarray(tree.category)[inner]
-        category[at] = np.where(rows >= 0, rows + first_word, -1)
-        words.append(np.asarray(tree.words))
-        starts.append(start)
-        start += len(place)
-        first_word += len(np.asarray(tree.words))
-    look = np.maximum(feature, 0).astype(np.int32)
-    bits = np.concatenate([*words, np.zeros((1, 8), np.uint32)])
-    return Trees(feature, look, threshold, left, missing, value, category, bits), starts
-
-
-def _siblings_adjacent(tree: Tree) -> NDArray[np.int64]:
-    """The new place of each node: parents before children, the right child right after the left one."""
-    place = np.zeros(len(tree.feature), dtype=np.int64)
-    following = 1
-    for i in np.flatnonzero(tree.feature >= 0):
-        place[tree.left[i]], place[tree.right[i]] = following, following + 1
-        following += 2
-    return place
-
-
-def _kernels(kernels: list[Kernel], n_features: int) -> Kernels:
-    return Kernels(
-        kind=np.array([KERNELS.index(k.kernel) for k in kernels], dtype=np.int8),
-        vector=np.array([k.vector for k in kernels], dtype=float).reshape(-1, n_features),
-        fill=np.array([k.fill for k in kernels], dtype=float).reshape(-1, n_features),
-        scale=np.array([k.scale for k in kernels], dtype=float).reshape(-1, n_features),
-        gamma=np.array([k.gamma for k in kernels], dtype=float),
-        coef0=np.array([k.coef0 for k in kernels], dtype=float),
-        degree=np.array([k.degree for k in kernels], dtype=np.int64),
-    )
-
-
-def _terms(terms: tuple[Term, ...], tree_starts: list[int]) -> Terms:
-    kinds = {"raw": RAW, "tree": TREE, "kernel": KERNEL}
-    next_tree, next_kernel = iter(tree_starts), iter(range(len(terms)))
-    start = [
-        term.feature if isinstance(term, Raw) else next(next_tree if isinstance(term, Tree) else next_kernel)
-        for term in terms
-    ]
+def _terms(terms: tuple[Term, ...], starts: dict[str, list[int]]) -> Terms:
+    following = {kind: iter(places) for kind, places in starts.items()}
     features = [term.features for term in terms]
     return Terms(
-        kind=np.array([kinds[t.kind] for t in terms], dtype=np.int8),
-        start=np.array(start, dtype=np.int64),
-        depth=np.array([t.depth if isinstance(t, Tree) else 0 for t in terms], dtype=np.int64),
-        plain=np.array(
-            [isinstance(t, Tree) and bool((np.asarray(t.category) < 0).all()) for t in terms], dtype=np.bool_
-        ),
-        fill=np.array([t.fill if isinstance(t, Raw) else 0.0 for t in terms], dtype=float),
-        evaluation=np.array([t.evaluation for t in terms], dtype=float),
-        pointer=np.cumsum([0, *(len(f) for f in features)], dtype=np.int64),
+        kind=np.array([term.code for term in terms], dtype=np.int8),
+        start=np.array([next(following[term.kind]) for term in terms], dtype=np.int64),
+        depth=np.array([term.depth for term in terms], dtype=np.int64),
+        plain=np.array([term.plain for term in terms], dtype=np.bool_),
+        fill=np.array([term.table_fill for term in terms], dtype=float),
+        evaluation=np.array([term.evaluation for term in terms], dtype=float),
+        pointer=np.cumsum([0, *(len(some) for some in features)], dtype=np.int64),
         features=np.concatenate([np.zeros(0, np.int64), *features]),
     )
 

@@ -105,7 +105,7 @@ def dumps(plan: Plan) -> bytes:
         "info": plan.info,
     }
     arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
-    version = 2 if (arrays["kernel_scale"] != 1.0).any() else 1
+    version = max((term.file_version for term in plan.terms), default=1)
     if np.isfinite(plan.budget):
         version, header["budget"] = 3, plan.budget
     return pack(header, arrays, SCHEMAS[version], version)
@@ -126,16 +126,16 @@ def loads(data: bytes | bytearray | memoryview) -> Plan:
     if set(header) != set(keys):
         raise PlanFormatError(f"the header must hold {', '.join(keys)} and arrays, and nothing else")
     try:
-        return _build(header, arrays)
+        return _build(header, arrays, version)
     except PlanFormatError:
         raise
     except MiserlyError as error:
         raise PlanFormatError(f"the plan in it is not sound: {str(error)[:500]}") from None
 
 
-def _build(header: Mapping[str, Any], arrays: Arrays) -> Plan:
+def _build(header: Mapping[str, Any], arrays: Arrays, version: int) -> Plan:
     costs = _read_costs(header["costs"])
-    sizes = check_sizes(arrays, len(costs))
+    sizes = check_sizes(arrays, len(costs), version)
     for evaluation in arrays["term_evaluation"].tolist():
         _check_cost(evaluation)
     if type(header["n_outputs"]) is not int or not 1 <= header["n_outputs"] <= sizes["scores"]:
