@@ -40,7 +40,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.cascades",
     "learners.common",
     "learners.kernel",
-    "learners.trees",
     "learners.wrap",
     "losses",
     "plan",

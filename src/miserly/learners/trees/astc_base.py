@@ -1,4 +1,4 @@
-"""What both ASTC estimators share: reading rows, terms that can be paid, dividing a budget, and the plan."""
+"""The base class of the ASTC estimators: rows, terms that can be paid, dividing a budget, and the plan."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Costs, fits, read_budget
 from miserly.errors import CostError
-from miserly.learners.base import PlanEstimator, as_columns
+from miserly.learners.base import as_columns
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
+from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import LinearRows, boosted_terms, read_rows, ready_columns
 from miserly.learners.common.progress import Steps, outcome
@@ -35,8 +36,8 @@ PARTS = (1.0, 1.5, 2.0, 3.0)  # of which a node may spend one, where a budget is
 HALVINGS = 6
 
 
-class ASTC(PlanEstimator):
-    """What both share; subclasses say how labels are read and what they are fitted as."""
+class ASTC(QueryGroupedFit):
+    """The base class of both ASTC estimators; subclasses define how labels are read and fitted."""
 
     node_budget_: NDArray[np.float64]
     expected_cost_: float
@@ -95,7 +96,7 @@ class ASTC(PlanEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # -- what subclasses say -------------------------------------------------------------------------
+    # -- what subclasses define -------------------------------------------------------------------------
 
     _link: str
     _loss: Loss  # that boosted terms lower
@@ -121,20 +122,20 @@ class ASTC(PlanEstimator):
     def _fit(self, X: Any, given: Given) -> None:
         encode = None if self._numeric_target else self._encode
         fraction = self.validation_fraction if self._divides_budgets else None
-        with Steps(self, bool(self.verbose)) as tell:
+        with Steps(self, bool(self.verbose)) as report:
             rows = read_rows(self, X, given, encode, fraction)
             unit = self._unit(rows.learning)
             least, most = self._node_budgets()
-            tell("making terms")
+            report("making terms")
             terms = self._fit_terms(rows, float(least.max()), min(path_budget(most), self._cap))
-            grow = self._grower(rows, terms, unit, tell)
+            grow = self._grower(rows, terms, unit, report)
             if rows.judging is None:
                 self.node_budget_, tree = least, grow(least, self._cap)
             else:
                 judging, aims = rows.judging, self._targets(rows.judging.y, unit)
-                tree = self._search(grow, lambda tree: _judge(tree, terms, rows.costs, judging, aims))
+                tree = self._search(grow, lambda tree: _evaluate(tree, terms, rows.costs, judging, aims))
             self._keep(tree, terms, rows, unit)
-            tell(outcome(self))
+            report(outcome(self))
 
     @property
     def _cap(self) -> float:
@@ -143,7 +144,7 @@ class ASTC(PlanEstimator):
 
     @property
     def _divides_budgets(self) -> bool:
-        """Whether rows are set aside to find out how much of a budget each node should spend."""
+        """Whether a validation set is held out to find how much of a budget each node should spend."""
         held = self.budget is not None or self.mean_budget is not None
         return held and self.node_budget is None
 
@@ -174,7 +175,7 @@ class ASTC(PlanEstimator):
         return budgets, budgets
 
     def _fit_terms(self, rows: LinearRows, max_price: float, reach: float) -> Terms:
-        """The terms that some row might be able to pay for; dearer ones need not be looked at."""
+        """The terms that some row might be able to pay for."""
         costs = rows.costs
         nothing = np.zeros(len(costs), dtype=np.bool_)
         if self.terms == "linear":
@@ -192,7 +193,7 @@ class ASTC(PlanEstimator):
         return boosted.take(_fit_in(boosted.prices(costs, nothing), reach))
 
     def _grower(
-        self, rows: LinearRows, terms: Terms, unit: tuple[float, float], tell: Steps
+        self, rows: LinearRows, terms: Terms, unit: tuple[float, float], report: Steps
     ) -> Callable[[Floats, float], ClassifierTree]:
         """What grows a tree for the budgets of its nodes and paths; the Gram of all rows is made once."""
         samples = rows.learning
@@ -209,7 +210,7 @@ class ASTC(PlanEstimator):
         market = Market.of(terms.uses, terms.evaluation, rows.costs)
 
         def grow(budgets: Floats, path: float) -> ClassifierTree:
-            tell(f"growing a tree with up to {budgets.max():.3g} to spend per node")
+            report(f"growing a tree with up to {budgets.max():.3g} to spend per node")
             return grower.grow(market, budgets, path, self.tradeoff / unit[1] ** 2)
 
         return grow
@@ -222,9 +223,9 @@ class ASTC(PlanEstimator):
     def _search(
         self,
         grow: Callable[[Floats, float], ClassifierTree],
-        judge: Callable[[ClassifierTree], tuple[float, float]],
+        evaluate: Callable[[ClassifierTree], tuple[float, float]],
     ) -> ClassifierTree:
-        """The tree of the least error on rows set aside among those whose mean cost is within `mean_budget`.
+        """The tree of the smallest error on the validation set among those that keep `mean_budget` there.
 
         Nodes may spend some part of the budget each and all of it along a path; or as much as they can, the
         same for all nodes and whatever that comes to along a path, which is found by halving. No path ever
@@ -238,7 +239,7 @@ class ASTC(PlanEstimator):
             nonlocal best, least_error
             budgets = np.full(n_nodes, node_budget)
             tree = grow(budgets, path)
-            cost, error = judge(tree)
+            cost, error = evaluate(tree)
             inside = fits(0.0, cost, read_budget(self.mean_budget))
             if inside and error < least_error:
                 best, least_error = tree, error
@@ -270,7 +271,7 @@ class ASTC(PlanEstimator):
         )
 
 
-def _judge(
+def _evaluate(
     tree: ClassifierTree, terms: Terms, costs: Costs, rows: Samples, aims: Floats
 ) -> tuple[float, float]:
     """What rows cost on average, and their mean squared error."""

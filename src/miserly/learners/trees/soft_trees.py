@@ -13,18 +13,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs, read_budget
-from miserly.learners.base import PlanEstimator
 from miserly.learners.common.budget_search import BudgetSearch, PerTradeoff, first_guess, mean_cost
+from miserly.learners.common.calibration import steepness_of
+from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.linear_fit import LinearRows, fit_terms, read_rows
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.training import Judge
 from miserly.learners.trees.soft_tree_fit import FittedTree, SoftTreeFit, Targets
-from miserly.losses import Loss
+from miserly.losses import Loss, MeanSquared, log_loss
 from miserly.metrics import Metric, get_metric
 from miserly.solvers.soft_tree import TreeShape
 
-__all__ = ["SoftTreeLearner"]
+__all__ = ["SoftTreeClassifier", "SoftTreeLearner"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -33,8 +34,8 @@ MAX_FITS = 10  # of trees, to find the tradeoff for a budget
 NEIGHBOURS = (1.25, 1.6)  # multiples of that tradeoff to compare with it
 
 
-class SoftTreeLearner(PlanEstimator):
-    """A tree or a chain of linear classifiers, learned by descent through soft gates.
+class SoftTreeLearner(QueryGroupedFit):
+    """The base class of CSTC and CSCC: linear classifiers in a tree or a chain, with soft gates while fitted.
 
     Subclasses define what the labels mean, and the shape of a tree with `max_depth` levels.
     """
@@ -67,6 +68,49 @@ class SoftTreeLearner(PlanEstimator):
         "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
         "verbose": ["verbose"],
     }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 0.001,
+        budget: float | None = None,
+        mean_budget: float | None = None,
+        max_depth: int = 3,
+        terms: str = "linear",
+        n_terms: int = 100,
+        term_tradeoff: float | str | None = "falling",
+        step: float = 0.1,
+        l1_regularization: float = 0.0,
+        prune: bool = True,
+        optimise: bool = True,
+        max_sweeps: int = 10,
+        early_stopping: bool | int = False,
+        validation_fraction: float = 0.2,
+        metric: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.tradeoff = tradeoff
+        self.budget = budget
+        self.mean_budget = mean_budget
+        self.max_depth = max_depth
+        self.terms = terms
+        self.n_terms = n_terms
+        self.term_tradeoff = term_tradeoff
+        self.step = step
+        self.l1_regularization = l1_regularization
+        self.prune = prune
+        self.optimise = optimise
+        self.max_sweeps = max_sweeps
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     # -- what subclasses define ----------------------------------------------------------------------
 
@@ -140,3 +184,45 @@ class SoftTreeLearner(PlanEstimator):
             neighbours=NEIGHBOURS,
             max_fits=MAX_FITS,
         )
+
+
+class SoftTreeClassifier(SoftTreeLearner):
+    """What CSTC and CSCC share for classes, by the log loss or by the squared error to 1 and -1."""
+
+    _classes = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SoftTreeLearner._parameter_constraints,
+        "loss": [StrOptions({"log_loss", "squared"})],
+    }
+
+    def _targets(self, samples: Samples) -> Targets:
+        return class_targets(samples.y, len(self.classes_), self.loss)
+
+    def _squared_targets(self, samples: Samples) -> Floats | None:
+        return (
+            None
+            if self.loss == "log_loss"
+            else class_targets(samples.y, len(self.classes_), self.loss).values
+        )
+
+    def _evaluated_by(self, samples: Samples) -> tuple[str, Loss]:
+        return "accuracy", log_loss(len(self.classes_))
+
+    def _answers(self, scores: Floats, samples: Samples) -> float:
+        if self.loss == "log_loss":
+            return 1.0
+        return steepness_of(scores, samples.y, samples.weight)
+
+
+def class_targets(codes: NDArray[np.float64], n_classes: int, loss: str) -> Targets:
+    """Classes as the loss takes them; 1 and -1 for "squared", in one column for two classes, else one each.
+
+    >>> class_targets(np.array([0.0, 1.0]), 2, "squared").values.tolist()
+    [[-1.0], [1.0]]
+    """
+    emphasis = np.ones(len(codes))
+    if loss == "log_loss":
+        return Targets(codes, 1.0, emphasis, log_loss(n_classes))
+    hot = codes[:, None] if n_classes == 2 else codes[:, None] == np.arange(n_classes)
+    return Targets(2.0 * hot - 1.0, 1.0, emphasis, MeanSquared(hot.shape[1]))
