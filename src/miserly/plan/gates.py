@@ -5,7 +5,7 @@ such child the row leaves, and the scores of the node are its answer.
 
 A gate is one class. It holds its fields and their check, its number in files and compiled code, its rule in
 NumPy and its words. To add a gate, write a class here, decorate it with `register`, and write its compiled
-rule in `engine.compiled`. Without a compiled rule, plans with the gate run in NumPy.
+rule in `engine.compiled_gates`. Without a compiled rule, plans with the gate run in NumPy.
 """
 
 from __future__ import annotations
