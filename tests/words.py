@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.docstrings import inside
+from tests.docstrings import inside, room_named
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "miserly"
@@ -23,12 +23,11 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md")
 # Rooms that still use such words. This list only gets shorter.
 UNFINISHED: tuple[str, ...] = (
     "cli",
-    "cli.commands",
     "costs",
     "data",
     "docs",
     "grow",
-    "learners",
+    "learners.base",
     "learners.anytime",
     "learners.boosting",
     "learners.cascades",
@@ -37,10 +36,7 @@ UNFINISHED: tuple[str, ...] = (
     "learners.trees",
     "learners.wrap",
     "plan",
-    "plan.engine",
-    "plan.show",
     "report",
-    "report.page",
     "selection",
 )
 
@@ -130,7 +126,7 @@ def files() -> Iterator[tuple[str, Path]]:
     for path in sorted(SOURCES.rglob("*")):
         if path.suffix in {".py", ".js", ".css", ".html"}:
             parts = path.relative_to(SOURCES).parent.parts
-            yield ".".join(part for part in parts if part != "assets") or ".", path
+            yield room_named([part for part in parts if part != "assets"]), path
     for pattern in DOCUMENTS:
         for path in sorted(ROOT.glob(pattern)):
             yield "docs", path
@@ -154,7 +150,7 @@ def main(arguments: list[str]) -> int:
     chosen = [
         (room, path)
         for room, path in files()
-        if (inside(room, rooms) if rooms else everything or room not in UNFINISHED)
+        if (inside(room, rooms) if rooms else everything or not inside(room, UNFINISHED))
     ]
     uses = [use for room, path in chosen for use in uses_in(room, path)]
     for use in uses:
