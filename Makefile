@@ -1,10 +1,10 @@
-# Every target sets up what it needs; nothing else has to be run first.
+# Every target sets up what it needs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   := ../shared/data
 
-# Real data sets, where they are: tests and benchmarks that need them skip, visibly, when they are not.
+# The folder of real data sets. Without it, tests and benchmarks that need them are skipped.
 ifneq ($(wildcard $(DATA)/*.npz),)
 export MISERLY_DATA ?= $(abspath $(DATA))
 endif
@@ -19,7 +19,7 @@ demo: $(VENV)/installed
 test: lint
 	$(BIN)/pytest -n 2 --dist loadfile --durations=12
 
-# Long fuzzing and simulations, then the plan's tests with every index of compiled code checked.
+# Long fuzzing and simulations, then the tests of plans with bounds checks in compiled code.
 test-long: $(VENV)/installed-dev
 	$(BIN)/pytest -n 2 -m long --durations=12
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/out/boundscheck $(BIN)/pytest -n 2 tests/plan

@@ -1,10 +1,10 @@
-"""Running what the documents say: Python blocks, `miserly` commands, and the output shown under them.
+"""Run the Python blocks and `miserly` commands of documents, and compare the output shown under them.
 
 A document is run from top to bottom in an empty folder. A ``python`` block followed by a ``text`` block must
-print exactly that; a ``console`` block holds commands after ``$`` and, under each, what it prints. Lines
-of three dots stand for anything. Blocks marked ``python no-run`` or ``console no-run`` are only for reading.
+print exactly that text. A ``console`` block contains commands after ``$`` and their output. A line of three
+dots matches any output. Blocks marked ``python no-run`` or ``console no-run`` are not run.
 
-``python -m tests.documents README.md docs/*.md`` writes what is printed now into the documents.
+``python -m tests.documents README.md docs/*.md`` writes the present output into the documents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WIDTH = "80"
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, its text, and where in the document that text is."""
+    """One fenced block: its language, its text and its position in the document."""
 
     kind: str
     text: str
@@ -53,7 +53,7 @@ def blocks_of(document: str) -> list[Block]:
 
 
 def run_document(path: Path) -> list[tuple[Block, str]]:
-    """Run a document; gives every block that shows output, with the output it should show."""
+    """Run a document and return every block that shows output, with its present output."""
     blocks = blocks_of(path.read_text(encoding="utf-8"))
     names: dict[str, object] = {"__name__": "document"}
     shown: list[tuple[Block, str]] = []
@@ -88,7 +88,7 @@ def _run_console(block: Block) -> str:
 
 
 def agree(block: Block, printed: str) -> bool:
-    """Whether a document shows what was printed; blanks at line ends and three dots aside."""
+    """Whether a block shows what was printed, ignoring trailing blanks and with three dots as a wildcard."""
     commands_only = block.kind == "console" and all(
         line.startswith("$ ") for line in block.text.splitlines() if line.strip()
     )
@@ -103,7 +103,7 @@ def _stripped(text: str) -> str:
 
 @contextlib.contextmanager
 def in_empty_folder():
-    """A folder of its own to run in, and warnings as errors."""
+    """Change into an empty temporary folder and turn warnings into errors."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -115,7 +115,7 @@ def in_empty_folder():
 
 
 def update(path: Path) -> None:
-    """Write what is printed now into a document, from the last block to the first: places stay right."""
+    """Write the present output into a document, last block first, so that positions stay valid."""
     path = path.resolve()
     document = path.read_text(encoding="utf-8")
     with in_empty_folder():

@@ -1,4 +1,4 @@
-"""Everything that the README and the guide say is run, and shows what it shows there."""
+"""The code of the README and the guide runs and prints what they show; links and lists are complete."""
 
 from __future__ import annotations
 
