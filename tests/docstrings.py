@@ -37,7 +37,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.base",
     "learners.anytime",
     "learners.boosting",
-    "learners.cascades",
     "learners.common",
     "learners.kernel",
     "learners.wrap",

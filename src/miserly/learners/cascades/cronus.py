@@ -1,19 +1,4 @@
-"""Cronus: the trees of a boosted model weighed and ordered anew, as a cascade that most examples leave early.
-
-M. Chen, Z. Xu, K. Q. Weinberger, O. Chapelle, D. Kedem, Classifier Cascade for Minimizing Feature
-Evaluation Cost, AISTATS 2012. The objective, in `solvers.cascade`, is the squared loss at the stage where
-an example leaves plus `tradeoff` times what it is expected to pay. In the paper's words: `n_stages` is K,
-`rejection` epsilon, `inflation` delta, `positive_weight` omega+, `l1_regularization` rho, `tradeoff`
-lambda.
-
-What the paper leaves open is settled as follows. An example is answered by the score of the stage it leaves
-at (as the loss assumes), not by -1. Weights are fitted again, without prices, on the trees that were chosen
-and those evaluated at earlier stages: without that a single stage does not beat a boosted model that is
-simply cut short. Trees are boosted cheap ones first (`term_tradeoff`): nearly every tree of a plain boosted
-model needs dear features, and leaves early stages nothing to work with. The steepness of the soft gates is
-50 per standard deviation of a stage's scores; an absolute 50 let everything pass. Set-ups of groups are one
-norm more over all trees that touch the group.
-"""
+"""Cronus: a cascade over the trees of a boosted model, for two classes of which the second is rare."""
 
 from __future__ import annotations
 
@@ -24,8 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
@@ -43,68 +27,125 @@ _ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
 
 class CronusClassifier(CascadeClassifier):
-    """A cascade over boosted trees, for two classes of which the second is rare.
+    """Cronus: a cascade over boosted trees, for two classes of which the second is rare.
+
+    The trees of a boosted model get new weights in every stage of a cascade. Rows with low scores leave
+    early, most of them as members of the first class, and only the others pay for expensive features.
 
     Parameters
     ----------
-    costs : Costs, array, mapping of name to cost, or None
-        What features cost; 1 each by default.
+    costs : Costs, array-like, mapping of name to cost or None, default=None
+        Costs of the features, of groups of features, and of evaluating a tree. By default each feature costs
+        1 and evaluations cost nothing.
     tradeoff : float, default=1e-4
-        What one unit of cost must bring in mean loss (half the squared error, targets being 1 and -1).
-    budget : float, optional
-        A cap: no example ever pays more. Trees are boosted that together cost no more (with linear terms,
-        features are chosen by greedy least squares within it). Several tradeoffs from `tradeoff` up are
-        tried, and the best by `metric` on rows set aside is taken.
-    mean_budget : float, optional
-        What an example may cost on average: from `tradeoff` up, the smallest is sought that keeps to it on
-        rows set aside, and of all cascades met on the way that do, the best by `metric` is taken. May be
-        given together with `budget`.
+        Loss that one unit of cost must save in the mean: half the squared error to 1 and -1. With a budget it
+        is the smallest tradeoff that is tried.
+    budget : float or None, default=None
+        Cap on the cost of every row. All trees together cost no more; linear terms are chosen within it by
+        greedy least squares. Several tradeoffs from `tradeoff` up are fitted, and the best one on the
+        validation set is taken. By default there is no cap.
+    mean_budget : float or None, default=None
+        Limit on the mean cost of the rows of the validation set. The smallest tradeoff from `tradeoff` up
+        that keeps it is searched for, and the best cascade met on the way that keeps it is taken. May be
+        given together with `budget`. By default there is no limit.
     n_stages : int, default=10
-        The most stages a cascade may have; with 1 the trees are weighed anew, and nobody leaves early.
+        Largest number of stages. With 1 the trees get new weights, and no row leaves early.
     rejection : float, default=0.15
-        The share of the examples still there that leaves at each stage, before `optimise`.
-    inflation : float, default=1.3
-        How much dearer everything is held at each earlier stage, before `optimise`.
-    positive_weight : float, default=3.5
-        How much the loss of the second class counts.
-    l1_regularization : float, default=0
+        Share of the remaining rows that leaves at each stage, before `optimise`.
+    inflation : float or array-like of float, default=1.3
+        Cost multiplier for each earlier stage during initialisation. With a list, the best value on the
+        validation set is taken.
+    positive_weight : float or array-like of float, default=3.5
+        Weight of the second class in the loss. With a list, the best value on the validation set is taken.
+    l1_regularization : float or array-like of float, default=0.0
+        Penalty on the absolute value of every weight. With a list, the best value on the validation set is
+        taken.
     optimise : bool, default=True
-        Whether all stages are optimised together, after they were initialised one by one.
+        Whether all stages are optimised together after each was initialised by itself.
     refit : bool, default=True
-        Whether weights are fitted again without prices in the end.
+        Whether the weights are fitted again without prices in the end.
     terms : {"boosted", "linear"}, default="boosted"
-        What is weighed: boosted trees, or the features themselves.
+        What the stages weigh: boosted regression trees, or standardised features.
     n_terms : int, default=100
-        How many trees; `step`, `max_depth` and `min_samples_leaf` are theirs too.
+        Number of boosted trees. It has no effect on linear terms.
     term_tradeoff : "falling", float or None, default="falling"
-        The tradeoff of the trees themselves, which are Greedy Miser's: it falls from `tradeoff` for the first
-        to a hundredth of it for the last, so that cheap trees come first and dear ones build on them; or it
-        is one for all. With None or 0 they are plain boosted trees, as in the paper.
+        Tradeoff of the boosted trees, which are those of Greedy Miser. "falling" lowers it from `tradeoff`
+        for the first tree to a hundredth of it for the last, so that cheap trees come first and expensive
+        ones build on them. A number is used for all trees. With None or 0, costs do not matter for the trees,
+        as in the paper.
+    step : float, default=0.1
+        Learning rate of the boosted trees.
+    max_depth : int, default=4
+        Largest depth of a boosted tree.
+    min_samples_leaf : int, default=20
+        Smallest number of training rows in a leaf of a boosted tree.
     validation_fraction : float, default=0.2
-        How much is set aside for a `budget` or `mean_budget`, or to choose among several values of
-        `inflation`, `positive_weight` or `l1_regularization`. Each may be a list: then every combination is
-        initialised, which is quick, and the best by `metric` is taken.
-    metric : str or Metric, optional
-        Precision@5 where there are queries, else accuracy.
-    random_state : int, RandomState or None
-    n_jobs : int, optional
-        Threads; all by default. The model does not depend on it.
+        Share of the rows in the validation set, in whole queries if `qid` is given. It is held out for a
+        `budget`, a `mean_budget`, or a list of values to choose from.
+    metric : str, Metric or None, default=None
+        Metric on the validation set. By default "accuracy", and "precision@5" if `fit` is given queries.
+    random_state : int, RandomState or None, default=None
+        Random seed of the validation set, and of boosted trees.
+    n_jobs : int or None, default=None
+        Number of threads. By default all cores. The model does not depend on it.
     verbose : int, default=0
-        1 shows what the fit is at.
+        With 1, the steps of the fit are shown.
 
     Attributes
     ----------
     plan_ : Plan
-        A chain of at most `n_stages` nodes; whoever scores low leaves. Stages that nobody left at are not
-        in it.
+        A chain of at most `n_stages` nodes. Rows with low scores leave it. Stages at which no row left are
+        not in it.
+    cost_ : float
+        Cost of a row that passes every stage.
+    features_ : array
+        The features that the model may need: names if there are names, else column numbers.
     tradeoff_ : float
-        The tradeoff used.
+        The tradeoff of the model.
     expected_cost_ : float
-        What rows set aside pay on average, if there are any.
+        Mean cost of the rows of the validation set. It exists only if there is a validation set.
     settings_ : dict
-        The values of `inflation`, `positive_weight` and `l1_regularization` used.
+        The values of `inflation`, `positive_weight` and `l1_regularization` of the model.
     objective_ : array
-        The joint objective before and after each cycle of `optimise`.
+        The joint objective before `optimise`, and after each cycle.
+    classes_ : array
+        Both classes, in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features. It exists only if `X` had names.
+
+    Notes
+    -----
+    The stages minimise together, over weights ``beta^k``, intercepts and thresholds ([1]_, eq. 8)::
+
+        1/2 sum_i w_i sum_k q_i^k (h_i . beta^k - y_i)^2 + rho sum_k |beta^k|_1
+          + lambda sum_a cost_a sqrt(sum_k d_k^2 sum_{t uses a} (beta_t^k)^2)
+
+    where ``h_i`` are the values of the trees on row `i`, ``q_i^k`` the probability that it leaves at stage
+    `k`, ``d_k`` the share of rows that reach it, and ``y_i`` is 1 or -1. In the paper's symbols `n_stages` is
+    K, `rejection` epsilon, `inflation` delta, `positive_weight` omega+, `l1_regularization` rho and
+    `tradeoff` lambda.
+
+    Differences from the paper, and what it leaves open:
+
+    - A row is answered by the score of the stage it leaves at, as the loss assumes, and not by -1.
+    - Weights are fitted again, without prices, on the trees chosen and those evaluated at earlier stages.
+      Without this a single stage is no better than a boosted model that is cut short.
+    - Trees are boosted cheap ones first (`term_tradeoff`). Nearly every tree of a plain boosted model needs
+      expensive features, which leaves nothing for early stages.
+    - The steepness of the soft gates is 50 per standard deviation of a stage's scores. With an absolute 50
+      every row passed.
+    - Set-up costs of groups are one more norm, over all trees that use the group.
+    - Prices are multiplied by ``inflation ** (K - k)`` at stage `k`; the paper has the other sign.
+
+    If several values are given for `inflation`, `positive_weight` or `l1_regularization`, a cascade is
+    initialised for every combination, and the best one on the validation set is taken.
+
+    References
+    ----------
+    .. [1] M. Chen, Z. Xu, K. Q. Weinberger, O. Chapelle, D. Kedem, "Classifier Cascade for Minimizing Feature
+       Evaluation Cost", AISTATS 2012.
 
     Examples
     --------
@@ -114,8 +155,8 @@ class CronusClassifier(CascadeClassifier):
     >>> X = rng.normal(size=(2000, 2))
     >>> y = (X[:, 0] > 1) & (X[:, 1] > 0)
     >>> model = CronusClassifier(costs=[1, 20], n_terms=30, random_state=0).fit(X, y)
-    >>> bool(model.run(X).cost.mean() < 15), model.score(X, y) > 0.97
-    (True, True)
+    >>> print(f"{model.score(X, y):.2f} {model.run(X).cost.mean():.1f}")
+    1.00 4.0
     """
 
     tradeoff_: float
@@ -197,16 +238,12 @@ class CronusClassifier(CascadeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> CronusClassifier:
-        """Fit to two classes; rows that share a `qid` are set aside together, and judged as one query."""
+    def _fit(self, X: Any, given: Given) -> None:
         settings = self._settings()
         validates = self.budget is not None or self.mean_budget is not None or len(settings) > 1
         fraction = self.validation_fraction if validates else None
         with Steps(self, bool(self.verbose)) as report:
-            rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, fraction)
+            rows = read_rows(self, X, given, self._encode, fraction)
             search = CronusSearch(self, replace(rows, learning=exact_weights(rows.learning)), report)
             with threadpool_limits(search.blas_threads, "blas"):
                 best = search.best_settings(settings) if len(settings) > 1 else settings[0]
@@ -216,7 +253,6 @@ class CronusClassifier(CascadeClassifier):
             if rows.judging is not None:
                 self.expected_cost_ = found.cost
             report(outcome(self))
-        return self
 
     def _settings(self) -> list[CascadeSettings]:
         """All combinations of the values given."""

@@ -1,4 +1,4 @@
-"""What cascades with features assigned to stages by price share; subclasses say what they minimise."""
+"""The base class of cascades whose features are assigned to stages by price."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def stages_by_price(
 
 
 class TieredCascade(CascadeClassifier):
-    """A cascade of linear classifiers, each with the features up to some price."""
+    """A cascade of linear classifiers, each with the features up to some price; subclasses define the
+    loss."""
 
     tradeoff_: float
     expected_cost_: float
@@ -228,7 +229,7 @@ class TieredFit:
         return float(np.log(positive / (1.0 - positive)))
 
     def gates(self, stages: Stages) -> tuple[Floats, NDArray[np.bool_]]:
-        """Thresholds (K,), and who comes to each stage (K, n).
+        """Thresholds (K,), and which rows come to each stage (K, n).
 
         They are at most 0, and so low that a stage loses no more than a share `miss` of the positives there.
         """

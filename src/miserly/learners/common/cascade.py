@@ -1,4 +1,4 @@
-"""What learners of cascades for two classes share: labels, exact weights, plans, and scores that rank."""
+"""Cascades for two classes: the base class, exact weights, plans, and scores that rank."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, as_columns
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
+from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import LinearRows
 from miserly.learners.common.samples import Samples
@@ -28,16 +29,30 @@ Floats: TypeAlias = NDArray[np.float64]
 SMALL = 1 << 21  # values of a table
 
 
-class CascadeClassifier(PlanClassifier):
-    """A chain of classifiers; whoever scores low leaves, as one of the first class for the most part."""
+class CascadeClassifier(PlanClassifier, QueryGroupedFit):
+    """A chain of classifiers. Rows with low scores leave, most of them as members of the first class."""
 
     def decision_function(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """Scores (n,) before the link, positive for the second class.
+        """Return the scores of rows before the link, positive for the second class.
 
-        With `qid` they are there to rank the documents of each query: whoever left earlier comes below those
-        who stayed longer.
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to score.
+        budget : float or None, default=None
+            Cap on the cost of every row. By default only the budget of the plan limits it.
+        qid : array of (n,) or None, default=None
+            Query of each row. If given, scores rank the documents of each query: those that left the cascade
+            earlier come below those that left later.
+        unknown : {"error", "missing"}, default="error"
+            Whether a value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n,)
+            The scores.
         """
         if qid is None:
             return super().decision_function(X, budget, unknown=unknown)
@@ -66,9 +81,9 @@ def ranking_scores(run: Run, qid: NDArray[Any] | None) -> Floats:
 
 
 def exact_weights(samples: Samples) -> Samples:
-    """Weights as multiples of the least, to 10 digits.
+    """Weights as multiples of the smallest, to 10 digits.
 
-    A factor common to all weights leaves no trace, however many steps follow, and whole numbers stay whole.
+    A factor common to all weights changes no bit of the model, and whole numbers stay whole.
     """
     if samples.weight is None:
         return samples
@@ -76,9 +91,9 @@ def exact_weights(samples: Samples) -> Samples:
 
 
 def merged(samples: Samples) -> Samples:
-    """Equal rows as one with the sum of their weights, in an order of their own; large tables as they are.
+    """Equal rows as one row with the sum of their weights, in a fixed order; large tables unchanged.
 
-    Descent by steep gates makes a lot of a little rounding. Here sums do not depend on the order of rows, nor
+    Descent through steep gates amplifies rounding errors. Here sums do not depend on the order of rows, nor
     on whether a row comes twice or has twice the weight.
     """
     if samples.X.size > SMALL:
@@ -103,11 +118,11 @@ def cascade_plan(
     base: float,
     steer: tuple[Floats, Floats] | None = None,
 ) -> Plan:
-    """A chain of nodes with weights (K, T); whoever scores at most a stage's threshold leaves there.
+    """A chain of nodes with weights (K, T); rows that score at most a stage's threshold leave there.
 
-    Scores are multiplied by one factor, so that their logistic is a probability. `base` is the score of
-    whoever cannot afford the first stage. With `steer`, weights (K, T) and intercepts (K,), gates read scores
-    of their own.
+    Scores are multiplied by one factor, so that their logistic is a probability. `base` is the score of rows
+    that cannot afford the first stage. With `steer`, weights (K, T) and intercepts (K,), gates read scores of
+    their own.
     """
     n = len(intercept)
     chain = ClassifierTree(

@@ -1,7 +1,7 @@
 """Trees and chains of linear classifiers over terms, and the plans they become.
 
 Node `k` of `K` gives a row the scores ``values @ weights[k] + intercept[k]``, over the ready columns of
-`_terms`. It goes to ``up[k]`` if its steering score is greater than ``threshold[k]``, else to ``low[k]``;
+`terms`. It goes to ``up[k]`` if its steering score is greater than ``threshold[k]``, else to ``low[k]``;
 where that is `LEAVE` it leaves with the scores of this node. With one score (C = 1) that score steers; with
 several (C classes) a score of its own does, ``values @ steer[k] + steer_intercept[k]``, which is no answer.
 
@@ -40,7 +40,7 @@ class ClassifierTree:
         Of the ready columns.
     intercept : array of (K,) or (K, C)
     threshold : array of (K,)
-        May be infinite: then everybody goes the same way.
+        May be infinite: then all rows go the same way.
     steer : array of (K, T), optional
         What the gates read where C > 1, with `steer_intercept` (K,).
     """
@@ -78,7 +78,7 @@ class ClassifierTree:
                 raise PlanError(f"{name} of shape {getattr(self, name).shape}, but {shape} is right")
         divides = (self.up != LEAVE) | (self.low != LEAVE)
         if n_scores > 1 and divides.any() and self.steer is None:
-            raise PlanError(f"{n_scores} scores and no word on which of them steers: give `steer`")
+            raise PlanError(f"{n_scores} scores, and none of them is named to steer: give `steer`")
 
     @property
     def n_nodes(self) -> int:
@@ -89,7 +89,7 @@ class ClassifierTree:
         return int(self.weights.shape[2])
 
     def rescaled(self, factor: float, offset: float = 0.0) -> ClassifierTree:
-        """The tree that says ``factor * score + offset`` and sends everybody the same way (factor > 0)."""
+        """The tree that answers ``factor * score + offset`` and sends all rows the same way (factor > 0)."""
         return replace(
             self,
             weights=factor * self.weights,
@@ -130,7 +130,7 @@ def build_plan(
     info: Mapping[str, Any] | None = None,
     categories: Mapping[int, Sequence[Any]] | None = None,
 ) -> Plan:
-    """The plan of a tree; `base` (C,) is the answer of whoever cannot afford the root.
+    """The plan of a tree; `base` (C,) is the answer for rows that cannot afford the root.
 
     Examples
     --------
