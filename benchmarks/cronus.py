@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 
 from common import Problem, axes, divide, problem, save_picture, table, write
+from miserly.data.target import Target
 from miserly.datasets import Dataset, make_ranking
 from miserly.learners import AndOrCascadeClassifier, CronusClassifier, SoftCascadeClassifier
 from miserly.learners.cascades.cronus_fit import Settings, Workshop, fit_terms
 from miserly.learners.common.cascade import ranking_scores
-from miserly.learners.common.linear_fit import LinearRows, read_rows
+from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.progress import Steps
-from miserly.learners.common.samples import Given
 from miserly.learners.common.terms import BoostedTerms
 from miserly.metrics import precision_at_k
 from miserly.plan import Plan
@@ -115,11 +115,11 @@ def workshop(given: Problem, trees: int) -> Workshop:
     """Everything that curves over plain trees share: rows, trees and their leaf codes."""
     learner = CronusClassifier(costs=given.costs, n_terms=trees, term_tradeoff=None, random_state=0)
     train = given.train
-    rows = read_rows(learner, train.X, Given(train.y, copies(train)), learner._encode, None)
+    rows = read_fit_data(learner, train.X, Target(train.y, copies(train)), learner._encode, None)
     return made_of(learner, rows, rows)
 
 
-def made_of(learner: CronusClassifier, rows: LinearRows, rows_of_trees: LinearRows) -> Workshop:
+def made_of(learner: CronusClassifier, rows: FitData, rows_of_trees: FitData) -> Workshop:
     silent = Steps(learner, visible=False)
     return Workshop(learner, rows, fit_terms(learner, rows_of_trees, silent, learner.tradeoff), silent)
 
@@ -184,9 +184,9 @@ def timing(rows: int, trees: int) -> dict[str, float]:
     learner = CronusClassifier(
         costs=data.costs, n_terms=trees, term_tradeoff=None, optimise=False, random_state=0
     )
-    read = read_rows(learner, data.X, Given(data.y, copies(data)), learner._encode, None)
+    read = read_fit_data(learner, data.X, Target(data.y, copies(data)), learner._encode, None)
     part = data.take(np.arange(min(rows, 3_000)))
-    few = read_rows(learner, part.X, Given(part.y, copies(part)), learner._encode, None)
+    few = read_fit_data(learner, part.X, Target(part.y, copies(part)), learner._encode, None)
     made = made_of(learner, read, few)
     start = time.perf_counter()
     made.make(SETTINGS, 1e-5)

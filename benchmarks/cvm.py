@@ -34,8 +34,8 @@ from common import write
 from cvm_page import METHODS, page, picture
 from cvm_sets import GRID_ROWS, SETS, Rows, full_machine, rows_of
 from miserly import ReducedSVC, compress
+from miserly.data.holdout import validation_mask
 from miserly.datasets import make_ring
-from miserly.learners.common.samples import rows_aside
 
 SHARES = (0.005, 0.01, 0.02, 0.05, 0.1)
 FIRST_SEED = 0  # 100 and up were looked at while this was being made
@@ -76,7 +76,7 @@ def chosen_penalty(full: Any, rows: Rows, seed: int, most: int) -> float:
     """That of the full machine, or ten times less or more, by a fifth of (some of) the rows."""
     some = np.random.default_rng(seed).permutation(len(rows.y))[:most]
     X, y = rows.X[some], rows.y[some]
-    aside = rows_aside(len(y), 0.2, seed, y)
+    aside = validation_mask(len(y), 0.2, seed, y)
     size = max(2, round(0.02 * len(full.support_)))
     tried = {}
     for factor in (0.1, 1.0, 10.0):

@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from miserly.data.holdout import validation_mask
 from miserly.datasets import load
-from miserly.learners.common.samples import rows_aside
 
 SETS = ("page_blocks", "magic", "letter", "newsgroups20_bow1500", "mnist")
 MAX_ROWS = {"mnist": 10_000}  # to learn from: the full SVM takes too long with all of them on two cores
@@ -42,7 +42,7 @@ def rows_of(name: str, seed: int, most: int | None = None) -> Rows:
     if data.split is not None:
         test = data.split == 1
     else:
-        test = rows_aside(len(y), 0.2, seed, y)
+        test = validation_mask(len(y), 0.2, seed, y)
     learn = np.random.default_rng(seed).permutation(np.flatnonzero(~test))
     learn = learn[: min(MAX_ROWS.get(name, len(learn)), most or len(learn))]
     ready = _ready(name, data.X[learn])
@@ -64,7 +64,7 @@ def chosen_parameters(rows: Rows, seed: int, most: int = GRID_ROWS) -> dict[str,
     """C and gamma by the accuracy on a fifth of (some of) the rows to learn from."""
     some = np.random.default_rng(seed).permutation(len(rows.y))[:most]
     X, y = rows.X[some], rows.y[some]
-    aside = rows_aside(len(y), 0.2, seed, y)
+    aside = validation_mask(len(y), 0.2, seed, y)
     scale = 1.0 / (X.shape[1] * X.var())
     tried: dict[tuple[float, float], float] = {}
     for C in C_GRID:

@@ -27,13 +27,13 @@ from scipy.stats import binom
 from common import table, write
 from guarantee import CONFIDENCE, CROWD, LEVEL, LOSS, SIZE_OF, WORLDS, Candidate, accuracy, candidates, cell
 from miserly import Costs, Plan
+from miserly.data.rows import Rows
 from miserly.errors import CostError
 from miserly.metrics import get_metric
 from miserly.plan import LEAVE, Node, Raw, Threshold
 from miserly.plan.store.format import dumps, loads
 from miserly.selection.choice import Bill, Chooser, Wish
 from miserly.selection.evaluation import Candidate as Judged
-from miserly.selection.splits import Rows
 
 WISHES = {
     "mean cost": {"mean_budget": 1.0},

@@ -14,8 +14,8 @@ import pytest
 
 from miserly import load
 from miserly.cli import options, searching
+from miserly.data.holdout import validation_mask
 from miserly.datasets import load_heart
-from miserly.learners.common.samples import rows_aside
 from miserly.selection.frontier import frontier as frontier_of_python
 
 from .running import COSTS, complaint, run, table
@@ -155,7 +155,7 @@ def test_bench_searches_as_python_does(heart, searches):
     given, X, y, costs = heart
     done = run("bench", *given, "--max-fits", 8, "--json")
     assert done.exit_code == 0, done.output
-    learned = ~rows_aside(len(y), 0.25, 0, y, None)
+    learned = ~validation_mask(len(y), 0.25, 0, y, None)
     budgets = [line["budget"] for line in json.loads(done.stdout)["budgets"]]
     again = frontier_of_python("auto", X[learned], y[learned], costs=costs, mean_budgets=budgets, certify=0,
                                max_fits=8, random_state=0)  # fmt: skip

@@ -17,12 +17,12 @@ from miserly import (
     SpeedBoostClassifier,
     frontier,
 )
+from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning
 from miserly.selection import workers as _crew
 from miserly.selection.asked import Asked, Effort, why_nothing_helps
 from miserly.selection.candidates import contenders_for
 from miserly.selection.choice import Chooser
-from miserly.selection.splits import Rows
 
 from .tables import miser, table
 

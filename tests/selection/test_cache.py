@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from miserly import AdaBoostBTClassifier, CostLassoClassifier, Costs, EarlyExit, GreedyMiserClassifier, load
+from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.selection.cache import Cache, Fitted, digest_of, key_of
 from miserly.selection.candidates import Contender, Dial
-from miserly.selection.splits import Rows
 
 from .tables import COSTS, miser, sweep, table
 
@@ -179,7 +179,7 @@ def test_frames_with_text_are_told_apart():
         digest_of(Rows(frame, y)),
         digest_of(Rows(frame.assign(b=["x", "z"]), y)),
         digest_of(Rows(frame.rename(columns={"a": "c"}), y)),
-        digest_of(Rows(frame, y, np.array([0, 0]))),
+        digest_of(Rows(frame, y, qid=np.array([0, 0]))),
     }
     assert len(digests) == 4
     assert digest_of(Rows(frame.copy(), y.copy())) in digests

@@ -16,6 +16,7 @@ from miserly import (
     GreedyMiserRanker,
     load,
 )
+from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning, CostError, DataError, MetricError
 from miserly.learners.base import PlanEstimator
 from miserly.metrics import get_metric
@@ -23,7 +24,6 @@ from miserly.selection.candidates import Contender, viewed_plan
 from miserly.selection.choice import Bill, Chooser, Wish
 from miserly.selection.frontier import _set_aside
 from miserly.selection.guarantee import mean_bound
-from miserly.selection.splits import Rows
 
 from .tables import COSTS, candidate, miser, sweep, table
 
@@ -37,7 +37,7 @@ def test_a_fifth_of_the_rows_is_kept_unless_told_otherwise():
 
 
 def test_a_fifth_of_the_queries_is_kept_whole():
-    rows = Rows(np.zeros((600, 1)), np.zeros(600), np.repeat(np.arange(60), 10))
+    rows = Rows(np.zeros((600, 1)), np.zeros(600), qid=np.repeat(np.arange(60), 10))
     aside = _set_aside(rows, None, None, seed=0)
     assert aside.sum() == 120 and aside.reshape(60, 10).all(axis=1).sum() == 12
 

@@ -21,6 +21,7 @@ from miserly import (
     GreedyMiserRanker,
     GreedyMiserRegressor,
 )
+from miserly.data.rows import Rows
 from miserly.data.tasks import read_task
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
@@ -33,7 +34,6 @@ from miserly.selection.cross_choice import Chosen, cross_choose, holm, paired
 from miserly.selection.evaluation import repriced
 from miserly.selection.row_values import RowValues
 from miserly.selection.search import Search
-from miserly.selection.splits import Rows
 from miserly.selection.workers import Order
 
 from .tables import COSTS, candidate, miser, sweep, table
@@ -435,7 +435,7 @@ def test_the_task_is_read_from_the_labels():
     X, y, truth = table(60)
 
     def task(y, metric=None, qid=None):
-        return task_of(Rows(X, y, qid), read_task(y, metric=metric, qid=qid))
+        return task_of(Rows(X, y, qid=qid), read_task(y, metric=metric, qid=qid))
 
     assert task(y) == "two classes" and task(y + (truth > 1)) == "several classes"
     assert task(y, "mse") == task(truth) == "numbers"
@@ -447,7 +447,7 @@ def test_every_learner_of_auto_can_be_swept(task):
     X, y, truth = table(60)
     qid = np.repeat(np.arange(10), 6) if task == "documents" else None
     labels = {"numbers": truth, "several classes": y + (truth > 1)}.get(task, y)
-    found = contenders_for(pool_for(task), task, Rows(X, labels, qid), Costs(COSTS), 0)
+    found = contenders_for(pool_for(task), task, Rows(X, labels, qid=qid), Costs(COSTS), 0)
     assert {one.name for one in found} > {"nothing paid"}
     for one in found[1:]:
         assert one.dial.path in one.learner.get_params(deep=True)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from miserly import CostLassoClassifier, GreedyMiserClassifier
+from miserly.data.rows import Rows
 from miserly.selection import screening as _pilot
 from miserly.selection.screening import few_rows
-from miserly.selection.splits import Rows
 
 from .tables import miser, sweep
 
@@ -88,5 +88,5 @@ def test_few_rows_are_of_those_to_learn_from_and_have_every_class(monkeypatch, c
     y[:10] = 2
     ((few, judge),) = few_rows(Rows(X, y), [(np.arange(1000), np.arange(1000, 1600))], True, 0)
     assert 45 <= len(few) <= 55 and few.max() < 1000 and set(y[few]) == {0, 1, 2} and len(judge) == 600
-    queries = Rows(X, y, np.arange(1600) // 10)
+    queries = Rows(X, y, qid=np.arange(1600) // 10)
     assert few_rows(queries, [(np.arange(1000), np.arange(1000, 1600))], False, 0) is None

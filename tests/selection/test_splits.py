@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.selection.splits import Rows, divide
+from miserly.selection.splits import divide
 
 from .tables import miser, sweep, table
 
 
 def test_queries_stay_whole():
-    rows = Rows(np.zeros((60, 1)), np.zeros(60), np.random.default_rng(0).integers(0, 12, 60))
+    rows = Rows(np.zeros((60, 1)), np.zeros(60), qid=np.random.default_rng(0).integers(0, 12, 60))
     for train, test in divide(rows, 4, classes=False, seed=0):
         assert len(test) and not set(rows.qid[train]) & set(rows.qid[test])
 

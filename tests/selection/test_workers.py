@@ -18,9 +18,9 @@ import pandas as pd
 import pytest
 
 from miserly import CostLassoClassifier, Costs
+from miserly.data.rows import Rows
 from miserly.plan import Plan
 from miserly.selection import workers as _crew
-from miserly.selection.splits import Rows
 from miserly.selection.workers import Crew
 
 from .tables import miser, sweep, table
@@ -116,7 +116,7 @@ import os, signal, sys, threading, time
 import numpy as np
 from miserly.selection import shared_files as _shared_files
 from miserly.selection.workers import Crew
-from miserly.selection.splits import Rows
+from miserly.data.rows import Rows
 
 class Sleeps:
     name = "sleeps"

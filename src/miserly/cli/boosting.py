@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
 
-__all__ = ["PENALTIES", "ROUNDS", "Rows", "Stage", "bills", "features_met", "fit_lightgbm", "stages"]
+__all__ = ["PENALTIES", "ROUNDS", "Stage", "bills", "features_met", "fit_lightgbm", "stages"]
 
 Floats = NDArray[np.float64]
 
@@ -23,18 +24,6 @@ ROUNDS = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 100)  # at which a model is judged
 PENALTIES = (0.0, *np.geomspace(1e-7, 1e-1, 11).tolist())  # from none to one that allows no feature
 _SETTINGS = {"learning_rate": 0.1, "max_depth": 4, "num_leaves": 16, "max_bin": 255, "num_threads": 1,
              "verbose": -1, "deterministic": True}  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows as numbers, class codes or numbers to predict, and queries in ranking."""
-
-    X: Floats
-    y: NDArray[Any]
-    qid: NDArray[Any] | None = None
-
-    def take(self, rows: NDArray[Any]) -> Rows:
-        return Rows(self.X[rows], self.y[rows], None if self.qid is None else self.qid[rows])
 
 
 @dataclass(frozen=True, eq=False)

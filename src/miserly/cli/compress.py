@@ -17,8 +17,8 @@ from miserly.cli.csv_files import opened
 from miserly.cli.problems import Problems
 from miserly.cli.tables import numbers_only, read_table
 from miserly.costs import Costs
+from miserly.data.holdout import validation_mask
 from miserly.errors import DataError, did_you_mean
-from miserly.learners.common.samples import rows_aside
 from miserly.learners.kernel.compression import Compressed, Recipe, compress_machine
 from miserly.learners.kernel.libsvm_files import label_numbers, read_libsvm, write_libsvm
 from miserly.learners.kernel.plans import kernel_plan
@@ -26,7 +26,7 @@ from miserly.learners.kernel.svm_models import Affine, fold, machine_of, scaled_
 from miserly.solvers.kernel_machine import KernelMachine
 from miserly.utils.files import atomic_path
 
-__all__ = ["Outcome", "Rows", "Trained", "compress", "outcome_record", "print_outcome", "read_model",
+__all__ = ["FileRows", "Outcome", "Trained", "compress", "outcome_record", "print_outcome", "read_model",
            "read_rows", "save"]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ JUDGING = 0.2  # of the rows only judge what came of it
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FileRows:
     """Rows for a machine, the answers to them where the file has them, and the names of columns."""
 
     path: Path
@@ -76,13 +76,13 @@ class Outcome:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def read_rows(path: Path, target: str | None, form: Format | None = None) -> Rows:
+def read_rows(path: Path, target: str | None, form: Format | None = None) -> FileRows:
     """The rows of a table, or of a file in LibSVM's own format, where every row has a label."""
     if path.suffix.lower() not in TABLES and str(path) != "-":
         from miserly.datasets import read_svmlight
 
         data = read_svmlight(path)
-        return Rows(path, data.X.astype(np.float64), data.y, None)
+        return FileRows(path, data.X.astype(np.float64), data.y, None)
     problems = Problems()
     with opened(path, form) as source:
         table = read_table(source, problems)
@@ -96,10 +96,10 @@ def read_rows(path: Path, target: str | None, form: Format | None = None) -> Row
             where = f"{features.place(missing[0], name)}: no value; a kernel needs them all"
             problems.add(f"{where}{features.also(missing[1:])}")
     problems.settle()
-    return Rows(path, X, labels, tuple(features.columns))
+    return FileRows(path, X, labels, tuple(features.columns))
 
 
-def read_model(path: Path, rows: Rows | None) -> tuple[Trained, Rows | None]:
+def read_model(path: Path, rows: FileRows | None) -> tuple[Trained, FileRows | None]:
     """The machine of a scikit-learn model saved with skops, or of a LibSVM model file; and rows to match."""
     if not path.is_file():
         raise DataError(f"{path}: {'this is a folder' if path.is_dir() else 'no such file'}")
@@ -147,7 +147,7 @@ def _trained(model: Any) -> Trained:
         return Trained(machine, before, names)
 
 
-def _in_order(rows: Rows, names: tuple[str, ...]) -> Rows:
+def _in_order(rows: FileRows, names: tuple[str, ...]) -> FileRows:
     """The columns that a model knows, in its order."""
     assert rows.names is not None
     for name in names:
@@ -157,7 +157,7 @@ def _in_order(rows: Rows, names: tuple[str, ...]) -> Rows:
     return replace(rows, X=rows.X[:, [rows.names.index(name) for name in names]], names=names)
 
 
-def _as_wide(trained: Trained, rows: Rows) -> tuple[Trained, Rows]:
+def _as_wide(trained: Trained, rows: FileRows) -> tuple[Trained, FileRows]:
     """Vectors and rows of one width: LibSVM's files leave out columns of zeros at the end."""
     machine, width = trained.machine, rows.X.shape[1]
     if width < machine.n_features:
@@ -175,7 +175,9 @@ def _widened(values: Floats, width: int) -> Floats:
 # -- compressing ---------------------------------------------------------------------------------------------
 
 
-def compress(trained: Trained, rows: Rows | None, n_vectors: int | None, ratio: float, seed: int) -> Outcome:
+def compress(
+    trained: Trained, rows: FileRows | None, n_vectors: int | None, ratio: float, seed: int
+) -> Outcome:
     """Make the machine small; a fifth of the rows, if there are any, only judge it."""
     size = n_vectors or max(1, round(ratio * trained.machine.n_vectors))
     recipe = Recipe(seed=seed)
@@ -185,7 +187,7 @@ def compress(trained: Trained, rows: Rows | None, n_vectors: int | None, ratio: 
         if rows is None or len(rows.X) < 10:
             made = compress_machine(trained.machine, size, recipe, watch=status.update)
             return Outcome(trained, made)
-        aside = rows_aside(len(rows.X), JUDGING, seed)
+        aside = validation_mask(len(rows.X), JUDGING, seed)
         ready = trained.ready(rows.X)
         made = compress_machine(trained.machine, size, recipe, ready[~aside], watch=status.update)
     return _judged(trained, made, ready[aside], None if rows.y is None else rows.y[aside])

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from rich.text import Text
 from sklearn.utils import _safe_indexing
 
-from miserly.cli.boosting import PENALTIES, Rows, Stage, fit_lightgbm, stages
+from miserly.cli.boosting import PENALTIES, Stage, fit_lightgbm, stages
 from miserly.cli.console import amount, err, out
 from miserly.cli.searching import Search, Wanted, check_rows, frame_of, refuse_failure, run_frontier
 from miserly.cli.showing import new_table
 from miserly.cli.training import Problem
+from miserly.data.holdout import validation_mask
+from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.learners.common.samples import rows_aside
 from miserly.metrics import Queries, get_metric
 from miserly.plan import Plan
 from miserly.plan.engine.effort import engine_for
@@ -111,7 +112,9 @@ def race(problem: Problem, how: Search) -> Race:
 def _aside(problem: Problem, rows: Numbers, seed: int) -> NDArray[np.bool_]:
     """A quarter of some rows: whole queries, the same share of every class."""
     classes = problem.y[rows] if problem.task == "classes" else None
-    return rows_aside(len(rows), ASIDE, seed, classes, None if problem.qid is None else problem.qid[rows])
+    return validation_mask(
+        len(rows), ASIDE, seed, classes, None if problem.qid is None else problem.qid[rows]
+    )
 
 
 def _budgets(problem: Problem) -> tuple[float, ...]:
@@ -158,7 +161,8 @@ class Tried:
 def _lightgbm(track: Track, how: Search, budgets: Sequence[float]) -> list[Entry]:
     """For each budget the penalty and rounds that do best on validation rows, learned again from all."""
     problem, classes = track.problem, track.classes
-    rows = Rows(problem.X, problem.y if classes is None else np.searchsorted(classes, problem.y), problem.qid)
+    y = problem.y if classes is None else np.searchsorted(classes, problem.y)
+    rows = Rows(problem.X, y, qid=problem.qid)
     n_classes, categorical = 0 if classes is None else len(classes), sorted(problem.categories)
 
     def fit(numbers: Numbers, penalty: float) -> Any:

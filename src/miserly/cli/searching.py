@@ -276,12 +276,12 @@ def write_report(found: Found, path: Path) -> None:
 
 def named(names: str, problem: Problem) -> list[Any]:
     """The learners of a list with commas, whatever the case, with or without Classifier at the end."""
+    from miserly.data.rows import Rows
     from miserly.data.tasks import read_task
     from miserly.selection.candidates import pool_for, task_of
-    from miserly.selection.splits import Rows
 
     taken = read_task(problem.y, problem.task, qid=problem.qid)
-    every = pool_for(task_of(Rows(problem.X, problem.y, problem.qid), taken))
+    every = pool_for(task_of(Rows(problem.X, problem.y, qid=problem.qid), taken))
     known = {short_name(learner).lower(): short_name(learner) for learner in every}
     wanted = []
     for name in filter(None, (part.strip() for part in names.split(","))):

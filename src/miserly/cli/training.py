@@ -246,10 +246,10 @@ def fit_problem(problem: Problem, settings: Settings) -> Fitted:
         fitted = learner.fit(problem.X, problem.y, **_ranked(problem.qid))
         plan = _finished(fitted.plan_, problem)
         return Fitted(plan, fitted.stopped_by_, SCORES[problem.task], None, None, 0)
-    from miserly.learners.common.samples import rows_aside
+    from miserly.data.holdout import validation_mask
 
     classes = problem.y if problem.task == "classes" else None
-    aside = rows_aside(len(problem.y), settings.validation, settings.seed, classes, problem.qid)
+    aside = validation_mask(len(problem.y), settings.validation, settings.seed, classes, problem.qid)
     X, y, qid = problem.take(~aside)
     X_val, y_val, qid_val = problem.take(aside)
     given = {"X_val": X_val, "y_val": y_val, **_ranked(qid), **_ranked(qid_val, "_val")}

@@ -2,44 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from miserly.data.encoder import Encoder, matrix_from, refuse_infinities
+from miserly.data.encoder import Encoder, labels_of, matrix_from, refuse_infinities
+from miserly.data.errors import as_data_errors
 from miserly.data.frames import Table, is_frame, read_frame, refuse_twins
-from miserly.errors import DataError, MiserlyError, NotNumericError
+from miserly.data.rows import Rows
+from miserly.data.target import check_queries, check_target
+from miserly.errors import DataError, NotNumericError
 from miserly.utils.checks import as_number, is_missing, shown
 
-__all__ = ["encoded", "in_our_words", "learned", "numbers_of"]
+__all__ = ["encoded", "learned", "numbers_of", "read_rows"]
 
 _NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.bool_)  # float32 holds them without loss
 
 
-@contextmanager
-def in_our_words(place: str = "") -> Iterator[None]:
-    """Errors of scikit-learn and NumPy about data as ours, so that callers can catch one family."""
-    try:
-        yield
-    except (MiserlyError, NotFittedError):
-        raise
-    except TypeError as error:
-        raise NotNumericError(f"{place}{error}") from None
-    except (ValueError, OverflowError) as error:
-        raise DataError(f"{place}{error}") from None
+def read_rows(X: Any, y: Any, qid: Any = None) -> Rows:
+    """Read rows, labels and queries for a search over learners, and check that there are as many of each.
+
+    Frames stay frames: each learner reads them with its own encoder.
+
+    Parameters
+    ----------
+    X : array or frame of (n, n_features)
+        Arrays must hold finite numbers or NaN.
+    y : array-like of (n,)
+        Labels.
+    qid : array-like of (n,), optional
+        Queries.
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    DataError
+        If there are no rows, labels are missing, or lengths differ.
+    """
+    table = X if is_frame(X) else matrix_from(X)
+    if is_frame(X):
+        refuse_twins(labels_of(X))
+    elif table.ndim != 2:
+        raise DataError(f"X must be a table of rows and columns; its shape is {table.shape}")
+    else:
+        table = numbers_of(table)
+        refuse_infinities(table)
+    if not len(table):
+        raise DataError("X has no rows")
+    if y is None:
+        raise DataError("y is None; give the label of each row")
+    labels = check_target(y, table, None, numeric=False)
+    return Rows(table, labels, qid=None if qid is None else check_queries(qid, len(table)))
 
 
 def learned(estimator: Any, X: Any) -> Table:
     """Training rows as numbers, with what their columns hold; sets `n_features_in_` and the names."""
     if is_frame(X):
-        with in_our_words():
-            refuse_twins(list(X.column_names if hasattr(X, "column_names") else X.columns))
+        with as_data_errors():
+            refuse_twins(labels_of(X))
             validate_data(estimator, X, reset=True, skip_check_array=True)
             table = read_frame(X)
             check_array(table.values, dtype=None, ensure_all_finite=False, estimator=estimator)
@@ -60,7 +87,7 @@ def encoded(
         values = _numbers(estimator, X, reset=False)
         refuse_infinities(values, encoder.names, needed)
     else:
-        with in_our_words():
+        with as_data_errors():
             if not frame or encoder.names is None:  # then the width counts
                 rows = X if frame else matrix_from(X)
                 validate_data(estimator, rows, reset=False, skip_check_array=True)
@@ -71,7 +98,7 @@ def encoded(
 
 def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     """Rows of an array that holds nothing but numbers."""
-    with in_our_words():
+    with as_data_errors():
         rows = matrix_from(X)
         if rows.ndim == 2:
             rows = numbers_of(rows)

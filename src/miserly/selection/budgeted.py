@@ -13,10 +13,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from miserly.data.frames import is_frame
+from miserly.data.target import check_classes, check_queries, check_target
 from miserly.data.tasks import TASKS, Task, read_task, task_of_metric
 from miserly.learners.base import PlanEstimator
 from miserly.learners.common.labels import encode_classes
-from miserly.learners.common.samples import check_classes, check_queries, check_target
 from miserly.metrics import get_metric
 from miserly.plan.engine.batch import Run
 from miserly.selection.choice import Wish

@@ -21,11 +21,11 @@ import numpy as np
 
 import miserly
 from miserly.data.frames import is_frame, read_frame
+from miserly.data.rows import Rows
 from miserly.errors import DataError, PlanError, PlanFormatError
 from miserly.plan import Plan
 from miserly.plan.store.format import load_file
 from miserly.selection.candidates import Contender
-from miserly.selection.splits import Rows
 
 __all__ = ["Cache", "Fitted", "digest_of", "key_of"]
 

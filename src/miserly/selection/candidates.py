@@ -16,16 +16,16 @@ from sklearn.utils.validation import has_fit_parameter
 
 from miserly import learners as every
 from miserly.costs import Costs
+from miserly.data.rows import Rows
+from miserly.data.target import check_classes
 from miserly.data.tasks import Taken
 from miserly.errors import CostError, DataError
-from miserly.learners.common.samples import check_classes
 from miserly.learners.common.staged import StagedClassifier
 from miserly.plan import Plan
 from miserly.plan.compose import handing_over_at
 from miserly.plan.gates import Confidence
 from miserly.plan.purchases import purchases
 from miserly.selection.asked import Asked
-from miserly.selection.splits import Rows
 
 __all__ = [
     "Contender",

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning, CostError, DataError, MetricError
 from miserly.metrics import Queries
 from miserly.plan import Plan
@@ -30,7 +31,6 @@ from miserly.selection.evaluation import Bench, Candidate, Trial, pareto, repric
 from miserly.selection.guarantee import Assurance, Promise, certify, mean_bound, read_confidence
 from miserly.selection.handovers import Pair
 from miserly.selection.row_values import RowValues, scores_of
-from miserly.selection.splits import Rows
 from miserly.selection.tables import shown
 from miserly.utils.checks import read_budget
 

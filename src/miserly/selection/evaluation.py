@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs, fits
+from miserly.data.rows import Rows
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, Raw, links
 from miserly.plan.purchases import purchases
 from miserly.selection.candidates import Dial, View, numbers_of_nodes, viewed_plan
 from miserly.selection.row_values import RowValues, scores_of
-from miserly.selection.splits import Parts, Rows
+from miserly.selection.splits import Parts
 
 __all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "pareto", "repriced"]
 

@@ -15,10 +15,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from miserly.data.frames import first_text, is_frame
+from miserly.data.holdout import validation_mask
+from miserly.data.reading import read_rows
+from miserly.data.rows import Rows
 from miserly.data.tasks import read_task
 from miserly.errors import DataError
 from miserly.learners.base import bind_costs
-from miserly.learners.common.samples import rows_aside
 from miserly.metrics import Metric, get_metric
 from miserly.selection.asked import Asked
 from miserly.selection.cache import Cache
@@ -30,7 +32,7 @@ from miserly.selection.progress import Watch
 from miserly.selection.results import Frontier, read_budgets
 from miserly.selection.screening import SHARE, Pilot, few_rows, look_at
 from miserly.selection.search import Search
-from miserly.selection.splits import Parts, Rows, divide, held_out, read_rows, without
+from miserly.selection.splits import Parts, divide, held_out, without
 from miserly.selection.workers import Crew
 
 __all__ = ["frontier"]
@@ -291,7 +293,7 @@ def _set_aside(rows: Rows, share: float | None, confidence: float | None, seed: 
         share = min(_KEPT, _MOST_KEPT / n_units) if n_units >= _FEWEST_UNITS else 0.0
     if share == 0.0:
         return np.zeros(len(rows), dtype=np.bool_)
-    return rows_aside(len(rows), share, seed, None, rows.qid)
+    return validation_mask(len(rows), share, seed, None, rows.qid)
 
 
 def _how_to_go_on(folder: str | PathLike[str] | None) -> str:

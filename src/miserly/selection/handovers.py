@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
 from miserly.learners import Handover
 from miserly.plan import links
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 from miserly.selection.candidates import Dial, View, viewed, viewed_plan
 from miserly.selection.cross_choice import SLACK, steady_gains
 from miserly.selection.evaluation import Bench, Candidate, Trial, pareto
-from miserly.selection.splits import Rows
 from miserly.selection.tables import shown
 
 __all__ = ["Pair", "handovers"]

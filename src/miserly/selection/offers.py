@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.rows import Rows
 from miserly.errors import CostError
 from miserly.plan import Plan
 from miserly.plan.engine.batch import Run
@@ -22,7 +23,6 @@ from miserly.plan.engine.effort import engine_for
 from miserly.selection.choice import Wish
 from miserly.selection.cross_choice import cross_choose
 from miserly.selection.evaluation import Candidate, mean_and_error
-from miserly.selection.splits import Rows
 from miserly.selection.tables import interval
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import numpy as np
 
 from miserly.costs import Costs
 from miserly.data.frames import is_frame
+from miserly.data.rows import Rows
 from miserly.data.tasks import Taken
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.learners.base import bind_costs
@@ -23,7 +24,7 @@ from miserly.selection.evaluation import Bench, Candidate, pareto
 from miserly.selection.offers import offers
 from miserly.selection.round_budgets import suggested
 from miserly.selection.search import Failure
-from miserly.selection.splits import Parts, Rows
+from miserly.selection.splits import Parts
 from miserly.selection.tables import frame, interval, offered, record, shown, summary
 from miserly.utils.checks import read_budget
 

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.rows import Rows
 from miserly.errors import DataError, MetricError
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run
 from miserly.plan.engine.ranking import ranked
-from miserly.selection.splits import Rows
 
 __all__ = ["RowValues", "codes_of", "scores_of"]
 

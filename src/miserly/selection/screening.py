@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from miserly.data.holdout import validation_mask
+from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.learners.common.samples import rows_aside
 from miserly.metrics import cost_curve_area
 from miserly.selection.candidates import Contender, cheapest_feature
 from miserly.selection.search import Search
-from miserly.selection.splits import Parts, Rows
+from miserly.selection.splits import Parts
 from miserly.selection.workers import LEAST, LONGEST
 
 __all__ = ["SHARE", "Pilot", "few_rows", "look_at"]
@@ -57,7 +58,7 @@ def few_rows(rows: Rows, parts: Parts, classes: bool, seed: int) -> Parts | None
     if len(parts) > 1 or rows.qid is not None or len(train) < _MANY * _FEW:
         return None
     labels = rows.y[train] if classes else None
-    few = rows_aside(len(train), _FEW / len(train), seed, labels)
+    few = validation_mask(len(train), _FEW / len(train), seed, labels)
     if labels is not None:
         few[np.unique(labels, return_index=True)[1]] = True  # none of a rare class would be another task
     return [(train[few], test)]

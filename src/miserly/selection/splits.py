@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -18,50 +18,13 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-from sklearn.utils import _safe_indexing
 
-from miserly.data.encoder import labels_of, matrix_from, refuse_infinities
-from miserly.data.frames import is_frame, refuse_twins
-from miserly.data.reading import numbers_of
+from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.learners.common.samples import check_queries, check_target
 
-__all__ = ["Parts", "Rows", "divide", "held_out", "read_rows", "without"]
+__all__ = ["Parts", "divide", "held_out", "without"]
 
 Parts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of an array or frame with their labels and, in ranking, their queries."""
-
-    X: Any
-    y: NDArray[Any]
-    qid: NDArray[Any] | None = None
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def take(self, rows: NDArray[np.int64]) -> Rows:
-        return Rows(_safe_indexing(self.X, rows), self.y[rows], None if self.qid is None else self.qid[rows])
-
-
-def read_rows(X: Any, y: ArrayLike, qid: ArrayLike | None) -> Rows:
-    """Rows, labels and queries as they are given, if there are as many of each."""
-    table = X if is_frame(X) else matrix_from(X)
-    if is_frame(X):
-        refuse_twins(labels_of(X))
-    elif table.ndim != 2:
-        raise DataError(f"X must be a table of rows and columns; its shape is {table.shape}")
-    else:
-        table = numbers_of(table)
-        refuse_infinities(table)
-    if not len(table):
-        raise DataError("X has no rows")
-    if y is None:
-        raise DataError("y is None; give the label of each row")
-    labels = check_target(y, table, None, numeric=False)
-    return Rows(table, labels, None if qid is None else check_queries(qid, len(table)))
 
 
 def divide(rows: Rows, how: Any, classes: bool, seed: int) -> Parts:

@@ -35,10 +35,11 @@ from joblib.externals.loky.process_executor import (
 )
 from numpy.typing import NDArray
 
+from miserly.data.rows import Rows
 from miserly.selection.cache import Cache, Fitted, digest_of, key_of
 from miserly.selection.candidates import Contender
 from miserly.selection.shared_files import CompileClock, SharedFile, tell_clock
-from miserly.selection.splits import Parts, Rows
+from miserly.selection.splits import Parts
 from miserly.utils import compiled as _compiled
 from miserly.utils.compiled import compile_seconds
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from miserly import Costs, Plan
+from miserly.data.rows import Rows
 from miserly.datasets import load_heart
 from miserly.errors import DataError
 from miserly.learners import AFRClassifier
@@ -13,7 +14,6 @@ from miserly.learners.anytime import afr
 from miserly.learners.anytime.members import averaged
 from miserly.learners.anytime.representation import Division
 from miserly.learners.anytime.snapshots import owners, paid_at
-from miserly.learners.common.samples import Samples
 from miserly.plan import Node
 
 SMALL = {"n_blocks": 6, "n_dimensions": 4, "n_trees": 5, "n_jobs": 1, "random_state": 0}
@@ -161,7 +161,7 @@ def test_more_than_one_is_refused_where_trees_have_a_price_or_dimensions_a_limit
 
 def test_divisions_differ_and_keep_queries_together():
     qid = np.repeat(np.arange(50), 4)
-    samples = Samples(np.zeros((200, 1)), np.arange(200) % 2, None, qid)
+    samples = Rows(np.zeros((200, 1)), np.arange(200) % 2, qid=qid)
     divided = [Division.of(samples, 0.2, seed) for seed in (1, 2)]
     for one in divided:
         assert sorted(one.order) == list(range(200))

@@ -6,9 +6,10 @@ from sklearn.base import clone
 from sklearn.callback import ProgressBar, ScoringMonitor
 
 from miserly import Costs
+from miserly.data.holdout import hold_out
+from miserly.data.rows import Rows
 from miserly.errors import CostError, DataError, MetricError
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
-from miserly.learners.common.samples import Samples, set_aside
 from miserly.metrics import get_metric
 
 
@@ -117,15 +118,15 @@ def test_same_random_state_same_split_same_model(sets):
 
 def test_rows_set_aside_are_whole_queries():
     qid = np.repeat(np.arange(20), 5)
-    samples = Samples(np.arange(100.0)[:, None], np.zeros(100), None, qid)
-    learning, judging = set_aside(samples, 0.2, seed=0)
+    samples = Rows(np.arange(100.0)[:, None], np.zeros(100), qid=qid)
+    learning, judging = hold_out(samples, 0.2, seed=0)
     assert len(judging) == 20 and not set(learning.qid) & set(judging.qid)
 
 
 def test_rows_set_aside_have_the_shares_of_the_classes():
     y = np.repeat([0, 1, 2], [70, 28, 2])
-    samples = Samples(np.arange(100.0)[:, None], y)
-    learning, judging = set_aside(samples, 0.5, seed=0, classes=y)
+    samples = Rows(np.arange(100.0)[:, None], y)
+    learning, judging = hold_out(samples, 0.5, seed=0, classes=y)
     counts = np.bincount(judging.y, minlength=3)
     assert counts.sum() == 50 and abs(counts[0] - 35) <= 1 and abs(counts[1] - 14) <= 1
     assert set(learning.y) == {0, 1, 2}
@@ -136,7 +137,7 @@ def test_rows_set_aside_have_the_shares_of_the_classes():
 def test_one_row_of_each_class_is_always_learned_from():
     y = np.array([0] * 10 + [1])
     for seed in range(20):
-        learning, _ = set_aside(Samples(np.zeros((11, 1)), y), 0.3, seed, classes=y)
+        learning, _ = hold_out(Rows(np.zeros((11, 1)), y), 0.3, seed, classes=y)
         assert 1 in learning.y
 
 

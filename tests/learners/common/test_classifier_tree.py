@@ -5,9 +5,9 @@ import pytest
 
 from miserly import load
 from miserly.costs import Costs
+from miserly.data.rows import Rows
 from miserly.errors import PlanError
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
-from miserly.learners.common.samples import Samples
 from miserly.learners.common.terms import LinearTerms
 
 LEAVE = -1
@@ -22,7 +22,7 @@ def rows():
 
 @pytest.fixture
 def terms(rows):
-    return LinearTerms.fit(Samples(rows, rows[:, 0]), COSTS)
+    return LinearTerms.fit(Rows(rows, rows[:, 0]), COSTS)
 
 
 def three_nodes(n_scores=1, **changes):

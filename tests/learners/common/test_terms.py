@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.learners.common.samples import Samples
 from miserly.learners.common.terms import BoostedTerms, LinearTerms
 from miserly.losses import Multinomial, Squared
 from miserly.plan import Node, Plan
@@ -17,7 +17,7 @@ def table(n=300, d=5, seed=0):
     X = rng.normal(size=(n, d)) * [1.0, 1e3, 1e-3, 1.0, 1.0] + [0.0, 5.0, 1.0, -7.0, 3.0]
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.nan_to_num(X[:, 0]) + np.sign(np.nan_to_num(X[:, 3]) + 7.0)
-    return Samples(X, y, rng.gamma(2.0, size=n))
+    return Rows(X, y, weight=rng.gamma(2.0, size=n))
 
 
 def boosted(samples, **changes):
@@ -49,21 +49,21 @@ def test_linear_terms_have_weighted_mean_zero_and_deviation_one():
 
 def test_columns_that_are_constant_or_empty_are_left_at_zero():
     X = np.column_stack([np.full(90, 0.1), np.full(90, np.nan), np.arange(90.0)])
-    terms = LinearTerms.fit(Samples(X, np.zeros(90), np.linspace(0.1, 3, 90)), Costs.uniform(3))
+    terms = LinearTerms.fit(Rows(X, np.zeros(90), weight=np.linspace(0.1, 3, 90)), Costs.uniform(3))
     assert terms.scale[:2].tolist() == [1.0, 1.0]
     np.testing.assert_allclose(terms.values(X)[:, :2], 0.0, atol=1e-14)
 
 
 def test_tiny_differences_on_a_large_offset_are_no_rounding():
     x = 1e6 + 1e-3 * np.arange(50.0)
-    terms = LinearTerms.fit(Samples(x[:, None], x), Costs.uniform(1))
+    terms = LinearTerms.fit(Rows(x[:, None], x), Costs.uniform(1))
     assert terms.scale[0] == pytest.approx(x.std(), rel=1e-6)
 
 
 def test_many_rows_are_gone_through_in_pieces():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2 * ROWS_AT_A_TIME + 17, 2)).astype(np.float32)
-    terms = LinearTerms.fit(Samples(X, X[:, 0]), Costs.uniform(2))
+    terms = LinearTerms.fit(Rows(X, X[:, 0]), Costs.uniform(2))
     np.testing.assert_allclose(terms.center, X.mean(axis=0, dtype=np.float64), atol=1e-12)
     np.testing.assert_allclose(terms.scale, X.std(axis=0, dtype=np.float64), rtol=1e-9)
 
@@ -105,7 +105,7 @@ def test_leaf_codes_are_decoded_to_the_values():
 def test_a_tradeoff_makes_the_trees_thrifty():
     samples = table()
     noise = np.random.default_rng(2).normal(size=len(samples))
-    samples = Samples(samples.X, samples.y + noise)
+    samples = Rows(samples.X, samples.y + noise)
     dear, cheap = boosted(samples), boosted(samples, tradeoff=0.02)
     assert cheap.uses.any(axis=0).sum() < dear.uses.any(axis=0).sum()
 
@@ -128,14 +128,14 @@ def test_a_tradeoff_too_high_for_any_split_falls_at_once():
 def test_several_scores_give_several_trees_a_round_and_never_too_many():
     samples = table()
     code = np.digitize(samples.y, [-0.5, 0.5]).astype(float)
-    three = Samples(samples.X, code)
+    three = Rows(samples.X, code)
     terms = BoostedTerms.fit(three, Multinomial(3), Costs.uniform(5), n_terms=7, min_samples_leaf=5)
     assert terms.n_terms == 7
 
 
 def test_a_constant_target_gives_no_terms():
     samples = table()
-    terms = boosted(Samples(samples.X, np.ones(len(samples))))
+    terms = boosted(Rows(samples.X, np.ones(len(samples))))
     assert terms.n_terms == 0 and terms.values(samples.X).shape == (len(samples), 0)
     assert terms.codes(samples.X).shape == (len(samples), 0)
 
@@ -149,7 +149,7 @@ def test_each_tree_adds_features_for_no_more_than_its_price_allows():
     samples = table()
     noise = np.random.default_rng(2).normal(size=len(samples))
     costs = Costs([1.0, 2.0, 3.0, 4.0, 5.0], evaluation=0.5)
-    terms = boosted(Samples(samples.X, samples.y + noise), max_price=4.6)
+    terms = boosted(Rows(samples.X, samples.y + noise), max_price=4.6)
     bought = np.zeros(5, dtype=bool)
     for t, use in enumerate(terms.uses):
         assert terms.prices(costs, bought)[t] <= 4.6

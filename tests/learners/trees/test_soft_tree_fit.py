@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from miserly.data.target import Target
 from miserly.learners import CSCCClassifier, CSTCClassifier
-from miserly.learners.common.linear_fit import LinearRows, fit_terms, read_rows
-from miserly.learners.common.samples import Given
+from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
 from miserly.learners.common.training import Judge
 from miserly.learners.trees.astc_growth import NEGLIGIBLE, TreeGrower
 from miserly.learners.trees.soft_tree_fit import SoftTreeFit
@@ -24,9 +24,9 @@ def rows():
 
 def fit_of(learner):
     X, y = rows()
-    given: LinearRows = read_rows(learner, X, Given(y, None, None), learner._encode, 0.3)
-    metric, loss = learner._evaluated_by(given.learning)
-    judge = Judge(get_metric(learner.metric or metric), loss, given.learning)
+    given: FitData = read_fit_data(learner, X, Target(y, None, None), learner._encode, 0.3)
+    metric, loss = learner._evaluated_by(given.training)
+    judge = Judge(get_metric(learner.metric or metric), loss, given.training)
     terms = fit_terms(learner, given, loss, 0.0)
     return SoftTreeFit(learner, given, terms, judge, SimpleNamespace())
 
@@ -45,8 +45,8 @@ def test_cscc_judges_by_the_classes_as_its_loss_weighs_them(class_weight):
     weighed = fit_of(CSCCClassifier(class_weight=class_weight, random_state=0))
     low, high = constant(-1.0), constant(1.0)
     assert plain.rank(low, low) > plain.rank(high, high)
-    y = weighed.rows.judging.y
-    by_class = weighed.learner._class_weights(weighed.rows.learning)
+    y = weighed.rows.validation.y
+    by_class = weighed.learner._class_weights(weighed.rows.training)
     expected = np.average(y == 1, weights=by_class[y.astype(int)])
     assert weighed.rank(high, high)[0] == pytest.approx(expected)
     if class_weight != "balanced":
@@ -56,7 +56,7 @@ def test_cscc_judges_by_the_classes_as_its_loss_weighs_them(class_weight):
 def test_a_metric_of_ones_own_is_not_weighed():
     made = fit_of(CSCCClassifier(class_weight={0: 1.0, 1: 50.0}, metric="accuracy", random_state=0))
     low = constant(-1.0)
-    assert made.rank(low, low)[0] == np.mean(made.rows.judging.y == 0)
+    assert made.rank(low, low)[0] == np.mean(made.rows.validation.y == 0)
 
 
 @pytest.mark.parametrize("learner", [CSTCClassifier, CSCCClassifier])
@@ -66,7 +66,7 @@ def test_ties_of_squared_trees_are_broken_by_the_squared_error(learner):
     near, far = constant(-0.8), constant(-1.8)
     assert made.rank(near, near)[0] == made.rank(far, far)[0]
     assert made.rank(near, near) > made.rank(far, far)
-    aims = 2.0 * made.rows.judging.y - 1.0
+    aims = 2.0 * made.rows.validation.y - 1.0
     assert made.rank(near, near)[1] == pytest.approx(-np.mean((-0.8 - aims) ** 2))
 
 

@@ -24,6 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs, Ledger
 from miserly.data.frames import Table
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.binning import MAX_BINS
@@ -38,7 +40,6 @@ from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.staged import StagedClassifier
 
 __all__ = ["AFRClassifier"]
@@ -216,7 +217,7 @@ class AFRClassifier(StagedClassifier):
         with Steps(self, bool(self.verbose)) as tell, threadpool_limits(1, "blas"):
             table = self._read(X, reset=True)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-            samples = self._samples(table, Given(y, sample_weight, qid))
+            samples = self._samples(table, Target(y, sample_weight, qid))
             self._check_members(costs)
             random = check_random_state(self.random_state)
             divided = [self._division(samples, random)]
@@ -229,7 +230,7 @@ class AFRClassifier(StagedClassifier):
             tell(outcome(self))
         return self
 
-    def _samples(self, table: Table, given: Given) -> Samples:
+    def _samples(self, table: Table, given: Target) -> Rows:
         """Rows that count, their classes as codes, and weights with those of the classes worked in."""
         samples = given.checked(table.values, self, numeric=False).without_zero_weights()
         self.classes_, codes = encode_classes(samples.y)
@@ -257,12 +258,10 @@ class AFRClassifier(StagedClassifier):
         large = len(builder.snapshots) * len(builder.problems) > FEW_SNAPSHOTS
         return 1 if self._alone(builder.ledger.costs) or n_rows > FEW_ROWS or large else MEMBERS
 
-    def _division(self, samples: Samples, random: np.random.RandomState) -> Division:
+    def _division(self, samples: Rows, random: np.random.RandomState) -> Division:
         return Division.of(samples, self.validation_fraction, int(random.randint(2**31 - 2)))
 
-    def _builder(
-        self, samples: Samples, division: Division, table: Table, costs: Costs, tell: Steps
-    ) -> Builder:
+    def _builder(self, samples: Rows, division: Division, table: Table, costs: Costs, tell: Steps) -> Builder:
         rows, parts = samples.take(division.order), division.parts
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
@@ -292,7 +291,7 @@ class AFRClassifier(StagedClassifier):
         bins = Bins.fit(X[parts.learning], max_bins=self.max_bins, categorical=categorical, random_state=0)
         return Grower(bins.transform(X, n_threads=self._threads), costs, options, n_threads=self._threads)
 
-    def _keep(self, builders: list[Builder], samples: Samples, divided: list[Division]) -> None:
+    def _keep(self, builders: list[Builder], samples: Rows, divided: list[Division]) -> None:
         first, aside = builders[0], [one.aside for one in divided]
         trees, snapshots, judging = first.trees, first.snapshots, aside[0]
         if len(builders) > 1:

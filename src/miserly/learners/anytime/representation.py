@@ -8,8 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.holdout import validation_mask
+from miserly.data.rows import Rows
 from miserly.grow import Grown
-from miserly.learners.common.samples import Samples, rows_aside
 from miserly.solvers.margin import Margin, Slopes, outer_loss, outer_slopes
 
 __all__ = ["Division", "OneVsRest", "Parts"]
@@ -58,12 +59,12 @@ class Division:
     seed: int
 
     @classmethod
-    def of(cls, samples: Samples, validation_fraction: float, seed: int) -> Division:
+    def of(cls, samples: Rows, validation_fraction: float, seed: int) -> Division:
         """Some rows aside, the others in halves; the rows of a query stay together."""
-        aside = rows_aside(len(samples), validation_fraction, seed, samples.y, samples.qid)
+        aside = validation_mask(len(samples), validation_fraction, seed, samples.y, samples.qid)
         rest = np.flatnonzero(~aside)
         qid = None if samples.qid is None else samples.qid[rest]
-        outer = rows_aside(len(rest), 0.5, seed + 1, samples.y[rest], qid)
+        outer = validation_mask(len(rest), 0.5, seed + 1, samples.y[rest], qid)
         parts = [rest[~outer], rest[outer], np.flatnonzero(aside)]
         return cls(np.concatenate(parts), Parts(*(len(part) for part in parts)), seed)
 

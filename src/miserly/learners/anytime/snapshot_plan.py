@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
 from miserly.learners.anytime.snapshots import Owned, Snapshot, owners
 from miserly.learners.common.calibration import steepness_of
-from miserly.learners.common.samples import Samples
 from miserly.losses import log_loss
 from miserly.plan import LEAVE, Node, Plan
 
@@ -28,8 +28,8 @@ FLATTEST = 1e-3  # the order of scores is the SVM's and stays
 def build_plan(
     trees: list[Owned],
     snapshots: list[Snapshot],
-    rows: Samples,
-    aside: Samples,
+    rows: Rows,
+    aside: Rows,
     *,
     n_scores: int,
     costs: Costs,
@@ -58,7 +58,7 @@ def build_plan(
     )
 
 
-def _node(snapshot: Snapshot, weights: Floats, owner: NDArray[np.int64], aside: Samples, up: int) -> Node:
+def _node(snapshot: Snapshot, weights: Floats, owner: NDArray[np.int64], aside: Rows, up: int) -> Node:
     """One snapshot; what came before is forgotten but for the values of trees."""
     factor, shift = _calibration(snapshot, aside)
     terms = np.flatnonzero(weights)
@@ -72,7 +72,7 @@ def _node(snapshot: Snapshot, weights: Floats, owner: NDArray[np.int64], aside: 
     )
 
 
-def _calibration(snapshot: Snapshot, aside: Samples) -> tuple[Floats, Floats]:
+def _calibration(snapshot: Snapshot, aside: Rows) -> tuple[Floats, Floats]:
     """The factor and shift of each score; two classes keep their labels, so that there is no shift."""
     if len(snapshot.bias) == 1:
         return np.array([steepness_of(snapshot.aside.T, aside.y, aside.weight)]), np.zeros(1)

@@ -25,7 +25,7 @@ from miserly.costs import Ledger
 from miserly.grow.binning import Binned
 from miserly.learners.boosting.votes import Standing, Till, VoteRound, boost
 from miserly.learners.boosting.voting import VotingClassifier
-from miserly.learners.common.linear_fit import LinearRows
+from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.progress import RoundsBar
 from miserly.solvers.budget_rules import SelectionRule
 
@@ -157,7 +157,7 @@ class AdaBoostBTClassifier(VotingClassifier):
         unaware = self.rule == "early-stop" and self.fill_budget  # of prices, in training
         return unaware and self.base == "stump" and self._is_limited
 
-    def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
+    def _boost(self, standing: Standing, binned: Binned, rows: FitData, bar: RoundsBar) -> list[VoteRound]:
         till = Till(Ledger(rows.costs, self.budget), self.fill_budget)
         rule = SelectionRule(self.rule, self.tau, self.switch)
         voter = self._voter(binned)

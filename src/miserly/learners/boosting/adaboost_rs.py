@@ -19,7 +19,7 @@ from miserly.costs import Costs, Ledger, fits
 from miserly.grow.binning import Binned
 from miserly.learners.boosting.votes import Standing, Till, VoteRound, boost
 from miserly.learners.boosting.voting import ONE_OR_MORE, VotingClassifier
-from miserly.learners.common.linear_fit import LinearRows
+from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.progress import RoundsBar
 from miserly.plan import Tree
 from miserly.solvers.budget_rules import SelectionRule, counted
@@ -105,7 +105,7 @@ class AdaBoostRSClassifier(VotingClassifier):
     def _is_reordered(self) -> bool:
         return self.base == "stump" and self._is_limited
 
-    def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
+    def _boost(self, standing: Standing, binned: Binned, rows: FitData, bar: RoundsBar) -> list[VoteRound]:
         unpriced = Till(Ledger(rows.costs), fill_budget=True)
         rule = SelectionRule("early-stop")
         rounds, _ = boost(self._voter(binned), standing, unpriced, rule, self.n_rounds, bar.show)

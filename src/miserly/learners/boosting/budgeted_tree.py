@@ -19,6 +19,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Costs, Ledger
+from miserly.data.target import Target
 from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
@@ -27,8 +28,7 @@ from miserly.learners.base import PlanClassifier
 from miserly.learners.boosting.votes import LEAST_FALL, Till, signs_of
 from miserly.learners.boosting.voting import ONE_OR_MORE, bin_rows, prior_of, shares_of
 from miserly.learners.common.labels import encode_classes
-from miserly.learners.common.linear_fit import LinearRows, read_rows
-from miserly.learners.common.samples import Given
+from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.plan import LEAVE, Node, Plan, Threshold, Tree
 
 __all__ = ["BudgetedTreeClassifier"]
@@ -118,9 +118,9 @@ class BudgetedTreeClassifier(PlanClassifier):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
     ) -> BudgetedTreeClassifier:
         """Fit to classes `y`; `qid` is only checked, nothing is set aside."""
-        rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, None)
+        rows = read_fit_data(self, X, Target(y, sample_weight, qid), self._encode, None)
         binned = bin_rows(self, rows)
-        push = shares_of(rows.learning) * signs_of(rows.learning.y, len(self.classes_))
+        push = shares_of(rows.training) * signs_of(rows.training.y, len(self.classes_))
         share = np.full(len(push), 1.0 / len(push))
         growing = VoteTrees(binned, self._threads).plant(push, share, self.max_depth)
         odds = grow_paths(growing, Ledger(rows.costs, self.budget), self.max_nodes)
@@ -132,8 +132,8 @@ class BudgetedTreeClassifier(PlanClassifier):
         self.classes_, codes = encode_classes(y)
         return codes
 
-    def _plan(self, growing: Growing, odds: dict[int, Floats], stumps: Stumps, rows: LinearRows) -> Plan:
-        base = prior_of(rows.learning, len(self.classes_))
+    def _plan(self, growing: Growing, odds: dict[int, Floats], stumps: Stumps, rows: FitData) -> Plan:
+        base = prior_of(rows.training, len(self.classes_))
         place = {node: number for number, node in enumerate(growing.splits)}
         terms: list[Tree] = []
         for stump, missing_left in growing.splits.values():

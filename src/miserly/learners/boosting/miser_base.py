@@ -25,6 +25,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Costs, Ledger
 from miserly.data.frames import Table
+from miserly.data.holdout import hold_out
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.binning import MAX_BINS
@@ -34,7 +37,6 @@ from miserly.learners.common.booster import Booster, account_for, max_trees_of, 
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.chain import Round, nodes_of, terms_of
 from miserly.learners.common.progress import RoundsBar
-from miserly.learners.common.samples import Given, Samples, set_aside
 from miserly.learners.common.staged import StagedEstimator
 from miserly.learners.common.training import Judge, Training, Watch
 from miserly.losses import Loss
@@ -141,7 +143,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         return y
 
     @abstractmethod
-    def _loss_for(self, samples: Samples) -> Loss:
+    def _loss_for(self, samples: Rows) -> Loss:
         """The loss on some rows."""
 
     # -- fitting -------------------------------------------------------------------------------------
@@ -189,8 +191,8 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         self : GreedyMiser
             The fitted estimator.
         """
-        given = Given(y, sample_weight, qid, ranked=self._needs_queries)
-        given_val = Given(y_val, sample_weight_val, qid_val, ranked=self._needs_queries, note="_val")
+        given = Target(y, sample_weight, qid, ranked=self._needs_queries)
+        given_val = Target(y_val, sample_weight_val, qid_val, ranked=self._needs_queries, suffix="_val")
         is_resumed = self.warm_start and hasattr(self, "plan_")
         if is_resumed and self.n_rounds < self.n_rounds_:
             raise DataError(
@@ -212,12 +214,12 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         self._keep(training)
         return self
 
-    def _samples(self, values: NDArray[Any], given: Given, learn: bool) -> Samples:
+    def _samples(self, values: NDArray[Any], given: Target, learn: bool) -> Rows:
         """Checked rows. Rows of weight 0 are dropped before classes are learned."""
         samples = given.checked(values, self, self._numeric_target).without_zero_weights()
         return replace(samples, y=self._encode(samples.y, learn)).with_mean_weight_one()
 
-    def _divide(self, samples: Samples, X_val: Any, given: Given) -> tuple[Samples, Samples | None]:
+    def _divide(self, samples: Rows, X_val: Any, given: Target) -> tuple[Rows, Rows | None]:
         """The training rows, and the validation set if there is one."""
         if X_val is not None:
             rows = self._read(X_val, reset=False, unknown="missing").values
@@ -225,11 +227,9 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         if not self.early_stopping:
             return samples, None
         classes = None if self._numeric_target else samples.y
-        return set_aside(samples, self.validation_fraction, self._seed, classes)
+        return hold_out(samples, self.validation_fraction, self._seed, classes)
 
-    def _prepare(
-        self, learning: Samples, validation: Samples | None, table: Table, is_resumed: bool
-    ) -> Training:
+    def _prepare(self, learning: Rows, validation: Rows | None, table: Table, is_resumed: bool) -> Training:
         """Bins, ledger and scores, from the start or from the end of the last fit."""
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
         loss = self._loss_for(learning)
@@ -287,7 +287,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         done = self._plan_of(rounds).run(X, n_threads=self._threads, account=False, encoded=True)
         return np.asfortranarray(done.scores.reshape(len(X), -1))
 
-    def _watch(self, validation: Samples | None, rounds: list[Round]) -> Watch | None:
+    def _watch(self, validation: Rows | None, rounds: list[Round]) -> Watch | None:
         if validation is None:
             return None
         metric = get_metric(self.metric or self.default_metric)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
+from miserly.data.rows import Rows
+from miserly.data.target import check_classes
 from miserly.errors import DataError, did_you_mean
 from miserly.learners.boosting.miser_base import GreedyMiser
-from miserly.learners.common.samples import Samples, check_classes
 from miserly.learners.common.staged import StagedClassifier
 from miserly.losses import Logistic, Loss, Multinomial, SquaredHinge
 
@@ -223,7 +224,7 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
                 raise DataError(f"class {label!r} is not one of classes_{did_you_mean(label, place)}")
         return np.array([place[label] for label in y.tolist()], dtype=np.float64)
 
-    def _loss_for(self, samples: Samples) -> Loss:
+    def _loss_for(self, samples: Rows) -> Loss:
         n_classes = len(self.classes_)
         if self.loss in _TWO_CLASSES and n_classes > 2:
             raise DataError(

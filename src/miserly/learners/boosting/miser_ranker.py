@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
+from miserly.data.rows import Rows
+from miserly.data.target import check_grades
 from miserly.learners.boosting.miser_base import GreedyMiser
-from miserly.learners.common.samples import Samples, check_grades
 from miserly.losses import LambdaRank, Loss, Squared, WithinQueries
 from miserly.metrics import Queries, get_metric
 
@@ -207,7 +208,7 @@ class GreedyMiserRanker(GreedyMiser):
         )
         self.loss = loss
 
-    def _loss_for(self, samples: Samples) -> Loss:
+    def _loss_for(self, samples: Rows) -> Loss:
         if self.loss == "squared":
             return Squared()
         if self.loss == "within_queries":

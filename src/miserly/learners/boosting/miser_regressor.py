@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from miserly.data.rows import Rows
 from miserly.learners.base import PlanRegressor
 from miserly.learners.boosting.miser_base import GreedyMiser
-from miserly.learners.common.samples import Samples
 from miserly.losses import Loss, Squared
 
 __all__ = ["GreedyMiserRegressor"]
@@ -139,5 +139,5 @@ class GreedyMiserRegressor(PlanRegressor, GreedyMiser):
 
     default_metric = "mse"
 
-    def _loss_for(self, samples: Samples) -> Loss:
+    def _loss_for(self, samples: Rows) -> Loss:
         return Squared()

@@ -13,7 +13,7 @@ from miserly.costs import Ledger
 from miserly.grow.binning import Binned
 from miserly.learners.boosting.votes import Standing, Till, VoteRound, boost
 from miserly.learners.boosting.voting import VotingClassifier
-from miserly.learners.common.linear_fit import LinearRows
+from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.progress import RoundsBar
 from miserly.solvers.budget_rules import SelectionRule
 
@@ -77,7 +77,7 @@ class SpeedBoostClassifier(VotingClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
+    def _boost(self, standing: Standing, binned: Binned, rows: FitData, bar: RoundsBar) -> list[VoteRound]:
         till = Till(Ledger(rows.costs, self.budget), self.fill_budget)
         voter = self._voter(binned)
         rounds, self.stopped_by_ = boost(

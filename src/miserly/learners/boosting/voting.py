@@ -13,6 +13,8 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.grow import Bins
 from miserly.grow.binning import MAX_BINS, Binned
 from miserly.grow.grower import MAX_DEPTH
@@ -24,9 +26,8 @@ from miserly.learners.boosting.vote_order import needs_of, thrifty_order, votes_
 from miserly.learners.boosting.votes import Standing, StumpVoter, Voter, VoteRound, chain_of, signs_of
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import encode_classes
-from miserly.learners.common.linear_fit import LinearRows, read_rows
+from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.progress import RoundsBar
-from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.staged import StagedClassifier
 from miserly.plan import Plan
 
@@ -60,8 +61,8 @@ class VotingClassifier(StagedClassifier):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
     ) -> VotingClassifier:
         """Fit to classes `y`; `qid` is only checked, nothing is set aside."""
-        rows = read_rows(self, X, Given(y, sample_weight, qid), self._encode, None)
-        standing = Standing(signs_of(rows.learning.y, len(self.classes_)), shares_of(rows.learning))
+        rows = read_fit_data(self, X, Target(y, sample_weight, qid), self._encode, None)
+        standing = Standing(signs_of(rows.training.y, len(self.classes_)), shares_of(rows.training))
         with RoundsBar(self.n_rounds, rows.costs.unit, visible=bool(self.verbose)) as bar:
             rounds = self._boost(standing, bin_rows(self, rows), rows, bar)
         self.plan_ = self._plan_of(rounds, rows)
@@ -71,7 +72,7 @@ class VotingClassifier(StagedClassifier):
         return self
 
     @abstractmethod
-    def _boost(self, standing: Standing, binned: Binned, rows: LinearRows, bar: RoundsBar) -> list[VoteRound]:
+    def _boost(self, standing: Standing, binned: Binned, rows: FitData, bar: RoundsBar) -> list[VoteRound]:
         """The rounds of the model, with `stopped_by_`."""
 
     @property
@@ -92,8 +93,8 @@ class VotingClassifier(StagedClassifier):
         self.classes_, codes = encode_classes(y)
         return codes
 
-    def _plan_of(self, rounds: list[VoteRound], rows: LinearRows) -> Plan:
-        base = prior_of(rows.learning, len(self.classes_))
+    def _plan_of(self, rounds: list[VoteRound], rows: FitData) -> Plan:
+        base = prior_of(rows.training, len(self.classes_))
         terms, nodes = chain_of(rounds, base)
         return Plan(
             costs=rows.costs,
@@ -106,9 +107,9 @@ class VotingClassifier(StagedClassifier):
             info={"learner": type(self).__name__},
         )
 
-    def _reorder(self, rounds: list[VoteRound], rows: LinearRows, standing: Standing) -> None:
+    def _reorder(self, rounds: list[VoteRound], rows: FitData, standing: Standing) -> None:
         """Put the nodes of the plan in the order that serves smaller budgets best."""
-        X = rows.learning.X
+        X = rows.training.X
         votes = votes_on(self.plan_, standing, X, rows.seed, self._threads)
         order = thrifty_order(needs_of(self.plan_), rows.costs, votes)
         plan = self._plan_of([rounds[t] for t in order], rows)
@@ -122,24 +123,24 @@ class VotingClassifier(StagedClassifier):
         self.feature_importances_ = drop / drop.sum() if drop.any() else drop
 
 
-def bin_rows(learner: PlanClassifier, rows: LinearRows) -> Binned:
+def bin_rows(learner: PlanClassifier, rows: FitData) -> Binned:
     """The training rows as bins."""
-    X = rows.learning.X
+    X = rows.training.X
     categorical = categorical_columns(learner.categorical_features, rows.table, learner.n_features_in_)
     bins = Bins.fit(X, max_bins=learner.max_bins, categorical=categorical, random_state=rows.seed)
     return bins.transform(X, n_threads=learner._threads)
 
 
-def shares_of(samples: Samples) -> NDArray[np.float64]:
+def shares_of(samples: Rows) -> NDArray[np.float64]:
     """Weights that add up to 1."""
     weight = np.ones(len(samples)) if samples.weight is None else samples.weight
     return weight / weight.sum()
 
 
-def prior_of(samples: Samples, n_classes: int) -> NDArray[np.float64]:
+def prior_of(samples: Rows, n_classes: int) -> NDArray[np.float64]:
     """The log-odds of the second of two classes, or of each of several against the others.
 
-    >>> prior_of(Samples(np.zeros((4, 1)), np.array([0, 0, 0, 1])), 2).round(3).tolist()
+    >>> prior_of(Rows(np.zeros((4, 1)), np.array([0, 0, 0, 1])), 2).round(3).tolist()
     [-1.099]
     """
     share = np.bincount(samples.y.astype(np.int64), weights=shares_of(samples), minlength=n_classes)

@@ -14,11 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs
+from miserly.data.target import Target
 from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusSearch
 from miserly.learners.common.cascade import CascadeClassifier, exact_weights
-from miserly.learners.common.linear_fit import read_rows
+from miserly.learners.common.linear_fit import read_fit_data
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import Given
 from miserly.metrics import Metric
 
 __all__ = ["CronusClassifier"]
@@ -238,19 +238,19 @@ class CronusClassifier(CascadeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit(self, X: Any, given: Given) -> None:
+    def _fit(self, X: Any, given: Target) -> None:
         settings = self._settings()
         validates = self.budget is not None or self.mean_budget is not None or len(settings) > 1
         fraction = self.validation_fraction if validates else None
         with Steps(self, bool(self.verbose)) as report:
-            rows = read_rows(self, X, given, self._encode, fraction)
-            search = CronusSearch(self, replace(rows, learning=exact_weights(rows.learning)), report)
+            rows = read_fit_data(self, X, given, self._encode, fraction)
+            search = CronusSearch(self, replace(rows, training=exact_weights(rows.training)), report)
             with threadpool_limits(search.blas_threads, "blas"):
                 best = search.best_settings(settings) if len(settings) > 1 else settings[0]
                 found = search.best(best)
             self.settings_, self.tradeoff_, self.plan_ = best.named(), found.tradeoff, found.model.plan
             self.objective_ = np.array(found.model.objective)
-            if rows.judging is not None:
+            if rows.validation is not None:
                 self.expected_cost_ = found.cost
             report(outcome(self))
 

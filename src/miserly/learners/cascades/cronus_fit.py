@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from miserly.costs import read_budget
+from miserly.data.rows import Rows
 from miserly.learners.base import as_columns
 from miserly.learners.common.budget_search import BudgetSearch, Candidate, PerTradeoff, first_guess, mean_cost
 from miserly.learners.common.cascade import cascade_plan, merged, ranking_scores
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import (
     EXACT,
-    LinearRows,
+    FitData,
     affordable_terms,
     boosted_terms,
     ready_columns,
     term_tradeoff,
 )
 from miserly.learners.common.progress import Steps
-from miserly.learners.common.samples import Samples
 from miserly.learners.common.terms import LinearTerms, Terms
 from miserly.learners.common.training import measure
 from miserly.losses import Squared
@@ -68,9 +68,9 @@ class FittedCascade:
 class CronusFit:
     """Fits cascades for different tradeoffs and settings to the same rows and terms."""
 
-    def __init__(self, learner: Any, rows: LinearRows, terms: Terms, report: Steps) -> None:
+    def __init__(self, learner: Any, rows: FitData, terms: Terms, report: Steps) -> None:
         self.learner, self.rows, self.terms, self.report = learner, rows, terms, report
-        samples = rows.learning
+        samples = rows.training
         self.columns = ready_columns(terms, samples.X, learner._threads)
         self.target = 2.0 * samples.y - 1.0
         weight = np.ones(len(samples)) if samples.weight is None else samples.weight
@@ -127,18 +127,18 @@ class CronusFit:
 
 
 def fit_cascade_terms(
-    learner: Any, rows: LinearRows, report: Steps, tradeoff: float, budget: float = np.inf
+    learner: Any, rows: FitData, report: Steps, tradeoff: float, budget: float = np.inf
 ) -> Terms:
     """Columns, or trees that are boosted for a tradeoff; together they cost no more than a budget."""
     report("making terms")
     if learner.terms == "linear":
         refuse_text(rows.table)
-        samples = merged(rows.learning)
+        samples = merged(rows.training)
         return affordable_terms(LinearTerms.fit(samples, rows.costs), samples, rows.costs, budget)
-    samples = rows.learning
+    samples = rows.training
     return boosted_terms(
         learner,
-        replace(rows, learning=Samples(samples.X, 2.0 * samples.y - 1.0, samples.weight)),
+        replace(rows, training=Rows(samples.X, 2.0 * samples.y - 1.0, weight=samples.weight)),
         Squared(),
         max_depth=learner.max_depth,
         tradeoff=term_tradeoff(learner, tradeoff),
@@ -150,9 +150,9 @@ def fit_cascade_terms(
 class CronusSearch:
     """Finds the settings and the tradeoff that the parameters and budgets of a `CronusClassifier` ask for."""
 
-    def __init__(self, learner: Any, rows: LinearRows, report: Steps) -> None:
+    def __init__(self, learner: Any, rows: FitData, report: Steps) -> None:
         self.learner, self.rows, self.report = learner, rows, report
-        self.merged = replace(rows, learning=merged(rows.learning))
+        self.merged = replace(rows, training=merged(rows.training))
         depends = learner.terms == "boosted" and learner.term_tradeoff == "falling"
         self.fits = PerTradeoff(lambda tradeoff: self._fit_with(tradeoff, self._cap), depends)
 
@@ -160,7 +160,7 @@ class CronusSearch:
     def blas_threads(self) -> int | None:
         """One for small problems, where several would wait for each other."""
         width = self.learner.n_terms if self.learner.terms == "boosted" else len(self.rows.costs)
-        return 1 if len(self.merged.learning) * width <= EXACT else None
+        return 1 if len(self.merged.training) * width <= EXACT else None
 
     def best(self, settings: CascadeSettings) -> Candidate[FittedCascade]:
         """The best cascade on the validation set of those that keep the budgets.
@@ -173,7 +173,7 @@ class CronusSearch:
             self.expected_cost,
             self.merit,
             tradeoff=self.learner.tradeoff,
-            first=first_guess(2.0 * self.merged.learning.y - 1.0, self.rows.costs),
+            first=first_guess(2.0 * self.merged.training.y - 1.0, self.rows.costs),
             mean_budget=self.learner.mean_budget,
             capped=self.learner.budget is not None,
             compare_all=True,
@@ -189,7 +189,7 @@ class CronusSearch:
 
     def merit(self, made: FittedCascade) -> float:
         """The metric on the validation set, the greater the better."""
-        samples = self.rows.judging
+        samples = self.rows.validation
         assert samples is not None
         metric = get_metric(self.learner.metric or ("accuracy" if samples.qid is None else "precision@5"))
         run = made.plan.run(samples.X, n_threads=self.learner._threads, encoded=True)
@@ -199,7 +199,7 @@ class CronusSearch:
 
     def expected_cost(self, made: FittedCascade) -> float:
         """What rows of the validation set pay on average."""
-        return mean_cost(made.plan, self.rows.judging, self.learner._threads)
+        return mean_cost(made.plan, self.rows.validation, self.learner._threads)
 
     @property
     def _cap(self) -> float:

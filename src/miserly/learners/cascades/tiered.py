@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs, read_budget
+from miserly.data.target import Target
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
 from miserly.learners.common.budget_search import BudgetSearch, first_guess, mean_cost
@@ -23,9 +24,8 @@ from miserly.learners.common.cascade import (
     merged,
 )
 from miserly.learners.common.labels import refuse_text
-from miserly.learners.common.linear_fit import EXACT, LinearRows, affordable_terms, read_rows
+from miserly.learners.common.linear_fit import EXACT, FitData, affordable_terms, read_fit_data
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import Given
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import Logistic
 from miserly.plan import Plan
@@ -123,19 +123,19 @@ class TieredCascade(CascadeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, given: Given) -> None:
+    def _fit(self, X: Any, given: Target) -> None:
         held = self.budget is not None or self.mean_budget is not None
         fraction = self.validation_fraction if held else None
         with Steps(self, bool(self.verbose)) as report:
-            rows = read_rows(self, X, given, self._encode, fraction)
+            rows = read_fit_data(self, X, given, self._encode, fraction)
             refuse_text(rows.table)
-            rows = replace(rows, learning=merged(exact_weights(rows.learning)))
+            rows = replace(rows, training=merged(exact_weights(rows.training)))
             fit = TieredFit.of(self, rows, report)
-            limit = 1 if rows.learning.X.size <= EXACT else None
+            limit = 1 if rows.training.X.size <= EXACT else None
             with threadpool_limits(limit, "blas"):
                 found = fit.search().best()
             self.tradeoff_, self.plan_ = found.tradeoff, found.model
-            if rows.judging is not None:
+            if rows.validation is not None:
                 self.expected_cost_ = found.cost
             report(outcome(self))
 
@@ -145,15 +145,15 @@ class TieredFit:
     """Fits cascades for different tradeoffs to the same rows."""
 
     learner: TieredCascade
-    rows: LinearRows
+    rows: FitData
     terms: LinearTerms  # in the order in which stages may use them
     problem: TieredProblem  # prices in the unit of the costs
     report: Steps
     capped: bool  # whether a cap leaves features out
 
     @classmethod
-    def of(cls, learner: TieredCascade, rows: LinearRows, report: Steps) -> TieredFit:
-        samples, costs = rows.learning, rows.costs
+    def of(cls, learner: TieredCascade, rows: FitData, report: Steps) -> TieredFit:
+        samples, costs = rows.training, rows.costs
         dtype = np.float64 if samples.X.size <= EXACT else np.float32
         every = LinearTerms.fit(samples, costs)
         columns = every.values(samples.X, dtype).T
@@ -185,10 +185,10 @@ class TieredFit:
         learner = self.learner
         return BudgetSearch(
             self.cascade,
-            lambda plan: mean_cost(plan, self.rows.judging, learner._threads),
+            lambda plan: mean_cost(plan, self.rows.validation, learner._threads),
             lambda plan: -self.loss(plan),
             tradeoff=learner.tradeoff,
-            first=first_guess(self.rows.learning.y, self.rows.costs),
+            first=first_guess(self.rows.training.y, self.rows.costs),
             mean_budget=learner.mean_budget,
             capped=self.capped,
             max_fits=MAX_FITS,
@@ -196,7 +196,7 @@ class TieredFit:
 
     def loss(self, plan: Plan) -> float:
         """The log loss on the validation set."""
-        rows = self.rows.judging
+        rows = self.rows.validation
         assert rows is not None
         scores = plan.run(rows.X, n_threads=self.learner._threads, encoded=True).scores
         return Logistic().loss(rows.y, as_columns(scores), rows.weight)

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs, Ledger, fits, read_budget
+from miserly.data.rows import Rows
 from miserly.errors import CostError
 from miserly.grow import Grower, Grown
 from miserly.grow.compiled import threads
 from miserly.learners.common.chain import Round, terms_of
 from miserly.learners.common.purchasing import Fit, buy_last, shop
-from miserly.learners.common.samples import Samples
 from miserly.losses import Loss
 from miserly.plan import Tree
 
@@ -51,7 +51,7 @@ class Booster:
     """
 
     loss: Loss
-    samples: Samples
+    samples: Rows
     grower: Grower
     ledger: Ledger
     scores: NDArray[np.float64]

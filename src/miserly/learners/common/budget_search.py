@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs, fits
-from miserly.learners.common.samples import Samples
+from miserly.data.rows import Rows
 from miserly.plan import Plan
 
 __all__ = ["BudgetSearch", "Candidate", "PerTradeoff", "first_guess", "larger_tradeoffs", "mean_cost"]
@@ -48,7 +48,7 @@ def larger_tradeoffs(lowest: float, first: float) -> list[float]:
     return [lowest, *(factor * first for factor in UNDER_A_CAP if factor * first > lowest)]
 
 
-def mean_cost(plan: Plan, samples: Samples | None, n_threads: int | None) -> float:
+def mean_cost(plan: Plan, samples: Rows | None, n_threads: int | None) -> float:
     """What rows pay on average; 0 without rows."""
     if samples is None:
         return 0.0

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, as_columns
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
 from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.labels import encode_classes
-from miserly.learners.common.linear_fit import LinearRows
-from miserly.learners.common.samples import Samples
+from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.terms import Terms
 from miserly.plan import LEAVE, Plan
 from miserly.plan.engine.batch import Run
@@ -80,7 +80,7 @@ def ranking_scores(run: Run, qid: NDArray[Any] | None) -> Floats:
     return settle(run.scores, levels(run.plan, run.exit, ~run.stopped), qid)
 
 
-def exact_weights(samples: Samples) -> Samples:
+def exact_weights(samples: Rows) -> Rows:
     """Weights as multiples of the smallest, to 10 digits.
 
     A factor common to all weights changes no bit of the model, and whole numbers stay whole.
@@ -90,7 +90,7 @@ def exact_weights(samples: Samples) -> Samples:
     return replace(samples, weight=canonical(samples.weight / samples.weight.min(), 10))
 
 
-def merged(samples: Samples) -> Samples:
+def merged(samples: Rows) -> Rows:
     """Equal rows as one row with the sum of their weights, in a fixed order; large tables unchanged.
 
     Descent through steep gates amplifies rounding errors. Here sums do not depend on the order of rows, nor
@@ -110,7 +110,7 @@ def merged(samples: Samples) -> Samples:
 
 def cascade_plan(
     learner: CascadeClassifier,
-    rows: LinearRows,
+    rows: FitData,
     terms: Terms,
     weights: Floats,
     intercept: Floats,
@@ -134,7 +134,7 @@ def cascade_plan(
         steer=None if steer is None or n == 1 else steer[0],
         steer_intercept=None if steer is None or n == 1 else steer[1],
     )
-    samples = rows.learning
+    samples = rows.training
     draft = build_plan(chain, terms, rows.costs, base=base, categories=learner._categories)
     scores = draft.run(samples.X, n_threads=learner._threads, encoded=True).scores
     factor = steepness_of(as_columns(scores), samples.y, samples.weight)

@@ -134,10 +134,10 @@ def build_plan(
 
     Examples
     --------
-    >>> from miserly.learners.common.samples import Samples
+    >>> from miserly.data.rows import Rows
     >>> from miserly.learners.common.terms import LinearTerms
     >>> costs = Costs([1.0, 10.0])
-    >>> terms = LinearTerms.fit(Samples(np.array([[0.0, 0.0], [2.0, 4.0]]), np.zeros(2)), costs)
+    >>> terms = LinearTerms.fit(Rows(np.array([[0.0, 0.0], [2.0, 4.0]]), np.zeros(2)), costs)
     >>> tree = ClassifierTree(up=[1, -1], low=[-1, -1], weights=[[1.0, 0.0], [0.0, 1.0]], intercept=[0, 0],
     ...                       threshold=[0.0, np.inf])
     >>> run = build_plan(tree, terms, costs).run([[0.0, 3.0], [2.0, 3.0]])

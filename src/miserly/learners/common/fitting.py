@@ -8,8 +8,8 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
+from miserly.data.target import Target
 from miserly.learners.base import PlanEstimator
-from miserly.learners.common.samples import Given
 
 __all__ = ["QueryGroupedFit"]
 
@@ -40,9 +40,9 @@ class QueryGroupedFit(PlanEstimator):
         self
             The fitted estimator.
         """
-        self._fit(X, Given(y, sample_weight, qid))
+        self._fit(X, Target(y, sample_weight, qid))
         return self
 
     @abstractmethod
-    def _fit(self, X: Any, given: Given) -> None:
+    def _fit(self, X: Any, given: Target) -> None:
         """Set `plan_` and the other fitted attributes."""

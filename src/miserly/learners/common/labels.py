@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.data.frames import Table
+from miserly.data.target import check_classes
 from miserly.errors import DataError
-from miserly.learners.common.samples import check_classes
 
 __all__ = ["encode_classes", "refuse_text"]
 

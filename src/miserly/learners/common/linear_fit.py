@@ -14,10 +14,12 @@ from sklearn.utils import check_random_state
 
 from miserly.costs import Costs, fits
 from miserly.data.frames import Table
+from miserly.data.holdout import hold_out
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.learners.base import PlanEstimator, bind_costs
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import refuse_text
-from miserly.learners.common.samples import Given, Samples, set_aside
 from miserly.learners.common.terms import BoostedTerms, LinearTerms, Terms
 from miserly.losses import Loss
 from miserly.solvers.gram import CodedColumns, Columns, DenseColumns, gram
@@ -26,12 +28,12 @@ from miserly.solvers.mixed_norm import canonical
 
 __all__ = [
     "EXACT",
-    "LinearRows",
+    "FitData",
     "affordable_terms",
     "boosted_terms",
     "evened",
     "fit_terms",
-    "read_rows",
+    "read_fit_data",
     "ready_columns",
     "term_tradeoff",
 ]
@@ -44,48 +46,57 @@ EXACT = 1 << 21  # values: up to as many are kept in float64, beyond in float32
 
 
 @dataclass(frozen=True, eq=False)
-class LinearRows:
-    """Rows to learn from, rows to judge by (if any), and what their columns cost."""
+class FitData:
+    """The training set, the validation set (if any), and what their columns hold and cost."""
 
-    learning: Samples
-    judging: Samples | None
+    training: Rows
+    validation: Rows | None
     table: Table
     costs: Costs
     seed: int
 
 
-def read_rows(
+def read_fit_data(
     learner: PlanEstimator,
     X: Any,
-    given: Given,
+    target: Target,
     encode: Callable[[NDArray[Any]], NDArray[np.float64]] | None,
     fraction: float | None,
-) -> LinearRows:
-    """Checked rows with weights that average 1; a `fraction` is set aside, whole queries if there are any.
+) -> FitData:
+    """Read what `fit` was given: checked rows, weights that average 1, costs in the order of the columns.
 
-    `encode` turns classes into codes; None leaves numbers as they are.
+    Parameters
+    ----------
+    learner : PlanEstimator
+        Has parameters `costs` and `random_state`.
+    X, target
+        Arguments of `fit`.
+    encode : callable or None
+        Turns classes into codes; None leaves numbers as they are.
+    fraction : float or None
+        Share of the rows in the validation set; whole queries if there are any. None: no validation set.
     """
     table = learner._read(X, reset=True)
     costs = bind_costs(learner.costs, learner.n_features_in_ if table.names is None else table.names)
-    samples = given.checked(table.values, learner, encode is None).without_zero_weights()
+    samples = target.checked(table.values, learner, encode is None).without_zero_weights()
     if encode is not None:
         samples = replace(samples, y=encode(samples.y))
     seed = int(check_random_state(learner.random_state).randint(2**31 - 1))
     if fraction is None:
-        return LinearRows(evened(samples), None, table, costs, seed)
+        return FitData(evened(samples), None, table, costs, seed)
     classes = None if encode is None else samples.y
-    learning, judging = set_aside(samples, fraction, seed, classes)
-    return LinearRows(evened(learning), evened(judging), table, costs, seed)
+    training, validation = hold_out(samples, fraction, seed, classes)
+    return FitData(evened(training), evened(validation), table, costs, seed)
 
 
-def evened(samples: Samples) -> Samples:
+def evened(samples: Rows) -> Rows:
     """Weights that average 1, rounded: weights in another unit give the same model to the last bit."""
     samples = samples.with_mean_weight_one()
     return samples if samples.weight is None else replace(samples, weight=canonical(samples.weight))
 
 
 def fit_terms(
-    learner: PlanEstimator, rows: LinearRows, loss: Loss, tradeoff: float, max_price: float = np.inf
+    learner: PlanEstimator, rows: FitData, loss: Loss, tradeoff: float, max_price: float = np.inf
 ) -> Terms:
     """Linear or boosted terms, as the learner's parameters say.
 
@@ -93,7 +104,7 @@ def fit_terms(
     """
     if learner.terms == "linear":
         refuse_text(rows.table)
-        return LinearTerms.fit(rows.learning, rows.costs)
+        return LinearTerms.fit(rows.training, rows.costs)
     return boosted_terms(learner, rows, loss, tradeoff=term_tradeoff(learner, tradeoff), max_price=max_price)
 
 
@@ -104,10 +115,10 @@ def term_tradeoff(learner: PlanEstimator, tradeoff: float) -> float | tuple[floa
     return float(learner.term_tradeoff or 0.0)
 
 
-def boosted_terms(learner: PlanEstimator, rows: LinearRows, loss: Loss, **options: Any) -> BoostedTerms:
+def boosted_terms(learner: PlanEstimator, rows: FitData, loss: Loss, **options: Any) -> BoostedTerms:
     """As many trees as the learner says; `options` are others of `BoostedTerms.fit`."""
     return BoostedTerms.fit(
-        rows.learning,
+        rows.training,
         loss,
         rows.costs,
         **{
@@ -122,7 +133,7 @@ def boosted_terms(learner: PlanEstimator, rows: LinearRows, loss: Loss, **option
     )
 
 
-def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget: float) -> LinearTerms:
+def affordable_terms(terms: LinearTerms, samples: Rows, costs: Costs, budget: float) -> LinearTerms:
     """The terms that together cost no more than a budget, chosen by greedy least squares; all if all fit.
 
     Of more than `SCREENED` terms, those that explain most per price by themselves are chosen from; of fewer
@@ -133,7 +144,7 @@ def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget:
     The second column says most and does not fit beside the first, which is free:
 
     >>> X = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 3.0, 1.0]])
-    >>> samples, costs = Samples(X, X[:, 1]), Costs([0.0, 9.0, 2.0])
+    >>> samples, costs = Rows(X, X[:, 1]), Costs([0.0, 9.0, 2.0])
     >>> chosen = affordable_terms(LinearTerms.fit(samples, costs), samples, costs, budget=5.0)
     >>> chosen.columns.tolist()
     [0, 2]
@@ -149,7 +160,7 @@ def affordable_terms(terms: LinearTerms, samples: Samples, costs: Costs, budget:
     return terms.take(np.sort(greedy_least_squares(left, market, budget).terms))
 
 
-def _most_for_their_price(terms: LinearTerms, samples: Samples, costs: Costs, most: int) -> NDArray[np.int64]:
+def _most_for_their_price(terms: LinearTerms, samples: Rows, costs: Costs, most: int) -> NDArray[np.int64]:
     """The `most` terms that explain most of the target per price, each by itself; free ones first."""
     weight = np.ones(len(samples)) if samples.weight is None else samples.weight
     left = weight * (samples.y - np.average(samples.y, weights=weight))

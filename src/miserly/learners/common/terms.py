@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs, Ledger
+from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.learners.common.booster import Booster
 from miserly.learners.common.chain import Round, terms_of
-from miserly.learners.common.samples import Samples
 from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
 from miserly.solvers.columns import means_and_deviations, pieces_of, standardised
@@ -103,7 +103,7 @@ class LinearTerms(Terms):
     Examples
     --------
     >>> X = np.array([[1.0, 7.0], [3.0, 7.0], [np.nan, 7.0]])
-    >>> terms = LinearTerms.fit(Samples(X, np.zeros(3)), Costs([1.0, 1.0]))
+    >>> terms = LinearTerms.fit(Rows(X, np.zeros(3)), Costs([1.0, 1.0]))
     >>> terms.plan_terms[0].fill, terms.values(X)[:, 1].tolist(), float(terms.values(X)[2, 0])
     (2.0, [0.0, 0.0, 0.0], 0.0)
     >>> weights, bias = terms.weights_in_plan([2.0, 0.0], 10.0)
@@ -114,7 +114,7 @@ class LinearTerms(Terms):
     @classmethod
     def fit(
         cls,
-        samples: Samples,
+        samples: Rows,
         costs: Costs,
         features: NDArray[np.int64] | None = None,
         n_threads: int = 1,
@@ -149,7 +149,7 @@ class BoostedTerms(Terms):
     @classmethod
     def fit(
         cls,
-        samples: Samples,
+        samples: Rows,
         loss: Loss,
         costs: Costs,
         *,

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
 from miserly.learners.common.booster import Booster
 from miserly.learners.common.chain import Round, add_rounds
-from miserly.learners.common.samples import Samples
 from miserly.losses import Loss
 from miserly.metrics import Metric
 from miserly.plan import links
@@ -25,7 +25,7 @@ class Judge:
     The rows' weights are those that both go by.
     """
 
-    def __init__(self, metric: Metric, loss: Loss, samples: Samples) -> None:
+    def __init__(self, metric: Metric, loss: Loss, samples: Rows) -> None:
         self.metric = metric
         self.loss = loss
         self.samples = samples

@@ -11,11 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
+from miserly.data.target import check_weight
 from miserly.errors import DataError
 from miserly.learners.base import bind_costs
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import check_weight
 from miserly.learners.kernel.compressed_base import CompressedMachine
 from miserly.learners.kernel.compressed_svc import CompressedSVC, CompressedSVR
 from miserly.learners.kernel.svm_models import Affine, scaled_machine

@@ -11,12 +11,13 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, PlanRegressor, bind_costs
 from miserly.learners.common.labels import encode_classes, refuse_text
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import Given, Samples
 from miserly.learners.kernel.compressed_base import CompressedMachine
 from miserly.learners.kernel.compression import LOSSES
 from miserly.plan import links
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 class _Supervised(CompressedMachine):
     """Classifiers and regressors, which have labels to train by."""
 
-    def _fit(self, X: Any, given: Given) -> None:
+    def _fit(self, X: Any, given: Target) -> None:
         with Steps(self, bool(self.verbose)) as step:
             table = self._read(X, reset=True)
             refuse_text(table)
@@ -47,10 +48,10 @@ class _Supervised(CompressedMachine):
             self._compress(machine, scaler, costs, fill, rows, samples.weight, step)
             step(outcome(self))
 
-    def _check_labels(self, samples: Samples) -> None:
+    def _check_labels(self, samples: Rows) -> None:
         """Refuse labels there is nothing to learn from."""
 
-    def _adopt(self, machine: KernelMachine, samples: Samples) -> None:
+    def _adopt(self, machine: KernelMachine, samples: Rows) -> None:
         """Take over what the machine answers with."""
 
 
@@ -167,7 +168,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
     ) -> CompressedSVC:
         """Train the estimator unless it is fitted, and compress it; `qid` is only checked."""
-        self._fit(X, Given(y, sample_weight, qid))
+        self._fit(X, Target(y, sample_weight, qid))
         return self
 
     def predict(
@@ -190,10 +191,10 @@ class CompressedSVC(PlanClassifier, _Supervised):
         values[rows, links.votes(scores).argmax(axis=1)] = values.max(axis=1)
         return values
 
-    def _check_labels(self, samples: Samples) -> None:
+    def _check_labels(self, samples: Rows) -> None:
         encode_classes(samples.y)
 
-    def _adopt(self, machine: KernelMachine, samples: Samples) -> None:
+    def _adopt(self, machine: KernelMachine, samples: Rows) -> None:
         assert machine.classes is not None
         strange = np.setdiff1d(np.unique(samples.y), machine.classes)
         if len(strange):
@@ -232,5 +233,5 @@ class CompressedSVR(PlanRegressor, _Supervised):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
     ) -> CompressedSVR:
         """Train the estimator unless it is fitted, and compress it; `qid` is only checked."""
-        self._fit(X, Given(y, sample_weight, qid))
+        self._fit(X, Target(y, sample_weight, qid))
         return self

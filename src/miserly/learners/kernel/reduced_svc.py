@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, bind_costs
 from miserly.learners.common.labels import encode_classes, refuse_text
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import Given, Samples
 from miserly.learners.kernel.libsvm_files import write_libsvm
 from miserly.learners.kernel.plans import affordable
 from miserly.plan import LEAVE, Kernel, Node, Plan
@@ -137,14 +138,14 @@ class ReducedSVC(PlanClassifier):
             table = self._read(X, reset=True)
             refuse_text(table)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-            samples = Given(y, sample_weight, qid).checked(table.values, self, False).without_zero_weights()
+            samples = Target(y, sample_weight, qid).checked(table.values, self, False).without_zero_weights()
             self.classes_, codes = encode_classes(samples.y)
             samples = evened(replace(samples, y=codes))
             self._grow(samples, costs, step)
             step(outcome(self))
         return self
 
-    def _grow(self, samples: Samples, costs: Costs, step: Steps) -> None:
+    def _grow(self, samples: Rows, costs: Costs, step: Steps) -> None:
         """Choose vectors, and make the machine and the plan of them."""
         every = np.arange(samples.X.shape[1])
         fill, _ = means_and_deviations(samples.X, samples.weight, every, 1)

@@ -26,10 +26,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Costs, Ledger
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, PlanEstimator, PlanRegressor, bind_costs
 from miserly.learners.common.budget_search import BudgetSearch, first_guess
 from miserly.learners.common.labels import encode_classes, refuse_text
-from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import PointwiseLoss, Squared, log_loss
 from miserly.plan import LEAVE, Node, Plan
@@ -86,7 +87,7 @@ class _CostLasso(PlanEstimator):
         table = self._read(X, reset=True)
         refuse_text(table)
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-        samples = Given(y, sample_weight, qid).checked(
+        samples = Target(y, sample_weight, qid).checked(
             np.ascontiguousarray(table.values), self, self._numeric_target
         )
         samples = samples.without_zero_weights()
@@ -97,9 +98,7 @@ class _CostLasso(PlanEstimator):
         self.plan_ = self._plan(found, terms, costs)
         return self
 
-    def _weigh(
-        self, columns: NDArray[np.float64], samples: Samples, costs: Costs
-    ) -> tuple[float, LassoWeights]:
+    def _weigh(self, columns: NDArray[np.float64], samples: Rows, costs: Costs) -> tuple[float, LassoWeights]:
         """The smallest tradeoff, from `tradeoff` up, that keeps the budget, and its weights."""
         given: dict[str, Any] = {"loss": self._loss, "weight": samples.weight}
         last: LassoWeights | None = None

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.rows import Rows
 from miserly.learners.base import PlanClassifier, PlanRegressor, as_columns
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.labels import encode_classes
-from miserly.learners.common.samples import Samples
 from miserly.learners.trees.astc_base import ASTC
 from miserly.losses import Loss, Squared, log_loss
 from miserly.plan import Plan
@@ -135,7 +135,7 @@ class ASTCRegressor(PlanRegressor, ASTC):
     _link = "identity"
     _loss = Squared()
 
-    def _unit(self, samples: Samples) -> tuple[float, float]:
+    def _unit(self, samples: Rows) -> tuple[float, float]:
         mean = float(np.average(samples.y, weights=samples.weight))
         deviation = float(np.sqrt(np.average((samples.y - mean) ** 2, weights=samples.weight)))
         return mean, deviation if deviation > 0.0 else 1.0
@@ -143,7 +143,7 @@ class ASTCRegressor(PlanRegressor, ASTC):
     def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:
         return ((y - unit[0]) / unit[1])[:, None]
 
-    def _scale(self, plan: Plan, samples: Samples, unit: tuple[float, float]) -> tuple[float, float]:
+    def _scale(self, plan: Plan, samples: Rows, unit: tuple[float, float]) -> tuple[float, float]:
         return unit
 
 
@@ -276,7 +276,7 @@ class ASTCClassifier(PlanClassifier, ASTC):
             return (2.0 * y - 1.0)[:, None]
         return np.where(y[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
 
-    def _scale(self, plan: Plan, samples: Samples, unit: tuple[float, float]) -> tuple[float, float]:
+    def _scale(self, plan: Plan, samples: Rows, unit: tuple[float, float]) -> tuple[float, float]:
         scores = plan.run(samples.X, n_threads=self._threads, account=False, encoded=True).scores
         return 0.0, steepness_of(as_columns(scores), samples.y, samples.weight)
 

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Costs, fits, read_budget
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
 from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.labels import refuse_text
-from miserly.learners.common.linear_fit import LinearRows, boosted_terms, read_rows, ready_columns
+from miserly.learners.common.linear_fit import FitData, boosted_terms, read_fit_data, ready_columns
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.terms import LinearTerms, Terms
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget
 from miserly.losses import Loss
@@ -105,7 +106,7 @@ class ASTC(QueryGroupedFit):
         """Classes as codes."""
         raise NotImplementedError
 
-    def _unit(self, samples: Samples) -> tuple[float, float]:
+    def _unit(self, samples: Rows) -> tuple[float, float]:
         """What targets are measured from, and in units of what."""
         return 0.0, 1.0
 
@@ -113,26 +114,26 @@ class ASTC(QueryGroupedFit):
         """What least squares is fitted to, (n, C)."""
         raise NotImplementedError
 
-    def _scale(self, plan: Plan, samples: Samples, unit: tuple[float, float]) -> tuple[float, float]:
+    def _scale(self, plan: Plan, samples: Rows, unit: tuple[float, float]) -> tuple[float, float]:
         """How the scores of a plan become answers: plus an offset, times a factor."""
         raise NotImplementedError
 
     # -- fitting -------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, given: Given) -> None:
+    def _fit(self, X: Any, given: Target) -> None:
         encode = None if self._numeric_target else self._encode
         fraction = self.validation_fraction if self._divides_budgets else None
         with Steps(self, bool(self.verbose)) as report:
-            rows = read_rows(self, X, given, encode, fraction)
-            unit = self._unit(rows.learning)
+            rows = read_fit_data(self, X, given, encode, fraction)
+            unit = self._unit(rows.training)
             least, most = self._node_budgets()
             report("making terms")
             terms = self._fit_terms(rows, float(least.max()), min(path_budget(most), self._cap))
             grow = self._grower(rows, terms, unit, report)
-            if rows.judging is None:
+            if rows.validation is None:
                 self.node_budget_, tree = least, grow(least, self._cap)
             else:
-                judging, aims = rows.judging, self._targets(rows.judging.y, unit)
+                judging, aims = rows.validation, self._targets(rows.validation.y, unit)
                 tree = self._search(grow, lambda tree: _evaluate(tree, terms, rows.costs, judging, aims))
             self._keep(tree, terms, rows, unit)
             report(outcome(self))
@@ -174,14 +175,14 @@ class ASTC(QueryGroupedFit):
         budgets = np.broadcast_to(given, (n_nodes,))
         return budgets, budgets
 
-    def _fit_terms(self, rows: LinearRows, max_price: float, reach: float) -> Terms:
+    def _fit_terms(self, rows: FitData, max_price: float, reach: float) -> Terms:
         """The terms that some row might be able to pay for."""
         costs = rows.costs
         nothing = np.zeros(len(costs), dtype=np.bool_)
         if self.terms == "linear":
             refuse_text(rows.table)
             payable = np.flatnonzero(_fit_in(costs.marginals(nothing), reach))
-            return LinearTerms.fit(rows.learning, costs, payable, self._n_threads)
+            return LinearTerms.fit(rows.training, costs, payable, self._n_threads)
         boosted = boosted_terms(
             self,
             rows,
@@ -193,10 +194,10 @@ class ASTC(QueryGroupedFit):
         return boosted.take(_fit_in(boosted.prices(costs, nothing), reach))
 
     def _grower(
-        self, rows: LinearRows, terms: Terms, unit: tuple[float, float], report: Steps
+        self, rows: FitData, terms: Terms, unit: tuple[float, float], report: Steps
     ) -> Callable[[Floats, float], ClassifierTree]:
         """What grows a tree for the budgets of its nodes and paths; the Gram of all rows is made once."""
-        samples = rows.learning
+        samples = rows.training
         grower = TreeGrower(
             columns=ready_columns(terms, samples.X, self._n_threads),
             targets=self._targets(samples.y, unit),
@@ -255,8 +256,8 @@ class ASTC(QueryGroupedFit):
         assert best is not None
         return best
 
-    def _keep(self, tree: ClassifierTree, terms: Terms, rows: LinearRows, unit: tuple[float, float]) -> None:
-        samples, costs = rows.learning, rows.costs
+    def _keep(self, tree: ClassifierTree, terms: Terms, rows: FitData, unit: tuple[float, float]) -> None:
+        samples, costs = rows.training, rows.costs
         mean = np.average(self._targets(samples.y, unit), axis=0, weights=samples.weight)
         offset, factor = self._scale(build_plan(tree, terms, costs, base=mean), samples, unit)
         self.plan_ = build_plan(
@@ -272,7 +273,7 @@ class ASTC(QueryGroupedFit):
 
 
 def _evaluate(
-    tree: ClassifierTree, terms: Terms, costs: Costs, rows: Samples, aims: Floats
+    tree: ClassifierTree, terms: Terms, costs: Costs, rows: Rows, aims: Floats
 ) -> tuple[float, float]:
     """What rows cost on average, and their mean squared error."""
     run = build_plan(tree, terms, costs).run(rows.X, encoded=True)

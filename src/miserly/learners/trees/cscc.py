@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
+from miserly.data.rows import Rows
 from miserly.learners.common.cascade import CascadeClassifier
-from miserly.learners.common.samples import Samples
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeClassifier
 from miserly.solvers.soft_tree import TreeShape
@@ -201,11 +201,11 @@ class CSCCClassifier(CascadeClassifier, SoftTreeClassifier):
     def _shape(self) -> TreeShape:
         return TreeShape.chain(self.max_depth)
 
-    def _targets(self, samples: Samples) -> Targets:
+    def _targets(self, samples: Rows) -> Targets:
         targets, weight = super()._targets(samples), self._class_weights(samples)
         return targets if weight is None else replace(targets, emphasis=weight[samples.y.astype(np.int64)])
 
-    def _class_weights(self, samples: Samples) -> NDArray[np.float64] | None:
+    def _class_weights(self, samples: Rows) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return None
         labels = self.classes_[samples.y.astype(np.int64)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from miserly.data.rows import Rows
 from miserly.learners.base import PlanRegressor
-from miserly.learners.common.samples import Samples
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeLearner
 from miserly.losses import Loss, MeanSquared, Squared
@@ -141,10 +141,10 @@ class CSTCRegressor(PlanRegressor, SoftTreeLearner):
     def _shape(self) -> TreeShape:
         return TreeShape.full(self.max_depth)
 
-    def _targets(self, samples: Samples) -> Targets:
+    def _targets(self, samples: Rows) -> Targets:
         deviation = np.sqrt(np.cov(samples.y, aweights=samples.weight, ddof=0))
         unit = float(deviation) if deviation > 0 else 1.0
         return Targets(samples.y[:, None], unit, np.ones(len(samples)), MeanSquared())
 
-    def _evaluated_by(self, samples: Samples) -> tuple[str, Loss]:
+    def _evaluated_by(self, samples: Rows) -> tuple[str, Loss]:
         return ("mse" if samples.qid is None else "ndcg@5"), Squared()

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import read_budget
+from miserly.data.rows import Rows
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
-from miserly.learners.common.linear_fit import LinearRows
+from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.progress import Steps
-from miserly.learners.common.samples import Samples
 from miserly.learners.common.terms import Terms
 from miserly.learners.common.training import Judge
 from miserly.losses import PointwiseLoss
@@ -60,17 +60,17 @@ class FittedTree:
 class SoftTreeFit:
     """Fits trees for different tradeoffs to the same rows and terms."""
 
-    def __init__(self, learner: Any, rows: LinearRows, terms: Terms, judge: Judge, report: Steps) -> None:
+    def __init__(self, learner: Any, rows: FitData, terms: Terms, judge: Judge, report: Steps) -> None:
         self.learner, self.rows, self.terms, self.report = learner, rows, terms, report
         self.link = judge.loss.link
-        self.columns = np.ascontiguousarray(terms.values(rows.learning.X).T)
-        self.targets = learner._targets(rows.learning)
+        self.columns = np.ascontiguousarray(terms.values(rows.training.X).T)
+        self.targets = learner._targets(rows.training)
         self.judge = judge
-        if rows.judging is not None:
-            self.judge = Judge(judge.metric, judge.loss, self.weighed(rows.judging))
-            self.validation_columns = np.ascontiguousarray(terms.values(rows.judging.X).T)
-        weight = rows.learning.weight
-        mass = np.ones(len(rows.learning)) if weight is None else weight
+        if rows.validation is not None:
+            self.judge = Judge(judge.metric, judge.loss, self.weighed(rows.validation))
+            self.validation_columns = np.ascontiguousarray(terms.values(rows.validation.X).T)
+        weight = rows.training.weight
+        mass = np.ones(len(rows.training)) if weight is None else weight
         self.mass = canonical(mass / mass.sum())
         self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
         self.limits = DescentLimits(negligible=1e-4 * self.targets.unit, max_sweeps=learner.max_sweeps)
@@ -82,9 +82,9 @@ class SoftTreeFit:
         cap = PathCap(Market.of(self.terms.uses, self.terms.evaluation, self.rows.costs), budget, size)
         return cap if cap.binds else None
 
-    def weighed(self, samples: Samples) -> Samples:
+    def weighed(self, samples: Rows) -> Rows:
         """The validation set with the weights of the loss; unchanged where a `metric` is given."""
-        by_class = self.learner._class_weights(self.rows.learning)
+        by_class = self.learner._class_weights(self.rows.training)
         if by_class is None or self.learner.metric is not None:
             return samples
         emphasis = by_class[samples.y.astype(np.int64)]
@@ -117,7 +117,7 @@ class SoftTreeFit:
             tree.clamp(self.limits.negligible)
         tree = cut_unreached(problem, tree)
         answers = fine_tune(problem, tree, self.limits)
-        rank = None if self.rows.judging is None else self.rank(tree, answers)
+        rank = None if self.rows.validation is None else self.rank(tree, answers)
         return FittedTree(self.plan(problem, tree, answers), objective, rank)
 
     def prune(self, problem: SoftTreeProblem, tree: SoftTree) -> SoftTree:
@@ -166,7 +166,7 @@ class SoftTreeFit:
         answered = scores
         if self.judge.metric.needs == "proba":
             learned = made.ways(self.columns.T)[0]
-            answered = self.learner._answers(learned, self.rows.learning) * scores
+            answered = self.learner._answers(learned, self.rows.training) * scores
         better, _ = self.judge.rank(answered, self.judge.value(answered))
         error = ((scores - aims) ** 2).sum(axis=1)
         return better, -float(np.average(error, weights=self.judge.samples.weight))
@@ -174,7 +174,7 @@ class SoftTreeFit:
     def plan(self, problem: SoftTreeProblem, tree: SoftTree, answers: SoftTree) -> Plan:
         mean = self._constant(problem)
         made = _classifiers(tree, answers, turn=not problem.on_exit)
-        factor = self.learner._answers(made.ways(self.columns.T)[0], self.rows.learning)
+        factor = self.learner._answers(made.ways(self.columns.T)[0], self.rows.training)
         return build_plan(
             made.rescaled(factor),
             self.terms,

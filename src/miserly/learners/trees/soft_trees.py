@@ -13,12 +13,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs, read_budget
+from miserly.data.rows import Rows
+from miserly.data.target import Target
 from miserly.learners.common.budget_search import BudgetSearch, PerTradeoff, first_guess, mean_cost
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.fitting import QueryGroupedFit
-from miserly.learners.common.linear_fit import LinearRows, fit_terms, read_rows
+from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.samples import Given, Samples
 from miserly.learners.common.training import Judge
 from miserly.learners.trees.soft_tree_fit import FittedTree, SoftTreeFit, Targets
 from miserly.losses import Loss, MeanSquared, log_loss
@@ -119,52 +120,52 @@ class SoftTreeLearner(QueryGroupedFit):
         """The tree to begin with."""
 
     @abstractmethod
-    def _targets(self, samples: Samples) -> Targets:
+    def _targets(self, samples: Rows) -> Targets:
         """What the scores are fitted to."""
 
     @abstractmethod
-    def _evaluated_by(self, samples: Samples) -> tuple[str, Loss]:
+    def _evaluated_by(self, samples: Rows) -> tuple[str, Loss]:
         """The metric by default, and the loss, of plain scores."""
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         """Labels as numbers."""
         return y
 
-    def _answers(self, scores: Floats, samples: Samples) -> float:
+    def _answers(self, scores: Floats, samples: Rows) -> float:
         """The factor that turns scores into what the link expects."""
         return 1.0
 
-    def _class_weights(self, samples: Samples) -> Floats | None:
+    def _class_weights(self, samples: Rows) -> Floats | None:
         """How much the loss of each class counts, from the rows to learn from; None if all count the same."""
         return None
 
-    def _squared_targets(self, samples: Samples) -> Floats | None:
+    def _squared_targets(self, samples: Rows) -> Floats | None:
         """What scores are fitted to by squared error; None if by the loss of `_evaluated_by`."""
         return None
 
     # -- fitting -------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, given: Given) -> None:
+    def _fit(self, X: Any, given: Target) -> None:
         held = self.budget is not None or self.mean_budget is not None
         fraction = self.validation_fraction if self.prune or self.early_stopping or held else None
         with Steps(self, bool(self.verbose)) as report:
-            rows = read_rows(self, X, given, self._encode if self._classes else None, fraction)
+            rows = read_fit_data(self, X, given, self._encode if self._classes else None, fraction)
             with threadpool_limits(1, "blas"):  # many small products: more threads would wait for each other
                 found = self._search(rows, report).best()
             self.tradeoff_, self.plan_ = found.tradeoff, found.model.plan
             self.objective_ = np.array(found.model.objective)
-            if rows.judging is not None:
+            if rows.validation is not None:
                 self.expected_cost_ = found.cost
             report(outcome(self))
 
-    def _search(self, rows: LinearRows, report: Steps) -> BudgetSearch[FittedTree]:
+    def _search(self, rows: FitData, report: Steps) -> BudgetSearch[FittedTree]:
         """The search over tradeoffs.
 
         At the smallest tradeoff that keeps a mean budget, a node often buys what its children would choose
         better. Somewhat larger tradeoffs are compared with it.
         """
-        metric, loss = self._evaluated_by(rows.learning)
-        judge = Judge(get_metric(self.metric or metric), loss, rows.learning)
+        metric, loss = self._evaluated_by(rows.training)
+        judge = Judge(get_metric(self.metric or metric), loss, rows.training)
 
         def prepare(tradeoff: float) -> SoftTreeFit:
             report("making terms")
@@ -175,10 +176,10 @@ class SoftTreeLearner(QueryGroupedFit):
         fits = PerTradeoff(prepare, depends)
         return BudgetSearch(
             lambda tradeoff: fits.at(tradeoff).tree(tradeoff),
-            lambda made: mean_cost(made.plan, rows.judging, self._threads),
+            lambda made: mean_cost(made.plan, rows.validation, self._threads),
             lambda made: made.rank,
             tradeoff=self.tradeoff,
-            first=first_guess(rows.learning.y, rows.costs),
+            first=first_guess(rows.training.y, rows.costs),
             mean_budget=self.mean_budget,
             capped=self.budget is not None and fits.at(self.tradeoff).cap is not None,
             neighbours=NEIGHBOURS,
@@ -196,20 +197,20 @@ class SoftTreeClassifier(SoftTreeLearner):
         "loss": [StrOptions({"log_loss", "squared"})],
     }
 
-    def _targets(self, samples: Samples) -> Targets:
+    def _targets(self, samples: Rows) -> Targets:
         return class_targets(samples.y, len(self.classes_), self.loss)
 
-    def _squared_targets(self, samples: Samples) -> Floats | None:
+    def _squared_targets(self, samples: Rows) -> Floats | None:
         return (
             None
             if self.loss == "log_loss"
             else class_targets(samples.y, len(self.classes_), self.loss).values
         )
 
-    def _evaluated_by(self, samples: Samples) -> tuple[str, Loss]:
+    def _evaluated_by(self, samples: Rows) -> tuple[str, Loss]:
         return "accuracy", log_loss(len(self.classes_))
 
-    def _answers(self, scores: Floats, samples: Samples) -> float:
+    def _answers(self, scores: Floats, samples: Rows) -> float:
         if self.loss == "log_loss":
             return 1.0
         return steepness_of(scores, samples.y, samples.weight)

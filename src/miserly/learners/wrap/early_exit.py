@@ -8,7 +8,7 @@ given, or chosen on validation data: for a wanted saving, or for the most that c
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,22 +18,17 @@ from sklearn.base import MetaEstimatorMixin, _fit_context, clone, is_classifier,
 from sklearn.callback import CallbackSupportMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly.data.frames import is_frame
+from miserly.data.holdout import validation_mask, without_new_categories
+from miserly.data.rows import Rows
+from miserly.data.target import check_classes, check_queries, check_target, check_weight
 from miserly.errors import DataError, PlanError
 from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of
-from miserly.learners.common.samples import (
-    check_classes,
-    check_queries,
-    check_target,
-    check_weight,
-    less_new_categories,
-    rows_aside,
-)
 from miserly.learners.common.training import measure
 from miserly.learners.wrap.exits import (
     LISTWISE,
@@ -188,8 +183,9 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         if is_classifier(self.estimator):
             check_classes(labels)
         queries = None if qid is None else check_queries(qid, len(labels))
-        rows = Rows(X if is_frame(X) else values, labels, check_weight(weight, values), queries)
-        return rows.that_count()
+        table = X if is_frame(X) else values
+        rows = Rows(table, labels, weight=check_weight(weight, values), qid=queries)
+        return rows.without_zero_weights()
 
     def _divide(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """The rows to learn from and those to choose the threshold by, if it must be chosen."""
@@ -197,8 +193,8 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
             return rows, None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         classes = rows.y if is_classifier(self.estimator) else None
-        aside = rows_aside(len(rows.y), self.validation_fraction, seed, classes, rows.qid)
-        aside = less_new_categories(rows.X, aside, rows.qid)
+        aside = validation_mask(len(rows.y), self.validation_fraction, seed, classes, rows.qid)
+        aside = without_new_categories(rows.X, aside, rows.qid)
         return rows.take(~aside), rows.take(aside)
 
     def _fit_estimator(self, rows: Rows) -> None:
@@ -375,24 +371,6 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
             tags.classifier_tags.multi_class = False
         tags.regressor_tags = inner.regressor_tags
         return tags
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of an array or frame as the user gave them, with checked labels, weights and queries."""
-
-    X: Any
-    y: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    qid: NDArray[Any] | None
-
-    def take(self, mask: NDArray[np.bool_]) -> Rows:
-        pick = [None if part is None else part[mask] for part in (self.weight, self.qid)]
-        return Rows(_safe_indexing(self.X, np.flatnonzero(mask)), self.y[mask], *pick)
-
-    def that_count(self) -> Rows:
-        """Only rows of weight above zero."""
-        return self if self.weight is None or (self.weight > 0).all() else self.take(self.weight > 0)
 
 
 def _with_gates(plan: Plan, stops: list[int], gates: list[Gate]) -> Plan:

@@ -17,9 +17,9 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly.costs import Costs
+from miserly.data.target import check_classes, check_target
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, threads_of
-from miserly.learners.common.samples import check_classes, check_target
 from miserly.plan import Plan
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 

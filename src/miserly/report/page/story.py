@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from miserly.data.rows import Rows
 from miserly.report.page.words import Words
 from miserly.selection.choice import Wish
 from miserly.selection.guarantee import Assurance
 from miserly.selection.offers import Offer, offer_for
 from miserly.selection.round_budgets import round_offers, suggested
-from miserly.selection.splits import Rows
 
 if TYPE_CHECKING:
     from miserly.plan import Plan
