@@ -31,6 +31,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.docstrings
 	$(BIN)/python -m tests.words
+	$(BIN)/python -m tests.sizes
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

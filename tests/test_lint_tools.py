@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests import docstrings, words
+from tests import docstrings, sizes, words
 from tests.docstrings import Public, problems_of, public_objects
 
 
@@ -120,7 +120,21 @@ def test_words_are_found_in_names_and_sentences(tmp_path, monkeypatch):
     assert found == [(1, "aside"), (1, "judge"), (2, "judged")]
 
 
-@pytest.mark.parametrize("tool", [docstrings, words])
+def test_long_modules_long_functions_and_repeated_class_names_are_found(tmp_path):
+    (tmp_path / "plan").mkdir()
+    body = "".join(f"    x = {i}\n" for i in range(sizes.FUNCTION_LINES))
+    code = f'def long():\n    """Docstring."""\n{body}class Twice: ...\n'
+    (tmp_path / "plan" / "long.py").write_text(code)
+    (tmp_path / "other.py").write_text("class Twice: ...\n" + "\n" * sizes.MODULE_LINES)
+    assert {(finding.room, finding.text.split(":")[-1].strip()) for finding in sizes.findings(tmp_path)} == {
+        ("plan", "long has 61 lines without its docstring"),
+        (".", "401 lines"),
+        ("plan", "class Twice is in other.py, plan/long.py"),
+        (".", "class Twice is in other.py, plan/long.py"),
+    }
+
+
+@pytest.mark.parametrize("tool", [docstrings, sizes, words])
 def test_unfinished_rooms_exist(tool):
     there = {room for room, _ in words.files()}
     assert set(tool.UNFINISHED) <= there

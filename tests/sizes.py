@@ -1,0 +1,103 @@
+"""Sizes and names: ``python -m tests.sizes [room ...]`` finds what is too long, and class names used twice.
+
+A module has at most 400 lines, a function at most 60 without its docstring. A class name is used once in the
+package. Rooms are those of `tests.docstrings`. Without a name every room outside `UNFINISHED` is searched.
+``--all`` includes those.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.docstrings import inside, room_named
+
+SOURCES = Path(__file__).parent.parent / "src" / "miserly"
+MODULE_LINES, FUNCTION_LINES = 400, 60
+
+# Rooms that are not within these limits yet. This list only gets shorter.
+UNFINISHED: tuple[str, ...] = (
+    "cli",
+    "costs",
+    "data",
+    "grow",
+    "learners.anytime",
+    "learners.common",
+    "learners.kernel",
+    "learners.wrap",
+    "losses",
+    "plan",
+    "report",
+    "selection",
+    "solvers",
+)
+
+# Functions that may be longer, and why.
+ALLOWED = {
+    ("cli/commands/frontier.py", "frontier"): "one parameter for each option of the command",
+}
+
+
+class Finding(NamedTuple):
+    """Something that is too long, or a name that is used twice."""
+
+    room: str
+    text: str
+
+
+def findings(root: Path = SOURCES) -> list[Finding]:
+    """Everything beyond the limits in the modules below `root`."""
+    found: list[Finding] = []
+    classes: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for path in sorted(root.rglob("*.py")):
+        name, room = path.relative_to(root).as_posix(), room_named(path.relative_to(root).parent.parts)
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        if (n_lines := text.count("\n")) > MODULE_LINES:
+            found.append(Finding(room, f"{name}: {n_lines} lines"))
+        for function, length in long_functions(tree):
+            if (name, function) not in ALLOWED:
+                found.append(Finding(room, f"{name}: {function} has {length} lines without its docstring"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append((room, name))
+    for name, places in sorted(classes.items()):
+        if len(places) > 1:
+            where = ", ".join(place for _, place in places)
+            found += [Finding(room, f"class {name} is in {where}") for room in sorted({r for r, _ in places})]
+    return found
+
+
+def long_functions(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Functions and their lines without the docstring, where these are more than the limit."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if ast.get_docstring(node) is not None:
+                length -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+            if length > FUNCTION_LINES:
+                yield node.name, length
+
+
+def main(arguments: list[str]) -> int:
+    """Print the findings in some rooms; gives the exit status."""
+    rooms = [argument for argument in arguments if argument != "--all"]
+    everything = "--all" in arguments
+    found = [
+        finding
+        for finding in findings()
+        if (inside(finding.room, rooms) if rooms else everything or not inside(finding.room, UNFINISHED))
+    ]
+    for finding in found:
+        print(f"{finding.room}: {finding.text}")
+    if not rooms and not everything and UNFINISHED:
+        print(f"not searched yet: {', '.join(UNFINISHED)}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
