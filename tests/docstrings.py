@@ -38,7 +38,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.anytime",
     "learners.boosting",
     "learners.common",
-    "learners.kernel",
     "learners.wrap",
     "losses",
     "plan",

@@ -32,7 +32,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.boosting",
     "learners.cascades",
     "learners.common",
-    "learners.kernel",
     "learners.trees",
     "learners.wrap",
     "plan",

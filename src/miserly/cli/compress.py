@@ -19,7 +19,7 @@ from miserly.cli.tables import numbers_only, read_table
 from miserly.costs import Costs
 from miserly.data.holdout import validation_mask
 from miserly.errors import DataError, did_you_mean
-from miserly.learners.kernel.compression import Compressed, Recipe, compress_machine
+from miserly.learners.kernel.compression import Compressed, CompressionOptions, compress_machine
 from miserly.learners.kernel.libsvm_files import label_numbers, read_libsvm, write_libsvm
 from miserly.learners.kernel.plans import kernel_plan
 from miserly.learners.kernel.svm_models import Affine, fold, machine_of, scaled_machine, svm_of
@@ -180,7 +180,7 @@ def compress(
 ) -> Outcome:
     """Make the machine small; a fifth of the rows, if there are any, only judge it."""
     size = n_vectors or max(1, round(ratio * trained.machine.n_vectors))
-    recipe = Recipe(seed=seed)
+    recipe = CompressionOptions(seed=seed)
     if rows is not None and rows.y is not None and trained.machine.kind == "regressor":
         rows = replace(rows, y=_as_numbers(rows.y))
     with err.status("compressing") as status:

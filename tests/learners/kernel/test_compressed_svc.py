@@ -159,17 +159,17 @@ def test_a_fitted_estimator_is_not_learned_again():
 def test_other_machines_and_mismatches_are_refused_in_words():
     X, y = rows()
     svc = SVC().fit(X, y)
-    with pytest.raises(DataError, match="PCA cannot be compressed"):
+    with pytest.raises(DataError, match="OneClassSVM, got PCA"):
         compress(PCA())
     with pytest.raises(DataError, match="not fitted"):
         compress(SVC())
     with pytest.raises(DataError, match="precomputed"):
         compress(SVC(kernel="precomputed").fit(X @ X.T, y))
-    with pytest.raises(DataError, match="not a regressor"):
+    with pytest.raises(DataError, match="needs a classifier, got a regressor"):
         CompressedSVC(SVR()).fit(X, (y == "a").astype(float))
     with pytest.raises(DataError, match="fitted on 2 features, X has 3"):
         CompressedSVC(svc).fit(np.c_[X, X[:, 0]], y)
-    with pytest.raises(DataError, match="'z', which is no class"):
+    with pytest.raises(DataError, match="'z', which is not a class"):
         CompressedSVC(svc).fit(X, np.where(y == "a", "z", y))
 
 
@@ -248,7 +248,7 @@ def test_an_estimator_may_be_a_pipeline(tmp_path):
     X = X * STRETCH
     small = CompressedSVC(make_pipeline(StandardScaler(), SVC()), n_vectors=12, random_state=0).fit(X, y)
     assert small.score(X, y) > 0.93
-    with pytest.raises(DataError, match="LibSVM file has no place for the scaler"):
+    with pytest.raises(DataError, match="LibSVM file cannot hold the scaler"):
         small.to_libsvm(tmp_path / "small.model")
     small = CompressedSVC(make_pipeline(StandardScaler(), SVC(kernel="linear")), n_vectors=1)
     weight, sides = np.random.default_rng(0).random(len(X)), np.where(X[:, 0] > 0, "a", "b")
@@ -366,9 +366,9 @@ def test_a_large_machine_is_looked_at_in_samples(monkeypatch):
     svc = SVC(C=0.01).fit(X, y)
     looked, move = [], _compression.move_vectors
 
-    def watched(kernel, vectors, aim, aside, **given):
-        looked.append(len(aim) + len(aside))
-        return move(kernel, vectors, aim, aside=aside, **given)
+    def watched(kernel, vectors, target, validation, **given):
+        looked.append(len(target) + len(validation))
+        return move(kernel, vectors, target, validation=validation, **given)
 
     monkeypatch.setattr(_compression, "move_vectors", watched)
     monkeypatch.setattr("miserly.solvers.lars_svm.MAX_CANDIDATES", 50)
@@ -376,18 +376,18 @@ def test_a_large_machine_is_looked_at_in_samples(monkeypatch):
     small = compress(svc, n_vectors=10, X=X, max_rows=600, random_state=0)
     compress(svc, n_vectors=10, X=np.vstack([X, X]), max_rows=600, random_state=0)
     assert looked == [4 * 600 + 360, 600], (
-        "three times as many made-up ones come on top where rows are known by heart, and others to judge by"
+        "three times as many synthetic rows are added where the rows are memorised, and others to validate on"
     )
     assert agreement(small, svc, rows(seed=1)[0]) > 0.95
 
 
-def test_a_machine_that_knows_its_rows_by_heart_is_asked_about_others_too():
+def test_a_machine_that_has_memorised_its_rows_is_compared_on_synthetic_rows_too():
     rng = np.random.default_rng(0)
     X, fresh = rng.normal(size=(300, 40)), rng.normal(size=(2000, 40))
     y = (X[:, :3].sum(axis=1) > 0).astype(int)
     svc = SVC(C=10.0, gamma=0.05).fit(X, y)
     assert len(svc.support_) > 0.9 * len(X)
     small = compress(svc, n_vectors=20, X=X, random_state=0)
-    own_rows = np.vstack([X] * 2)  # half of the rows are support vectors: nothing is made up
+    own_rows = np.vstack([X] * 2)  # half of the rows are support vectors: no synthetic rows
     plain = compress(svc, n_vectors=20, X=own_rows, random_state=0)
     assert agreement(small, svc, fresh) > agreement(plain, svc, fresh) + 0.01

@@ -1,4 +1,4 @@
-"""What compressed classifiers, regressors and outlier detectors share: parameters, training, the way back."""
+"""Base of the compressed machines: parameters, training, predictions and export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns
 from miserly.learners.common.progress import Steps
-from miserly.learners.kernel.compression import STARTS, Recipe, compress_machine
+from miserly.learners.kernel.compression import STARTS, CompressionOptions, compress_machine
 from miserly.learners.kernel.libsvm_files import write_libsvm
 from miserly.learners.kernel.plans import affordable, kernel_plan
 from miserly.learners.kernel.svm_models import Affine, fold, is_fitted, scaled_machine, svm_of
@@ -29,7 +29,7 @@ __all__ = ["RATIO", "CompressedMachine"]
 
 Floats = NDArray[np.float64]
 
-RATIO = 0.1  # if nothing is said
+RATIO = 0.1  # of the support vectors, if no size is given
 
 
 class CompressedMachine(PlanEstimator):
@@ -83,13 +83,10 @@ class CompressedMachine(PlanEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # -- making --------------------------------------------------------------------------------------
+    # -- fitting -------------------------------------------------------------------------------------
 
     def _trained(self, rows: Floats, y: Any, weight: Floats | None) -> tuple[KernelMachine, Affine]:
-        """The machine to compress, and the scaler in front of it.
-
-        The estimator's as it is if it is fitted, else one trained on the rows.
-        """
+        """The machine to compress, and the scaler in front of it. A fitted estimator is not trained again."""
         if self.estimator is not None and is_fitted(self.estimator):
             return self._checked(self.estimator, rows.shape[1])
         estimator = self.default() if self.estimator is None else clone(self.estimator)
@@ -103,7 +100,7 @@ class CompressedMachine(PlanEstimator):
     def _checked(self, estimator: Any, n_features: int) -> tuple[KernelMachine, Affine]:
         machine, scaler = scaled_machine(estimator)
         if machine.kind != self.kind:
-            raise DataError(f"{type(self).__name__} compresses a {self.kind}, not a {machine.kind}")
+            raise DataError(f"{type(self).__name__} needs a {self.kind}, got a {machine.kind}")
         if machine.n_features != n_features:
             raise DataError(f"the estimator was fitted on {machine.n_features} features, X has {n_features}")
         return machine, scaler
@@ -118,12 +115,12 @@ class CompressedMachine(PlanEstimator):
         weight: Floats | None,
         step: Steps,
     ) -> None:
-        """Make the small machine and its plan; rows come as they are."""
+        """Make the small machine and its plan; `rows` are not scaled yet."""
         rows = None if rows is None else scaler(rows)
         self.n_vectors_before_ = int((machine.coef != 0.0).any(axis=0).sum())
         n_vectors = self._size(self.n_vectors_before_, costs)
-        step(f"{self.n_vectors_before_} vectors become {n_vectors}")
-        made = compress_machine(machine, n_vectors, self._recipe(), rows, weight, step)
+        step(f"compressing {self.n_vectors_before_} vectors to {n_vectors}")
+        made = compress_machine(machine, n_vectors, self._options(), rows, weight, step)
         self.machine_, self._scaler, self._fill = made.machine, scaler, fill
         self.n_vectors_ = made.machine.n_vectors
         self.n_iter_ = made.n_iter
@@ -142,7 +139,7 @@ class CompressedMachine(PlanEstimator):
         ).replace(categories=self._categories)
 
     def _size(self, before: int, costs: Costs) -> int:
-        """How many vectors there may be."""
+        """Number of vectors of the small machine."""
         if self.n_vectors is not None and self.ratio is not None:
             raise DataError("give n_vectors or ratio, not both")
         if self.n_vectors is not None:
@@ -153,8 +150,8 @@ class CompressedMachine(PlanEstimator):
             wanted = max(1, round((RATIO if self.ratio is None else float(self.ratio)) * before))
         return affordable(wanted, costs, self.budget)
 
-    def _recipe(self) -> Recipe:
-        return Recipe(
+    def _options(self) -> CompressionOptions:
+        return CompressionOptions(
             start=self.start,
             move=bool(self.move),
             loss=getattr(self, "loss", "squared"),
@@ -166,10 +163,11 @@ class CompressedMachine(PlanEstimator):
     # -- answering -----------------------------------------------------------------------------------
 
     def _answers(self, X: Any, budget: float | None, unknown: str = "error") -> NDArray[Any]:
-        """Classes, or inliers and outliers.
+        """Predicted classes, or inliers and outliers.
 
-        Without a budget the machine is run by matrix products, many times faster than the plan. Rows so near
-        a boundary that rounding might matter are left to the plan, so that answers are always its own.
+        Without a budget the machine is evaluated by matrix products, which is much faster than the plan. Rows
+        so near a boundary that rounding matters are evaluated by the plan, so that the predictions are always
+        those of the plan.
         """
         plan, rows = self._fitted_plan(), self._rows(X, unknown)
         if budget is not None or not plan.nodes:
@@ -183,25 +181,42 @@ class CompressedMachine(PlanEstimator):
             answers[doubtful] = self._labels(as_columns(done.scores))
         return answers
 
-    # -- the way back --------------------------------------------------------------------------------
+    # -- export --------------------------------------------------------------------------------------
 
     def to_libsvm(self, path: str | Path) -> None:
-        """Write a LibSVM model file (missing values have no place there)."""
+        """Write a LibSVM model file.
+
+        Such a file has no rule for missing values.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        DataError
+            If there was a scaler that the kernel cannot include.
+        """
         check_is_fitted(self, "machine_")
         folded = fold(self.machine_, self._scaler)
         if folded is None:
             raise DataError(
-                "a LibSVM file has no place for the scaler in front of this kernel: compress the last step "
-                "of the pipeline by itself, and scale rows before LibSVM sees them"
+                "a LibSVM file cannot hold the scaler in front of this kernel: compress the last step of the "
+                "pipeline alone, and scale the rows before they are given to LibSVM"
             )
         write_libsvm(folded, path)
 
     def to_sklearn(self) -> Any:
-        """A fitted `SVC`, `SVR` or `OneClassSVM` that answers the same, for what needs exactly that.
+        """Convert into a fitted estimator of scikit-learn that gives the same predictions.
 
-        It comes in a pipeline with a `StandardScaler` if there was a scaler that the kernel cannot take in.
-        With three or more classes scikit-learn's machines evaluate a vector again for all but one of the
-        classes; this model evaluates it once.
+        With three or more classes scikit-learn's estimator repeats vectors that several pairs of classes
+        share, so it evaluates more kernels than this model.
+
+        Returns
+        -------
+        SVC, SVR, OneClassSVM or Pipeline
+            A pipeline with a `StandardScaler` if there was a scaler that the kernel cannot include.
         """
         check_is_fitted(self, "machine_")
         folded = fold(self.machine_, self._scaler)

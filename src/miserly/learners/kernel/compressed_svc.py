@@ -1,8 +1,8 @@
-"""CVM, the compressed vector machine (thesis, chapter 4): a support vector machine with few vectors."""
+"""CVM, the compressed vector machine (thesis, chapter 4): support vector machines with few vectors."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,9 +30,32 @@ Floats = NDArray[np.float64]
 
 
 class _Supervised(CompressedMachine):
-    """Classifiers and regressors, which have labels to train by."""
+    """Base of the classifier and the regressor, which are trained with labels."""
 
-    def _fit(self, X: Any, given: Target) -> None:
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> Self:
+        """Train the estimator, unless it is fitted, and compress it.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Training rows of numbers. NaN is a missing value and is replaced by the mean of its column. If the
+            estimator is fitted, these are the rows on which the decisions are compared.
+        y : array-like of shape (n,)
+            Targets: classes for the classifier, numbers for the regressor.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
+        qid : array-like of shape (n,), optional
+            Query of each row. It is checked and not used.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        given = Target(y, sample_weight, qid)
         with Steps(self, bool(self.verbose)) as step:
             table = self._read(X, reset=True)
             refuse_text(table)
@@ -47,82 +70,124 @@ class _Supervised(CompressedMachine):
             self._adopt(machine, samples)
             self._compress(machine, scaler, costs, fill, rows, samples.weight, step)
             step(outcome(self))
+        return self
 
     def _check_labels(self, samples: Rows) -> None:
-        """Refuse labels there is nothing to learn from."""
+        """Raise an error if the labels cannot be learned from."""
 
     def _adopt(self, machine: KernelMachine, samples: Rows) -> None:
-        """Take over what the machine answers with."""
+        """Take the classes of the machine."""
 
 
 class CompressedSVC(PlanClassifier, _Supervised):
-    """A support vector classifier with a hundredth of the vectors, made from a full one.
+    """Support vector classifier that is compressed to few vectors.
 
-    First some of the support vectors are chosen, then they are moved, with their coefficients, until the
-    small machine decides as the full one does. With three or more classes, pairs of classes vote as in
-    LibSVM and scikit-learn, and all pairs share all vectors: each is evaluated once.
+    Some of the support vectors of a full classifier are chosen. Then they are moved, together with their
+    coefficients, until the small machine decides as the full one does. With three or more classes, pairs of
+    classes vote as in LibSVM, and all pairs share all vectors.
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, or a pipeline that ends with one, default=SVC()
-        If it is fitted it is compressed as it is, and `X` only says where to be right; else it is trained
-        first. Kernels: linear, poly, rbf, sigmoid. Scalers in front (standard, robust, min-max, max-abs)
-        become part of the plan, which reads features as they are; `miserly.compress` keeps other steps.
-    n_vectors : int, optional
-        How many vectors there may be.
-    ratio : float, optional
-        The same as a share of the support vectors; 0.1 if nothing is said.
-    budget : float, optional
-        What a prediction may cost: all features, and as many evaluations as it pays for.
-    costs : Costs, array, mapping of name to cost, or None
-        What features cost, 1 each by default, and evaluating a kernel (`Costs(evaluation=...)`). A kernel
-        reads all features.
-    start : {"lars", "omp", "random"}
-        How the vectors to begin with are chosen: LARS-SVM as in the thesis; greedily, by what they explain of
-        the decisions; or by chance, as Burges (1996) did.
+    estimator : SVC, NuSVC, Pipeline or None, default=None
+        Classifier to compress, or a pipeline that ends with one; ``SVC()`` by default. If it is not fitted,
+        it is trained first. Kernels are "linear", "poly", "rbf" and "sigmoid". Scalers in front of it
+        (standard, robust, min-max, max-abs) become part of the plan. `miserly.compress` keeps other steps.
+    n_vectors : int or None, default=None
+        Number of vectors of the compressed machine. It excludes `ratio`.
+    ratio : float or None, default=None
+        Number of vectors as a share of the support vectors. Without `n_vectors`, `ratio` and `budget` it is
+        0.1.
+    budget : float or None, default=None
+        Cap on the cost of a prediction: all features, and as many kernel evaluations as the rest pays for.
+        By default there is no cap.
+    costs : Costs, array-like, mapping of name to cost or None, default=None
+        Costs of the features, and of evaluating a kernel (``Costs(..., evaluation=...)``). By default each
+        feature costs 1 and kernels cost nothing. A kernel reads all features.
+    start : {"lars", "omp", "random"}, default="lars"
+        How the first vectors are chosen among the support vectors: by LARS as in the thesis, greedily by
+        orthogonal matching pursuit on the decisions, or at random as in [2]_.
     move : bool, default=True
-        Whether they are then moved. If not, the model is the intermediate one (LARS-SVM).
-    loss : {"margin", "squared"}
-        What moving lowers: errors that may change an answer, or, as in the thesis, the squared difference of
-        the decisions.
+        Whether the vectors are then moved. If False, the model is the thesis' LARS-SVM.
+    loss : {"margin", "squared"}, default="margin"
+        Loss that moving the vectors minimises. "squared" is the squared difference of the decisions, as in
+        the thesis. "margin" ignores differences beyond the margin, which change no prediction.
     max_iter : int, default=200
-        Steps of moving at most. It ends before, when rows set aside show no more progress.
+        Largest number of steps in which the vectors are moved. Moving stops earlier if the loss on validation
+        rows no longer falls.
     max_rows : int, default=16000
-        Of more rows a sample is looked at; up to three times as many are made up where nearly every row is a
-        support vector. At most 3,000 support vectors, sampled too, are candidates.
-    random_state : int, RandomState or None
-        For samples, and which rows are set aside.
+        Largest number of training rows that are used; of more a sample is drawn. Up to three times as many
+        synthetic rows are added if most rows are support vectors. At most 3,000 support vectors, also
+        sampled, are candidates.
+    random_state : int, RandomState or None, default=None
+        Random seed of samples, synthetic rows and validation rows.
     verbose : int, default=0
-        1 shows what a long fit is at.
+        With 1, the progress of the fit is shown.
 
     Attributes
     ----------
-    classes_ : array
-    n_vectors_, n_vectors_before_ : int
-        How many vectors there are, and how many the full machine has.
-    n_iter_ : int
-        How many steps they were moved.
-    machine_ : KernelMachine
-        Vectors, the most useful first, and coefficients; behind a scaler, where scaled rows are.
     plan_ : Plan
-        A chain of machines with 1, 2, 4, 8, ... and finally all vectors, each with its own coefficients: with
-        less money than for all of them it answers as a smaller machine.
+        A chain of machines with 1, 2, 4, 8, ... and finally all vectors, each with its own coefficients. A
+        row that cannot pay for all vectors is answered by a smaller machine.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    cost_ : float
+        Cost of a prediction with all vectors.
+    features_ : array
+        The features that the model needs: all of them.
+    n_vectors_ : int
+        Number of vectors of the compressed machine.
+    n_vectors_before_ : int
+        Number of vectors of the full machine.
+    n_iter_ : int
+        Number of steps in which the vectors were moved.
+    machine_ : KernelMachine
+        Vectors, the most useful first, and their coefficients, in scaled coordinates if there is a scaler.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features. It exists only if `X` had names.
 
     Notes
     -----
-    Ties of votes go to the first class, as in LibSVM and `SVC(break_ties=False)`. There are no probabilities.
+    With the kernel matrix ``K`` of the support vectors, their labels ``y`` and the intercept ``b``, LARS-SVM
+    [1]_ minimises ``|y - b - K a|^2 + a' K a`` over few nonzero coefficients ``a``. Then the vectors ``V``
+    and their coefficients ``A`` minimise, on the training rows,
+
+    ``sum_i w_i (k(x_i, V) A + b - t_i)^2``
+
+    where ``t_i`` is the decision of the full machine. With ``loss="margin"``, ``t_i`` is clipped to -1 and 1,
+    and a decision further on the same side is no error.
+
+    Differences from the thesis:
+
+    - The default loss is "margin".
+    - Intercepts are fitted, too. All pairs of classes share the vectors.
+    - If most rows are support vectors, the decisions are also compared on synthetic rows, each of which takes
+      its values from two training rows.
+    - The rbf kernel is ``exp(-gamma |x - v|^2)``; the thesis omits the minus sign.
+
+    Ties of votes go to the first class, as in LibSVM. There are no probabilities.
+
+    References
+    ----------
+    .. [1] Z. Xu, "Supervised Machine Learning Under Test-Time Resource Constraints: A Trade-off Between
+       Accuracy and Cost", PhD thesis, Washington University in St. Louis, 2014, chapter 4.
+    .. [2] C. J. C. Burges, "Simplified Support Vector Decision Rules", ICML 1996.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.svm import SVC
-    >>> from miserly import CompressedSVC
+    >>> from miserly import Costs, CompressedSVC
     >>> X = np.random.default_rng(0).normal(size=(600, 2))
     >>> y = (X**2).sum(axis=1) > 1.4
     >>> svc = SVC(C=1.0).fit(X, y)
-    >>> small = CompressedSVC(svc, n_vectors=6, random_state=0).fit(X, y)
-    >>> len(svc.support_), small.n_vectors_, bool((small.predict(X) == svc.predict(X)).mean() > 0.98)
-    (138, 6, True)
+    >>> costs = Costs([1, 1], evaluation=0.1)
+    >>> small = CompressedSVC(svc, n_vectors=6, costs=costs, random_state=0).fit(X, y)
+    >>> len(svc.support_), small.n_vectors_
+    (138, 6)
+    >>> round(small.cost_, 2), round(svc.score(X, y), 2), round(small.score(X, y), 2)
+    (2.6, 0.98, 0.98)
     """
 
     kind = "classifier"
@@ -163,25 +228,48 @@ class CompressedSVC(PlanClassifier, _Supervised):
         )
         self.loss = loss
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> CompressedSVC:
-        """Train the estimator unless it is fitted, and compress it; `qid` is only checked."""
-        self._fit(X, Target(y, sample_weight, qid))
-        return self
-
     def predict(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[Any]:
-        """The class of every row."""
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+        budget : float, optional
+            Cap on what each row pays.
+        qid : array-like of shape (n,), optional
+            Query of each row. It is not used.
+        unknown : {"error", "missing"}, default="error"
+            Has no effect: this model has no categories.
+
+        Returns
+        -------
+        array of shape (n,)
+            Predicted classes.
+        """
         return self._answers(X, budget, unknown)
 
     def decision_function(self, X: Any, budget: float | None = None, *, unknown: str = "error") -> Floats:
-        """As `SVC` has it: (n,), positive for the second of two classes, or (n, n_classes).
+        """Compute the decision function, as `SVC` defines it.
 
-        With three or more classes these are votes, moved by less than a half by how clear the decisions were.
-        The class that is the answer is never below another: where votes are tied, `SVC` may have it so.
+        With three or more classes the values are votes, plus less than a half for the size of the decisions.
+        The predicted class always has the largest value; in `SVC` this may fail where votes are tied.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+        budget : float, optional
+            Cap on what each row pays.
+        unknown : {"error", "missing"}, default="error"
+            Has no effect: this model has no categories.
+
+        Returns
+        -------
+        array of shape (n,) or (n, n_classes)
+            With two classes one value per row, positive for the second class.
         """
         scores = self._scores(X, budget, unknown=unknown)
         if len(self.classes_) == 2:
@@ -196,9 +284,9 @@ class CompressedSVC(PlanClassifier, _Supervised):
 
     def _adopt(self, machine: KernelMachine, samples: Rows) -> None:
         assert machine.classes is not None
-        strange = np.setdiff1d(np.unique(samples.y), machine.classes)
-        if len(strange):
-            raise DataError(f"y holds {strange.tolist()[0]!r}, which is no class of the estimator")
+        unknown = np.setdiff1d(np.unique(samples.y), machine.classes)
+        if len(unknown):
+            raise DataError(f"y holds {unknown.tolist()[0]!r}, which is not a class of the estimator")
         self.classes_ = machine.classes
 
     def _has_probabilities(self) -> bool:
@@ -206,32 +294,94 @@ class CompressedSVC(PlanClassifier, _Supervised):
 
 
 class CompressedSVR(PlanRegressor, _Supervised):
-    """A support vector regressor with few vectors, made from a full one.
+    """Support vector regressor that is compressed to few vectors.
+
+    Some of the support vectors of a full regressor are chosen. Then they are moved, together with their
+    coefficients, until the small machine predicts as the full one does.
 
     Parameters
     ----------
-    estimator : SVR, NuSVR, or a pipeline that ends with one, default=SVR()
-    n_vectors, ratio, budget, costs, start, move, max_iter, max_rows, random_state, verbose :
-        As for `CompressedSVC`; moving lowers the squared difference of the predictions.
+    estimator : SVR, NuSVR, Pipeline or None, default=None
+        Regressor to compress, or a pipeline that ends with one; ``SVR()`` by default. If it is not fitted,
+        it is trained first. Kernels are "linear", "poly", "rbf" and "sigmoid". Scalers in front of it
+        (standard, robust, min-max, max-abs) become part of the plan. `miserly.compress` keeps other steps.
+    n_vectors : int or None, default=None
+        Number of vectors of the compressed machine. It excludes `ratio`.
+    ratio : float or None, default=None
+        Number of vectors as a share of the support vectors. Without `n_vectors`, `ratio` and `budget` it is
+        0.1.
+    budget : float or None, default=None
+        Cap on the cost of a prediction: all features, and as many kernel evaluations as the rest pays for.
+        By default there is no cap.
+    costs : Costs, array-like, mapping of name to cost or None, default=None
+        Costs of the features, and of evaluating a kernel (``Costs(..., evaluation=...)``). By default each
+        feature costs 1 and kernels cost nothing. A kernel reads all features.
+    start : {"lars", "omp", "random"}, default="lars"
+        How the first vectors are chosen among the support vectors: by LARS as in the thesis, greedily by
+        orthogonal matching pursuit on the decisions, or at random as in [2]_.
+    move : bool, default=True
+        Whether the vectors are then moved. If False, the model is the thesis' LARS-SVM.
+    max_iter : int, default=200
+        Largest number of steps in which the vectors are moved. Moving stops earlier if the loss on validation
+        rows no longer falls.
+    max_rows : int, default=16000
+        Largest number of training rows that are used; of more a sample is drawn. Up to three times as many
+        synthetic rows are added if most rows are support vectors. At most 3,000 support vectors, also
+        sampled, are candidates.
+    random_state : int, RandomState or None, default=None
+        Random seed of samples, synthetic rows and validation rows.
+    verbose : int, default=0
+        With 1, the progress of the fit is shown.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        A chain of machines with 1, 2, 4, 8, ... and finally all vectors, each with its own coefficients. A
+        row that cannot pay for all vectors is answered by a smaller machine.
+    cost_ : float
+        Cost of a prediction with all vectors.
+    features_ : array
+        The features that the model needs: all of them.
+    n_vectors_ : int
+        Number of vectors of the compressed machine.
+    n_vectors_before_ : int
+        Number of vectors of the full machine.
+    n_iter_ : int
+        Number of steps in which the vectors were moved.
+    machine_ : KernelMachine
+        Vectors, the most useful first, and their coefficients, in scaled coordinates if there is a scaler.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features. It exists only if `X` had names.
+
+    Notes
+    -----
+    The vectors are chosen and moved as in `CompressedSVC`. With ``t_i`` the prediction of the full machine,
+    vectors ``V`` and coefficients ``A`` minimise, on the training rows,
+
+    ``sum_i w_i (k(x_i, V) A + b - t_i)^2``
+
+    The thesis [1]_ compresses classifiers only. Here the predictions take the place of the labels when the
+    first vectors are chosen.
+
+    References
+    ----------
+    .. [1] Z. Xu, "Supervised Machine Learning Under Test-Time Resource Constraints: A Trade-off Between
+       Accuracy and Cost", PhD thesis, Washington University in St. Louis, 2014, chapter 4.
+    .. [2] C. J. C. Burges, "Simplified Support Vector Decision Rules", ICML 1996.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from miserly import CompressedSVR
+    >>> from miserly import CompressedSVR, Costs
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(400, 1))
     >>> y = np.sin(X[:, 0])
-    >>> small = CompressedSVR(n_vectors=5, random_state=0).fit(X, y)
-    >>> small.n_vectors_, bool(small.score(X, y) > 0.98)
-    (5, True)
+    >>> costs = Costs([1], evaluation=0.1)
+    >>> small = CompressedSVR(n_vectors=5, costs=costs, random_state=0).fit(X, y)
+    >>> small.n_vectors_before_, small.n_vectors_, small.cost_, round(small.score(X, y), 2)
+    (13, 5, 1.5, 0.99)
     """
 
     kind = "regressor"
     default = SVR
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> CompressedSVR:
-        """Train the estimator unless it is fitted, and compress it; `qid` is only checked."""
-        self._fit(X, Target(y, sample_weight, qid))
-        return self

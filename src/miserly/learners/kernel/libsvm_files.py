@@ -1,9 +1,9 @@
-"""Kernel machines in LibSVM's model files, which `svm-predict` and many other programs read.
+"""LibSVM model files, which `svm-predict` and many other programs read.
 
-In such a file every support vector belongs to one class, and a decision between two classes may weigh only
-the vectors of these two. Our machines may weigh any vector in any decision, so a vector that many pairs of
-classes share is written once for each of as many classes as it takes to reach all its pairs. Reading brings
-equal vectors together again: the machine read is the machine written.
+In such a file every support vector belongs to one class, and a decision between two classes uses only the
+vectors of these two. A `KernelMachine` may use any vector in any decision. A vector that several pairs of
+classes share is therefore written several times: once for each of a set of classes that reaches all its
+pairs. Reading merges equal vectors, so the machine read is the machine written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from miserly.errors import DataError
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine, pairs_of
 from miserly.utils.files import atomic_write
 
-__all__ = ["label_numbers", "read_libsvm", "sections", "write_libsvm"]
+__all__ = ["label_numbers", "pairwise_coefficients", "read_libsvm", "sections", "write_libsvm"]
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ SVM_TYPES = {
 WRITTEN = {"classifier": "c_svc", "regressor": "epsilon_svr", "one-class": "one_class"}
 KERNEL_TYPES = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 PARAMETERS = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
-PASSED_OVER = {"probA", "probB", "prob_density_marks"}  # of probabilities, which votes do not need
+IGNORED = {"probA", "probB", "prob_density_marks"}  # of probabilities, which votes do not need
 MAX_VALUES = 1 << 31  # of a dense matrix of vectors: 16 GB
 
 
@@ -42,10 +42,21 @@ MAX_VALUES = 1 << 31  # of a dense matrix of vectors: 16 GB
 
 
 def write_libsvm(machine: KernelMachine, path: str | Path) -> int:
-    """Write a machine as LibSVM's model file; gives the number of support vectors written.
+    """Write a machine as a LibSVM model file.
 
-    LibSVM's labels are whole numbers. Classes that are no whole numbers are written as 0, 1, 2, ... in the
-    order of `machine.classes`.
+    LibSVM's labels are integers. Other classes are written as 0, 1, 2, ... in the order of `machine.classes`.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        The machine to write.
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    int
+        Number of support vectors written.
     """
     weights, owned = sections(machine)
     used = [rows for rows in owned if len(rows)] or [np.zeros(0, dtype=np.int64)]
@@ -57,7 +68,7 @@ def write_libsvm(machine: KernelMachine, path: str | Path) -> int:
 
 
 def label_numbers(classes: NDArray[Any]) -> list[int]:
-    """The whole numbers that stand for classes: themselves if they are such, else their positions.
+    """The integers that LibSVM uses for classes: the classes themselves if they are integers, else 0, 1, ...
 
     >>> label_numbers(np.array([-1.0, 1.0])), label_numbers(np.array(["cat", "dog"]))
     ([-1, 1], [0, 1])
@@ -109,16 +120,16 @@ def sections(machine: KernelMachine) -> tuple[Floats, list[NDArray[np.int64]]]:
 
 
 def _copies(coef: Floats, pairs: NDArray[Any], n_classes: int) -> Iterator[tuple[int, Floats]]:
-    """Classes that together reach every pair a vector has a say in, each with its row of coefficients.
+    """Classes that together reach every pair that uses a vector, each with its row of coefficients.
 
-    The class in most pairs comes first; of two, the one that the vector speaks for.
+    The class in most of the pairs comes first. Between two, it is the class that the vector votes for.
     """
     left = coef != 0.0
     while left.any():
         reach = np.bincount(pairs[left].ravel(), minlength=n_classes)
         own = np.where(coef[left] > 0, pairs[left, 0], pairs[left, 1])
-        speaks_for = np.bincount(own, minlength=n_classes)
-        owner = int(np.lexsort((speaks_for, reach))[-1])
+        votes_for = np.bincount(own, minlength=n_classes)
+        owner = int(np.lexsort((votes_for, reach))[-1])
         mine = left & (pairs == owner).any(axis=1)
         other = pairs[mine].sum(axis=1) - owner
         row = np.zeros(n_classes - 1)
@@ -132,52 +143,63 @@ def _copies(coef: Floats, pairs: NDArray[Any], n_classes: int) -> Iterator[tuple
 
 @dataclass
 class _Header:
-    """What stands above the vectors, as it is met."""
+    """The lines above the vectors."""
 
     path: Path
-    words: dict[str, tuple[int, list[str]]] = field(default_factory=dict)  # by keyword: the line, and values
-    end: int = 0  # the line that says SV
+    entries: dict[str, tuple[int, list[str]]] = field(default_factory=dict)  # keyword: line number, values
+    end: int = 0  # number of the line "SV"
 
-    def wrong(self, line: int, what: str) -> DataError:
+    def error(self, line: int, what: str) -> DataError:
         return DataError(f"{self.path}, line {line}: {what}")
 
     def values(self, name: str, count: int, kind: type[Any]) -> list[Any]:
         """The `count` values after a keyword."""
-        if name not in self.words:
+        if name not in self.entries:
             raise DataError(f"{self.path}: no line {name!r} above the support vectors")
-        line, words = self.words[name]
-        if len(words) != count:
-            raise self.wrong(line, f"{name!r} needs {count} values, not {len(words)}")
+        line, texts = self.entries[name]
+        if len(texts) != count:
+            raise self.error(line, f"{name!r} needs {count} values, not {len(texts)}")
         try:
-            values = [kind(word) for word in words]
+            values = [kind(text) for text in texts]
         except ValueError:
-            raise self.wrong(line, f"{name!r} needs numbers, not {' '.join(words)[:40]!r}") from None
+            raise self.error(line, f"{name!r} needs numbers, not {' '.join(texts)[:40]!r}") from None
         if kind is float and not np.isfinite(values).all():
-            raise self.wrong(line, f"{name!r} needs finite numbers, not {' '.join(words)[:40]!r}")
+            raise self.error(line, f"{name!r} needs finite numbers, not {' '.join(texts)[:40]!r}")
         return values
 
     def choice(self, name: str, known: dict[str, str]) -> str:
-        word = self.values(name, 1, str)[0]
-        if word not in known:
-            line, _ = self.words[name]
-            raise self.wrong(line, f"{name} {word!r} is not one of {', '.join(known)}")
-        return known[word]
+        text = self.values(name, 1, str)[0]
+        if text not in known:
+            line, _ = self.entries[name]
+            raise self.error(line, f"{name} {text!r} is not one of {', '.join(known)}")
+        return known[text]
 
     def count(self, name: str, least: int) -> int:
         value = int(self.values(name, 1, int)[0])
         if value < least:
-            raise self.wrong(self.words[name][0], f"{name!r} must be at least {least}, not {value}")
+            raise self.error(self.entries[name][0], f"{name!r} must be at least {least}, not {value}")
         return value
 
 
 def read_libsvm(path: str | Path, n_features: int | None = None) -> KernelMachine:
-    """The machine of a LibSVM model file, whatever program wrote it.
+    """Read the machine of a LibSVM model file.
 
     Parameters
     ----------
-    path : path
+    path : str or Path
+        The file.
     n_features : int, optional
-        How many features there are. The file does not say: by default as many as its vectors reach.
+        Number of features, which the file does not state. By default the largest column of its vectors.
+
+    Returns
+    -------
+    KernelMachine
+        The machine.
+
+    Raises
+    ------
+    DataError
+        If the file is not a LibSVM model. The message names the line.
     """
     path = Path(path)
     try:
@@ -190,7 +212,7 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> KernelMachin
 
 KEYWORDS = {
     *("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "nr_sv"),
-    *PASSED_OVER,
+    *IGNORED,
 }
 
 
@@ -202,9 +224,9 @@ def _read_header(path: Path, file: TextIO) -> _Header:
             header.end = number
             return header
         if name not in KEYWORDS:
-            begins = "" if number > 1 else "; a LibSVM model begins with svm_type"
-            raise header.wrong(number, f"{name[:40]!r} is nothing that a LibSVM model says{begins}")
-        header.words[name] = (number, values)
+            first = "" if number > 1 else "; a LibSVM model begins with svm_type"
+            raise header.error(number, f"{name[:40]!r} is not a keyword of LibSVM models{first}")
+        header.entries[name] = (number, values)
     raise DataError(f"{path}: the file ends before its support vectors (no line 'SV')")
 
 
@@ -223,9 +245,9 @@ def _read_machine(header: _Header, file: TextIO, n_features: int | None) -> Kern
         classes = np.array(header.values("label", n_classes, int))
         sizes = header.values("nr_sv", n_classes, int)
         if sum(sizes) != n_vectors or min(sizes) < 0:
-            line, _ = header.words["nr_sv"]
-            raise header.wrong(line, f"'nr_sv' must add up to the {n_vectors} vectors of 'total_sv'")
-        coef = _by_pairs(weights, np.repeat(np.arange(n_classes), sizes), n_classes)
+            line, _ = header.entries["nr_sv"]
+            raise header.error(line, f"'nr_sv' must add up to the {n_vectors} vectors of 'total_sv'")
+        coef = pairwise_coefficients(weights, np.repeat(np.arange(n_classes), sizes), n_classes)
     vectors, coef = _merged(vectors, coef)
     return KernelMachine(kernel, vectors, coef, intercept, kind, classes)
 
@@ -246,55 +268,56 @@ def _read_vectors(header: _Header, file: TextIO, n_vectors: int, width: int) -> 
     weights: list[Floats] = []
     cells: list[Cells] = []
     for number, line in enumerate(file, header.end + 1):
-        words = line.split()
-        if not words:
+        cells_of_line = line.split()
+        if not cells_of_line:
             continue
         if len(cells) == n_vectors:
-            raise header.wrong(number, f"more support vectors than the {n_vectors} of 'total_sv'")
+            raise header.error(number, f"more support vectors than the {n_vectors} of 'total_sv'")
         try:
-            weights.append(_finite(words[:width], width))
-            cells.append(_read_cells(words[width:]))
+            weights.append(_finite(cells_of_line[:width], width))
+            cells.append(_read_cells(cells_of_line[width:]))
         except ValueError:
             coef = "a coefficient" if width == 1 else f"{width} coefficients"
-            what = f"a support vector is {coef} and then column:value, columns rising from 1"
-            raise header.wrong(number, what) from None
+            what = f"a support vector needs {coef}, then column:value pairs with increasing columns from 1"
+            raise header.error(number, what) from None
     if len(cells) < n_vectors:
         raise DataError(f"{header.path}: the file ends after {len(cells)} of its {n_vectors} support vectors")
     return np.array(weights).reshape(-1, width), cells
 
 
-def _finite(words: list[str], count: int) -> Floats:
-    values = np.array(words, dtype=np.float64)
+def _finite(texts: list[str], count: int) -> Floats:
+    values = np.array(texts, dtype=np.float64)
     if len(values) != count or not np.isfinite(values).all():
-        raise ValueError("not as many finite numbers as there should be")
+        raise ValueError(f"expected {count} finite numbers")
     return values
 
 
-def _read_cells(words: list[str]) -> Cells:
-    listed = _finite(" ".join(words).replace(":", " ").split(), 2 * len(words))
+def _read_cells(texts: list[str]) -> Cells:
+    listed = _finite(" ".join(texts).replace(":", " ").split(), 2 * len(texts))
     columns = listed[::2].astype(np.int64) - 1
     if (columns + 1 != listed[::2]).any() or (np.diff(columns, prepend=-1) <= 0).any():
-        raise ValueError("columns are whole numbers that rise from 1")
+        raise ValueError("columns must be increasing integers from 1")
     return columns, listed[1::2]
 
 
 def _dense(header: _Header, cells: list[Cells], n_features: int | None) -> Floats:
     reach = max((int(columns[-1]) + 1 for columns, _ in cells if len(columns)), default=1)
     if n_features is not None and reach > n_features:
-        raise DataError(f"{header.path}: the model reads {reach} features, and the data has {n_features}")
+        raise DataError(f"{header.path}: the model reads {reach} features, but the data has {n_features}")
     width = n_features or reach
     if len(cells) * width > MAX_VALUES:
-        raise DataError(
-            f"{header.path}: {len(cells)} vectors of {width} features are too many for this machine"
-        )
+        raise DataError(f"{header.path}: {len(cells)} vectors of {width} features do not fit in memory")
     vectors = np.zeros((len(cells), width))
     for row, (columns, values) in zip(vectors, cells, strict=True):
         row[columns] = values
     return vectors
 
 
-def _by_pairs(weights: Floats, owner: NDArray[np.int64], n_classes: int) -> Floats:
-    """Coefficients (K, m) by pair, from those that LibSVM lists with the vectors of each class."""
+def pairwise_coefficients(weights: Floats, owner: NDArray[np.int64], n_classes: int) -> Floats:
+    """Coefficients (n_pairs, m) of each pair of classes, from LibSVM's `weights` (m, n_classes - 1).
+
+    `owner` is the class that each vector belongs to.
+    """
     coef = np.zeros((n_classes * (n_classes - 1) // 2, len(weights)))
     for k, (i, j) in enumerate(pairs_of(n_classes)):
         coef[k, owner == i] = weights[owner == i, j - 1]
@@ -303,7 +326,7 @@ def _by_pairs(weights: Floats, owner: NDArray[np.int64], n_classes: int) -> Floa
 
 
 def _merged(vectors: Floats, coef: Floats) -> tuple[Floats, Floats]:
-    """Equal vectors brought together, in the order they first come in."""
+    """Equal vectors merged, in the order of their first occurrence."""
     place: dict[bytes, int] = {}
     where = np.array([place.setdefault(row.tobytes(), len(place)) for row in vectors + 0.0], dtype=np.int64)
     if len(place) == len(vectors):

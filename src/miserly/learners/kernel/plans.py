@@ -1,4 +1,4 @@
-"""Plans of kernel machines: a chain of machines, each with more of the same vectors than the one before."""
+"""Plans of kernel machines: a chain of machines, each with more vectors than the one before."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTLIER_INLIER = np.array([-1, 1])
 
 
 def affordable(n_vectors: int, costs: Costs, budget: float | None) -> int:
-    """How many of at most `n_vectors` evaluations a budget pays for, on top of all features.
+    """Number of kernel evaluations, at most `n_vectors`, that a budget pays for on top of all features.
 
     >>> affordable(100, Costs([1.0, 2.0], evaluation=0.1), 4.05), affordable(100, Costs([1.0]), 0.5)
     (10, 0)
@@ -47,13 +47,13 @@ def kernel_plan(
     classes: NDArray[Any] | None = None,
     scaler: Affine | None = None,
 ) -> Plan:
-    """A chain of `stages`, the first without vectors and the last the machine itself.
+    """A chain of `stages`: the first has no vectors, the last is the machine itself.
 
-    Each stage has its own coefficients; kernels evaluated for one are there for the next. With two classes
-    scores are minus the decisions: a plan's score is positive for the second class. The plan reads features
-    as they are, and the machine as `scaler` leaves them.
+    Each stage has its own coefficients. Kernels evaluated for one stage are reused by the next. With two
+    classes the scores are minus the decisions, because a plan's score is positive for the second class. The
+    plan reads features that are not scaled.
     """
-    scaler = Affine.nothing(machine.n_features) if scaler is None else scaler
+    scaler = Affine.identity(machine.n_features) if scaler is None else scaler
     terms = [_term(machine.kernel, v, scaler, fill, costs.evaluation) for v in machine.vectors]
     link, sign = _link(machine)
     if machine.kernel.name == "linear":
@@ -74,24 +74,24 @@ def kernel_plan(
 
 
 def _term(kernel: KernelFunction, vector: Floats, scaler: Affine, fill: Floats, evaluation: float) -> Kernel:
-    """The kernel of a vector that lies among scaled rows, as a term over rows that are not."""
+    """The kernel of a vector in scaled coordinates, as a term over rows that are not scaled."""
     center, scale, coef0 = scaler.center, scaler.scale, kernel.coef0
     if kernel.name == "rbf":
         place = vector / scale + center
         return Kernel(place, "rbf", kernel.gamma, coef0, kernel.degree, fill, evaluation, scale)
-    if kernel.name != "linear":  # whose stages take the centre in
+    if kernel.name != "linear":  # `_uncentred` handles the centre of linear kernels
         coef0 = coef0 - kernel.gamma * float(vector @ (scale * center))
     return Kernel(vector * scale, kernel.name, kernel.gamma, coef0, kernel.degree, fill, evaluation)
 
 
 def _uncentred(stage: SmallMachine, scaler: Affine) -> SmallMachine:
-    """The stage of a linear kernel for rows that no centre was taken from."""
+    """The stage of a linear kernel for rows that are not centred."""
     moved = (stage.vectors @ (scaler.scale * scaler.center)) @ stage.coef
     return replace(stage, intercept=stage.intercept - moved)
 
 
 def _link(machine: KernelMachine) -> tuple[str, float]:
-    """How answers follow from scores, and the sign of the scores."""
+    """The link, and the sign of the scores."""
     if machine.kind == "regressor":
         return "identity", 1.0
     if machine.kind == "one-class":
@@ -100,7 +100,7 @@ def _link(machine: KernelMachine) -> tuple[str, float]:
 
 
 def _node(stage: SmallMachine, sign: float, up: int) -> Node:
-    """One machine, for itself."""
+    """One machine. It keeps no scores of the machine before."""
     n_vectors, n_decisions = stage.coef.shape
     return Node(
         np.repeat(np.arange(n_vectors), n_decisions),

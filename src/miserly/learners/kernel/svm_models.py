@@ -1,4 +1,4 @@
-"""Between scikit-learn's support vector machines, scalers in front of them, and kernel machines."""
+"""Conversion between scikit-learn's support vector machines (with scalers) and kernel machines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
 from miserly.errors import DataError
-from miserly.learners.kernel.libsvm_files import sections
-from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, pairs_of
+from miserly.learners.kernel.libsvm_files import pairwise_coefficients, sections
+from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine
 
 __all__ = ["KINDS", "Affine", "affine_of", "fold", "is_fitted", "machine_of", "scaled_machine", "svm_of"]
 
@@ -44,7 +44,7 @@ def is_fitted(model: Any) -> bool:
 
 
 def machine_of(model: Any) -> KernelMachine:
-    """The kernel machine that a fitted `SVC`, `NuSVC`, `SVR`, `NuSVR` or `OneClassSVM` is.
+    """Convert a fitted `SVC`, `NuSVC`, `SVR`, `NuSVR` or `OneClassSVM` into a kernel machine.
 
     >>> svc = SVC(kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
     >>> machine_of(svc).labels(np.array([[0.2], [1.9]])).tolist()
@@ -53,11 +53,11 @@ def machine_of(model: Any) -> KernelMachine:
     kind = next((kind for type_, kind in KINDS.items() if isinstance(model, type_)), None)
     if kind is None:
         names = ", ".join(type_.__name__ for type_ in KINDS)
-        raise DataError(f"a {type(model).__name__} cannot be compressed: give one of {names}")
+        raise DataError(f"model must be one of {names}, got {type(model).__name__}")
     if not is_fitted(model):
-        raise DataError(f"this {type(model).__name__} is not fitted yet; fit it, or use CompressedSVC")
+        raise DataError(f"this {type(model).__name__} is not fitted yet: fit it first, or use CompressedSVC")
     if model.kernel not in KERNELS:
-        raise DataError(f"kernel {model.kernel!r} cannot be compressed: one of {', '.join(KERNELS)}")
+        raise DataError(f"the kernel must be one of {', '.join(KERNELS)}, got {model.kernel!r}")
     kernel = KernelFunction(model.kernel, float(model._gamma), int(model.degree), float(model.coef0))
     vectors, coef = _dense(model.support_vectors_), _dense(model.dual_coef_)
     intercept = np.array(model.intercept_, dtype=np.float64)
@@ -66,7 +66,8 @@ def machine_of(model: Any) -> KernelMachine:
         if len(classes) == 2:
             coef, intercept = -coef, -intercept  # scikit-learn's is positive for the second class
         else:
-            coef = _by_pairs(coef, model.n_support_, len(classes))
+            owner = np.repeat(np.arange(len(classes)), model.n_support_)
+            coef = pairwise_coefficients(coef.T, owner, len(classes))
     return KernelMachine(kernel, vectors, coef, intercept, kind, classes)
 
 
@@ -74,25 +75,14 @@ def _dense(values: Any) -> Floats:
     return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
 
 
-def _by_pairs(coef: Floats, n_support: NDArray[Any], n_classes: int) -> Floats:
-    """One row per pair, from LibSVM's C - 1 coefficients of each vector."""
-    owner = np.repeat(np.arange(n_classes), n_support)
-    pairs = pairs_of(n_classes)
-    out = np.zeros((len(pairs), len(owner)))
-    for row, (i, j) in zip(out, pairs, strict=True):
-        row[owner == i] = coef[j - 1, owner == i]
-        row[owner == j] = coef[i, owner == j]
-    return out
-
-
 # -- back to scikit-learn ----------------------------------------------------------------------------------
 
 
 def svm_of(machine: KernelMachine) -> Any:
-    """A fitted `SVC`, `SVR` or `OneClassSVM` of scikit-learn that decides as the machine does.
+    """Convert a machine into a fitted `SVC`, `SVR` or `OneClassSVM` of scikit-learn.
 
-    With three or more classes a vector that many pairs share is there once for every class it takes to reach
-    them, as in LibSVM's files: the same answers, for more evaluations than the machine itself needs.
+    With three or more classes a vector that several pairs share is repeated, as in LibSVM's files. The
+    decisions are the same, but there are more kernel evaluations than in the machine.
     """
     maker = {"classifier": SVC, "regressor": SVR, "one-class": OneClassSVM}[machine.kind]
     kernel = machine.kernel
@@ -100,7 +90,9 @@ def svm_of(machine: KernelMachine) -> Any:
     coef, owned = sections(machine)
     rows = np.concatenate(owned) if owned else np.zeros(0, dtype=np.int64)
     if not len(rows):
-        raise DataError("a machine without vectors cannot be an SVM of scikit-learn")
+        raise DataError(
+            "a machine without vectors cannot be converted: scikit-learn's SVMs need at least one"
+        )
     model._dual_coef_ = np.ascontiguousarray(coef.T)
     model._intercept_ = machine.intercept.copy()
     model.support_vectors_ = np.ascontiguousarray(machine.vectors[rows])
@@ -137,18 +129,18 @@ class Affine:
     scale: Floats
 
     @classmethod
-    def nothing(cls, n_features: int) -> Affine:
+    def identity(cls, n_features: int) -> Affine:
         return cls(np.zeros(n_features), np.ones(n_features))
 
     def __call__(self, X: Floats) -> Floats:
         return (X - self.center) * self.scale
 
     def then(self, other: Affine) -> Affine:
-        """This one, and the other after it."""
+        """The composition: this one first, then `other`."""
         return Affine(self.center + other.center / self.scale, self.scale * other.scale)
 
     def as_scaler(self) -> StandardScaler:
-        """The same as a fitted step of a pipeline."""
+        """As a fitted `StandardScaler`."""
         scaler = StandardScaler()
         scaler.mean_, scaler.scale_ = self.center.copy(), 1.0 / self.scale
         scaler.var_, scaler.n_features_in_ = scaler.scale_**2, len(self.center)
@@ -157,11 +149,11 @@ class Affine:
 
 
 def affine_of(step: Any, n_features: int) -> Affine | None:
-    """What a fitted scaler does, if it is no more than that."""
-    nothing, ones = np.zeros(n_features), np.ones(n_features)
+    """The affine map of a fitted scaler; None if the step does anything else."""
+    zeros, ones = np.zeros(n_features), np.ones(n_features)
     match step:
         case None | "passthrough":
-            return Affine(nothing, ones)
+            return Affine(zeros, ones)
         case StandardScaler():
             mean, scale = step.mean_ if step.with_mean else None, step.scale_
         case RobustScaler():
@@ -173,13 +165,14 @@ def affine_of(step: Any, n_features: int) -> Affine | None:
             return Affine(-step.min_ / step.scale_, np.asarray(step.scale_))
         case _:
             return None
-    return Affine(nothing if mean is None else mean, ones if scale is None else 1.0 / scale)
+    return Affine(zeros if mean is None else mean, ones if scale is None else 1.0 / scale)
 
 
 def fold(machine: KernelMachine, scaler: Affine) -> KernelMachine | None:
-    """The machine on rows that are not scaled yet, where its kernel allows; else None.
+    """The same machine for rows that are not scaled; None if its kernel does not allow it.
 
-    A linear kernel allows any scaler; rbf one scale for all features; the others no centring.
+    A linear kernel allows any scaler. The rbf kernel needs one scale for all features. Others need a centre
+    of 0.
     """
     kernel, center, scale = machine.kernel, scaler.center, scaler.scale
     if kernel.name == "linear":
@@ -196,20 +189,21 @@ def fold(machine: KernelMachine, scaler: Affine) -> KernelMachine | None:
 
 
 def scaled_machine(estimator: Any) -> tuple[KernelMachine, Affine]:
-    """The machine of a fitted estimator, and what scalers in front of it do to rows before it sees them."""
+    """The machine of a fitted estimator, and the composition of the scalers in front of it."""
     if isinstance(estimator, KernelMachine):
-        return estimator, Affine.nothing(estimator.n_features)
+        return estimator, Affine.identity(estimator.n_features)
     if not isinstance(estimator, Pipeline):
         machine = machine_of(estimator)
-        return machine, Affine.nothing(machine.n_features)
+        return machine, Affine.identity(machine.n_features)
     machine = machine_of(estimator[-1])
-    scaler = Affine.nothing(machine.n_features)
+    scaler = Affine.identity(machine.n_features)
     for name, step in estimator.steps[:-1]:
         one = affine_of(step, machine.n_features)
         if one is None or not (np.isfinite(one.scale) & (one.scale != 0.0)).all():
             raise DataError(
-                f"step {name!r} is no scaler that can become part of the machine: put the compressed model "
-                f"in the pipeline in place of the estimator, or use miserly.compress, which does that"
+                f"step {name!r} of the pipeline must be a scaler (standard, robust, min-max or max-abs, no "
+                f"clipping), got {type(step).__name__}: use miserly.compress, which keeps other steps, or "
+                "put the compressed model into the pipeline in place of the estimator"
             )
         scaler = scaler.then(one)
     return machine, scaler
