@@ -170,7 +170,7 @@ class CompressedMachine(PlanEstimator):
         those of the plan.
         """
         plan, rows = self._fitted_plan(), self._rows(X, unknown)
-        if budget is not None or not plan.nodes:
+        if budget is not None or np.isfinite(plan.budget) or not plan.nodes:
             return self._labels(self._scores(X, budget, unknown=unknown))
         filled = np.where(np.isnan(rows), self._fill, rows).astype(np.float64)
         decisions = self.machine_.decisions(self._scaler(filled))
