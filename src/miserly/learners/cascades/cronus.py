@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
@@ -10,20 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
-from miserly.costs import Costs
 from miserly.data.target import Target
 from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusSearch
 from miserly.learners.common.cascade import CascadeClassifier, exact_weights
 from miserly.learners.common.linear_fit import read_fit_data
+from miserly.learners.common.parameters import ONE_OR_MORE, POSITIVE, constraints
 from miserly.learners.common.progress import Steps, outcome
-from miserly.metrics import Metric
 
 __all__ = ["CronusClassifier"]
-
-_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
 
 class CronusClassifier(CascadeClassifier):
@@ -164,30 +160,27 @@ class CronusClassifier(CascadeClassifier):
     settings_: dict[str, float]
     objective_: NDArray[np.float64]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "tradeoff": [Interval(Real, 0, None, closed="left")],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
-        "n_stages": [_ONE_OR_MORE],
-        "rejection": [Interval(Real, 0, 1, closed="neither")],
-        "inflation": [Interval(Real, 1, None, closed="left"), "array-like"],
-        "positive_weight": [Interval(Real, 0, None, closed="neither"), "array-like"],
-        "l1_regularization": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "optimise": ["boolean"],
-        "refit": ["boolean"],
-        "terms": [StrOptions({"linear", "boosted"})],
-        "n_terms": [_ONE_OR_MORE],
-        "term_tradeoff": [Interval(Real, 0, None, closed="left"), StrOptions({"falling"}), None],
-        "step": [Interval(Real, 0, None, closed="neither")],
-        "max_depth": [Interval(Integral, 1, 7, closed="both")],
-        "min_samples_leaf": [_ONE_OR_MORE],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "metric": [str, Metric, None],
-        "random_state": ["random_state"],
-        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *(
+            "costs",
+            "tradeoff",
+            "budget",
+            "mean_budget",
+            "optimise",
+            "terms",
+            "n_terms",
+            "term_tradeoff",
+            "step",
+        ),
+        *("min_samples_leaf", "validation_fraction", "metric", "random_state", "n_jobs", "verbose"),
+        n_stages=[ONE_OR_MORE],
+        rejection=[Interval(Real, 0, 1, closed="neither")],
+        inflation=[Interval(Real, 1, None, closed="left"), "array-like"],
+        positive_weight=[POSITIVE, "array-like"],
+        l1_regularization=[Interval(Real, 0, None, closed="left"), "array-like"],
+        refit=["boolean"],
+        max_depth=[Interval(Integral, 1, 7, closed="both")],
+    )
 
     def __init__(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from miserly.learners.common.cascade import (
 )
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import EXACT, FitData, affordable_terms, read_fit_data
+from miserly.learners.common.parameters import ONE_OR_MORE, POSITIVE, constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import Logistic
@@ -80,21 +81,13 @@ class TieredCascade(CascadeClassifier):
     tradeoff_: float
     expected_cost_: float
 
-    _row_loss: ClassVar[Any]  # a `RowLoss`
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "tradeoff": [Interval(Real, 0, None, closed="left")],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
-        "tiers": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "positive_weight": [Interval(Real, 0, None, closed="neither")],
-        "miss": [Interval(Real, 0, 1, closed="left")],
-        "l2_regularization": [Interval(Real, 0, None, closed="neither")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "tradeoff", "budget", "mean_budget", "l2_regularization", "validation_fraction"),
+        *("random_state", "verbose"),
+        tiers=[ONE_OR_MORE, "array-like"],
+        positive_weight=[POSITIVE],
+        miss=[Interval(Real, 0, 1, closed="left")],
+    )
 
     def __init__(
         self,
@@ -122,6 +115,11 @@ class TieredCascade(CascadeClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.verbose = verbose
+
+    @staticmethod
+    @abstractmethod
+    def _row_loss(scores: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """The losses (n,) of scores (K, n), and their slopes (K, n)."""
 
     def _fit(self, X: Any, given: Target) -> None:
         held = self.budget is not None or self.mean_budget is not None

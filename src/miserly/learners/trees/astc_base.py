@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Costs, fits, read_budget
 from miserly.data.rows import Rows
@@ -20,6 +21,7 @@ from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
 from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import FitData, boosted_terms, read_fit_data, ready_columns
+from miserly.learners.common.parameters import constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.terms import LinearTerms, Terms
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget
@@ -31,7 +33,6 @@ __all__ = ["ASTC"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 
 PARTS = (1.0, 1.5, 2.0, 3.0)  # of which a node may spend one, where a budget is to be divided
 HALVINGS = 6
@@ -44,23 +45,13 @@ class ASTC(QueryGroupedFit):
     expected_cost_: float
     _numeric_target: ClassVar[bool]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "node_budget": [Interval(Real, 0, None, closed="both"), "array-like", None],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
-        "tradeoff": [Interval(Real, 0, None, closed="left")],
-        "max_depth": [Interval(Integral, 1, 12, closed="both")],
-        "min_samples_leaf": [_ONE_OR_MORE],
-        "soft": ["boolean"],
-        "terms": [StrOptions({"linear", "boosted"})],
-        "n_terms": [_ONE_OR_MORE],
-        "step": [Interval(Real, 0, None, closed="neither")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "budget", "mean_budget", "tradeoff", "min_samples_leaf", "terms", "n_terms", "step"),
+        *("validation_fraction", "random_state", "n_jobs", "verbose"),
+        node_budget=[Interval(Real, 0, None, closed="both"), "array-like", None],
+        max_depth=[Interval(Integral, 1, 12, closed="both")],
+        soft=["boolean"],
+    )
 
     def __init__(
         self,
@@ -110,13 +101,13 @@ class ASTC(QueryGroupedFit):
         """What targets are measured from, and in units of what."""
         return 0.0, 1.0
 
+    @abstractmethod
     def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:
         """What least squares is fitted to, (n, C)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _scale(self, plan: Plan, samples: Rows, unit: tuple[float, float]) -> tuple[float, float]:
         """How the scores of a plan become answers: plus an offset, times a factor."""
-        raise NotImplementedError
 
     # -- fitting -------------------------------------------------------------------------------------
 

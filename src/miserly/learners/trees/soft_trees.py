@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -12,25 +11,25 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
-from miserly.costs import Costs, read_budget
+from miserly.costs import read_budget
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.common.budget_search import BudgetSearch, PerTradeoff, first_guess, mean_cost
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
+from miserly.learners.common.parameters import ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.training import Judge
 from miserly.learners.trees.soft_tree_fit import FittedTree, SoftTreeFit, Targets
 from miserly.losses import Loss, MeanSquared, log_loss
-from miserly.metrics import Metric, get_metric
+from miserly.metrics import get_metric
 from miserly.solvers.soft_tree import TreeShape
 
 __all__ = ["SoftTreeClassifier", "SoftTreeLearner"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 MAX_FITS = 10  # of trees, to find the tradeoff for a budget
 NEIGHBOURS = (1.25, 1.6)  # multiples of that tradeoff to compare with it
 
@@ -48,27 +47,14 @@ class SoftTreeLearner(QueryGroupedFit):
     _on_exit: ClassVar[bool] = False
     _classes: ClassVar[bool] = False
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "tradeoff": [Interval(Real, 0, None, closed="left")],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "mean_budget": [Interval(Real, 0, None, closed="both"), None],
-        "max_depth": [Interval(Integral, 1, 10, closed="both")],
-        "terms": [StrOptions({"linear", "boosted"})],
-        "n_terms": [_ONE_OR_MORE],
-        "term_tradeoff": [Interval(Real, 0, None, closed="left"), StrOptions({"falling"}), None],
-        "step": [Interval(Real, 0, None, closed="neither")],
-        "l1_regularization": [Interval(Real, 0, None, closed="left")],
-        "prune": ["boolean"],
-        "optimise": ["boolean"],
-        "max_sweeps": [_ONE_OR_MORE],
-        "early_stopping": ["boolean", _ONE_OR_MORE],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "metric": [str, Metric, None],
-        "random_state": ["random_state"],
-        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "tradeoff", "budget", "mean_budget", "terms", "n_terms", "term_tradeoff", "step"),
+        *("l1_regularization", "optimise", "early_stopping", "validation_fraction", "metric", "random_state"),
+        *("n_jobs", "verbose"),
+        max_depth=[Interval(Integral, 1, 10, closed="both")],
+        prune=["boolean"],
+        max_sweeps=[ONE_OR_MORE],
+    )
 
     def __init__(
         self,
