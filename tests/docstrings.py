@@ -1,9 +1,8 @@
 """Validation of the public docstrings by numpydoc: ``python -m tests.docstrings [room ...]``.
 
 Public are the classes and functions in the ``__all__`` of `miserly` and of every package inside it, and the
-public methods and properties of those classes. A room is the package that defines them: ``costs``,
-``learners.boosting``; the name of a room stands for the rooms inside it, too. Without a name every room
-outside `UNFINISHED` is validated. ``--all`` includes those.
+public methods and properties of those classes. They belong to the room that defines them (`tests.rooms`).
+Without a name every room outside `UNFINISHED` is validated; ``--all`` includes those.
 
 Checks of numpydoc that are left out:
 
@@ -25,10 +24,12 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any, NamedTuple
+
+from tests.rooms import Finding, report, room_named
 
 # Rooms whose docstrings are not complete yet. This list only gets shorter.
 UNFINISHED: tuple[str, ...] = (
@@ -37,9 +38,7 @@ UNFINISHED: tuple[str, ...] = (
     "learners.base",
     "learners.anytime",
     "learners.boosting",
-    "learners.common",
     "learners.wrap",
-    "losses",
     "plan",
     "report",
     "selection",
@@ -214,45 +213,10 @@ def _undocumented_attributes(cls: type) -> list[tuple[str, str]]:
     return [("AT01", f"Attributes {', '.join(missing)} not documented")] if missing else []
 
 
-def room_named(parts: Sequence[str]) -> str:
-    """Name of the room of a package; learners outside the families are ``learners.base``.
-
-    >>> room_named(["plan", "store"]), room_named(["learners"]), room_named([])
-    ('plan.store', 'learners.base', '.')
-    """
-    name = ".".join(parts) or "."
-    return "learners.base" if name == "learners" else name
-
-
-def inside(room: str, rooms: Iterable[str]) -> bool:
-    """Whether a room is one of `rooms` or inside one of them.
-
-    >>> inside("plan.store", ["plan"]), inside("plans", ["plan"])
-    (True, False)
-    """
-    return any(room == outer or room.startswith(f"{outer}.") for outer in rooms)
-
-
-def main(arguments: list[str]) -> int:
-    """Print the problems of some rooms; gives the exit status."""
-    rooms = [argument for argument in arguments if argument != "--all"]
-    public = [
-        one
-        for one in public_objects()
-        if (inside(one.room, rooms) if rooms else "--all" in arguments or not inside(one.room, UNFINISHED))
-    ]
-    problems = [problem for one in public for problem in problems_of(one)]
-    for problem in problems:
-        print(problem)
-    counted = {
-        room: sum(problem.where.room == room for problem in problems) for room in {one.room for one in public}
-    }
-    for room in sorted(counted):
-        print(f"{room}: {counted[room]} problems")
-    if not rooms and "--all" not in arguments and UNFINISHED:
-        print(f"not validated yet: {', '.join(UNFINISHED)}")
-    return 1 if problems else 0
+def findings() -> list[Finding]:
+    """Problems of all public docstrings."""
+    return [Finding(one.room, str(problem)) for one in public_objects() for problem in problems_of(one)]
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(report(findings(), UNFINISHED, sys.argv[1:]))

@@ -1,9 +1,8 @@
 """Plain words: ``python -m tests.words [room ...]`` finds words that a newcomer would have to look up.
 
 Every line of ``src``, the README, the guide, CONTRIBUTING and CHANGELOG is split into words, names such as
-``new_bench`` and ``RowsAside`` included. A room is a package of ``src/miserly`` (``learners.boosting``) or
-``docs``; the name of a room stands for the rooms inside it, too. Without a name every room outside
-`UNFINISHED` is searched. ``--all`` includes those.
+``new_bench`` and ``RowsAside`` included. Documents are the room ``docs``, other rooms are in `tests.rooms`.
+Without a name every room outside `UNFINISHED` is searched; ``--all`` includes those.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.docstrings import inside, room_named
+from tests.rooms import Finding, report, room_named
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "miserly"
@@ -30,7 +29,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.base",
     "learners.anytime",
     "learners.boosting",
-    "learners.cascades",
     "learners.common",
     "learners.trees",
     "learners.wrap",
@@ -78,7 +76,6 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 class Use(NamedTuple):
     """One use of a word to avoid."""
 
-    room: str
     path: str
     line: int
     word: str
@@ -131,7 +128,7 @@ def files() -> Iterator[tuple[str, Path]]:
             yield "docs", path
 
 
-def uses_in(room: str, path: Path) -> Iterator[Use]:
+def uses_in(path: Path) -> Iterator[Use]:
     """Uses of words to avoid in one file, its name included."""
     name = path.relative_to(ROOT).as_posix()
     lines = [path.stem, *path.read_text(encoding="utf-8").splitlines()]
@@ -139,27 +136,13 @@ def uses_in(room: str, path: Path) -> Iterator[Use]:
         for word, start, end in words_of(line):
             instead = instead_of(word)
             if instead and not is_allowed(name, line, start, end):
-                yield Use(room, name, number, word, instead)
+                yield Use(name, number, word, instead)
 
 
-def main(arguments: list[str]) -> int:
-    """Print the uses in some rooms; gives the exit status."""
-    rooms = [argument for argument in arguments if argument != "--all"]
-    everything = "--all" in arguments
-    chosen = [
-        (room, path)
-        for room, path in files()
-        if (inside(room, rooms) if rooms else everything or not inside(room, UNFINISHED))
-    ]
-    uses = [use for room, path in chosen for use in uses_in(room, path)]
-    for use in uses:
-        print(use)
-    for room in sorted({room for room, _ in chosen}):
-        print(f"{room}: {sum(use.room == room for use in uses)} words to replace")
-    if not rooms and not everything and UNFINISHED:
-        print(f"not searched yet: {', '.join(UNFINISHED)}")
-    return 1 if uses else 0
+def findings() -> list[Finding]:
+    """Uses in all rooms."""
+    return [Finding(room, str(use)) for room, path in files() for use in uses_in(path)]
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(report(findings(), UNFINISHED, sys.argv[1:]))
