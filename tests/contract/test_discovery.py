@@ -31,7 +31,7 @@ class LineRegressor(PlanRegressor):
         self.budget = budget
 
     def fit(self, X, y, sample_weight=None):
-        table = self._read(X, reset=True)
+        table = self.read_table(X, reset=True)
         costs = bind_costs(self.costs, table.names or self.n_features_in_)
         x, y = np.nan_to_num(table.values[:, 0]), np.asarray(y, dtype=float)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight / np.mean(sample_weight)

@@ -19,11 +19,11 @@ ONE_OF_EACH = list({case.learner: case for case in reversed(every_case())}.value
 @pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
 def test_a_promise_is_gone_once_the_model_is_fitted_again(case):
     model = _told(copy(case.fitted), [Assurance("no row costs more than 9", "each row", 9.0)])
-    (told,) = model.promise_
+    (told,) = model.guarantee_
     assert told.plan == model.plan_.digest and model.plan_.guarantees == ("no row costs more than 9",)
-    assert [str(one) for one in pickle.loads(pickle.dumps(model)).promise_] == [str(told)]
+    assert [str(one) for one in pickle.loads(pickle.dumps(model)).guarantee_] == [str(told)]
     case.fit(model.set_params(**model.get_params(deep=False)))
-    assert model.promise_ == () == model.plan_.guarantees and "guarantees" not in model.plan_.info
+    assert model.guarantee_ == () == model.plan_.guarantees and "guarantees" not in model.plan_.info
 
 
 @pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)

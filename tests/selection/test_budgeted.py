@@ -60,7 +60,7 @@ def test_the_mean_cost_is_inside_the_budget(budget):
     X, y, _ = table()
     model = classifier(mean_budget=budget).fit(X, y)
     assert model.run(X).cost.mean() <= budget * (1 + 1e-9)
-    assert model.promise_ == ()
+    assert model.guarantee_ == ()
 
 
 def test_more_money_gives_better_answers():
@@ -79,14 +79,14 @@ def test_a_budget_is_kept_by_every_row_wherever_the_model_goes(tmp_path):
     plan = load(tmp_path / "m.miser")
     assert (plan.run(wild, count="tree").cost <= 12.0).all()
     np.testing.assert_array_equal(plan.predict(wild), model.predict(wild))
-    assert model.promise_[0].kind == "each row" and model.frontier_._kept is None
+    assert model.guarantee_[0].kind == "each row" and model.frontier_._kept is None
 
 
 def test_a_confidence_keeps_rows_and_is_told():
     X, y, _ = table(400)
     model = classifier(mean_budget=12.0, confidence=0.9).fit(X, y)
     assert len(model.frontier_._kept) == 80
-    (told,) = model.promise_
+    (told,) = model.guarantee_
     assert (told.limit, told.confidence, told.n_units) == (12.0, 0.9, 80)
     assert classifier(mean_budget=12.0).fit(X, y).frontier_._kept is None
 

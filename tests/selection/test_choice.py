@@ -162,7 +162,7 @@ def test_a_promise_that_cannot_be_shown_is_refused_and_says_how_near_it_came(by_
 
 
 def test_what_is_promised_is_told(by_cost):
-    (told,) = by_cost[0].best(Wish(mean_budget=12.0, confidence=0.95)).promise_
+    (told,) = by_cost[0].best(Wish(mean_budget=12.0, confidence=0.95)).guarantee_
     assert (told.kind, told.limit, told.confidence, told.n_units) == ("mean cost", 12.0, 0.95, 120)
     assert told.seen == 5.0 and told.bound == mean_bound(np.resize([1.0, 9.0], 120), 26.0, 0.95) < 12.0
     assert "costs 12 or less on average, with confidence 0.95 (120 kept rows show 5" in str(told)
@@ -202,7 +202,7 @@ def test_by_held_out_figures_the_cheapest_that_loses_little_is_taken(by_value, m
     monkeypatch.setattr(FittedPlan, "run", lambda *_, **__: SimpleNamespace(cost=np.ones(3)), raising=False)
     monkeypatch.setattr(Chooser, "_reached", lambda *_: 1.0)
     model = chooser.best(Wish(max_loss=max_loss))
-    assert model.candidate is models[place] and model.promise_ == ()
+    assert model.candidate is models[place] and model.guarantee_ == ()
 
 
 @pytest.mark.parametrize(("max_loss", "place"), [(0.4, 0), (0.3, 1), (0.2, 1), (0.1, 2), (0.01, 3), (0.0, 3)])
@@ -212,7 +212,7 @@ def test_with_a_confidence_it_is_the_cheapest_that_is_shown_to(by_value, monkeyp
     chooser, models = by_value
     model = chooser.best(Wish(confidence=0.95, max_loss=max_loss))
     assert model.candidate is models[place]
-    (told,) = model.promise_
+    (told,) = model.guarantee_
     assert told.kind == "loss of metric" and told.seen <= told.bound <= max_loss and told.n_units == 120
     assert f"accuracy is at most {max_loss:g} below that of the best" in str(told)
 
@@ -222,7 +222,7 @@ def test_little_money_and_little_loss_are_promised_together(by_value, monkeypatc
     monkeypatch.setattr("miserly.selection.choice.shown", lambda one: "the best")
     chooser, models = by_value
     model = chooser.best(Wish(mean_budget=3.5, confidence=0.95, max_loss=0.1))
-    assert model.candidate is models[2] and [one.kind for one in model.promise_] == [
+    assert model.candidate is models[2] and [one.kind for one in model.guarantee_] == [
         "mean cost",
         "loss of metric",
     ]
@@ -246,7 +246,7 @@ def test_the_reference_is_the_best_whatever_it_costs():
     X, y, _ = table(500)
     found = sweep([CostLassoClassifier(), miser()], X, y, certify=0.5, max_fits=16)
     best, cheap = found.best(max_loss=0.0, confidence=0.9), found.best(max_loss=0.4, confidence=0.9)
-    assert best.promise_[0].seen == 0.0 == best.promise_[0].bound
+    assert best.guarantee_[0].seen == 0.0 == best.guarantee_[0].bound
     assert cheap.run(X).cost.mean() < best.run(X).cost.mean()
     fresh, labels, _ = table(2000, seed=9)
     assert cheap.score(fresh, labels) >= best.score(fresh, labels) - 0.4
@@ -258,7 +258,7 @@ def test_in_ranking_queries_are_counted():
     grade[qid < 20] = 0  # of no NDCG
     found = sweep(GreedyMiserRanker(n_rounds=8), X, grade, qid=qid, certify=0.5, max_fits=4)
     model = found.best(mean_budget=26.0, confidence=0.9, max_loss=0.9)
-    cost, loss = model.promise_
+    cost, loss = model.guarantee_
     relevant = np.unique(found._kept.qid[found._kept.y > 0])
     assert cost.n_units == 50 and loss.n_units == len(relevant) < 45
     paid = model.run(found._kept.X, qid=found._kept.qid).cost.reshape(50, 6).mean(axis=1)
@@ -288,7 +288,7 @@ def test_no_row_passes_a_budget(leaving, budget, tmp_path):
     assert again.max_cost <= budget and (again.run(X).cost <= budget).all()
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(model.predict(X), model.classes_[(model.run(X).scores > 0).astype(int)])
-    (told,) = model.promise_
+    (told,) = model.guarantee_
     assert (told.kind, told.limit, told.confidence) == ("each row", budget, 1.0)
     assert again.guarantees == (f"no row costs more than {budget:g}",)
 
@@ -336,7 +336,7 @@ def test_a_budget_and_a_loss_are_promised_together():
     X, y, _ = table(600)
     found = sweep([EarlyExit(miser(), every=2)], X, y, certify=0.5, max_fits=6)
     model = found.best(24.0, confidence=0.9, max_loss=0.3)
-    assert [one.kind for one in model.promise_] == ["each row", "loss of metric"]
+    assert [one.kind for one in model.guarantee_] == ["each row", "loss of metric"]
     assert (model.run(1e3 * X).cost <= 24.0).all()
 
 

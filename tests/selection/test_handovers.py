@@ -114,7 +114,7 @@ def test_caps_promises_and_other_prices():
     found = found_on_heart(certify=0.3)
     capped = found.best(60)
     assert capped.run(HEART.X).cost.max() <= 60
-    assert found.best(mean_budget=150, confidence=0.9).promise_
+    assert found.best(mean_budget=150, confidence=0.9).guarantee_
     dearer = found.reprice(HEART.costs.scaled(2.0))
     for old, new in zip(pairs_of(found), pairs_of(dearer), strict=True):
         assert new.mean_cost == pytest.approx(2.0 * old.mean_cost)

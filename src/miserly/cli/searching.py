@@ -222,7 +222,7 @@ def choose(found: Frontier, problem: Problem, wanted: Wanted) -> Choice:
         candidate.mean_cost,
         noted(offer.plan, problem),
         offer.pays,
-        tuple(offer.model.promise_),
+        tuple(offer.model.guarantee_),
     )
 
 

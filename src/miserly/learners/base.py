@@ -1,4 +1,4 @@
-"""What every learner shares: reading data, binding costs, and answering from the plan it fitted."""
+"""The base classes of all learners: read rows, fit a plan, and predict from the plan."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ __all__ = [
     "PlanClassifier",
     "PlanEstimator",
     "PlanRegressor",
+    "as_columns",
     "bind_costs",
     "decision_of",
     "has_probabilities",
@@ -33,30 +34,78 @@ __all__ = [
 
 
 class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
-    """An estimator that is fitted once it has a `plan_`; everything it answers, the plan answers.
+    """Base class of all learners: an estimator that is fitted once it has a `plan_`.
 
-    A learner derives from this (or from `PlanClassifier`, `PlanRegressor`), reads its training rows with
-    ``self._read(X, reset=True)``, binds its costs with `bind_costs`, and ends its `fit` with
-    ``self.plan_ = Plan(...)``.
+    A subclass implements `fit`, which ends with ``self.plan_ = Plan(...)``. Predictions, costs of rows,
+    budgets, saving and drawing all come from the plan, so a subclass writes none of them. Regressors derive
+    from `PlanRegressor`, classifiers from `PlanClassifier`.
+
+    A `fit` has four steps:
+
+    1. ``table = self.read_table(X, reset=True)`` reads the training rows: ``table.values`` are numbers, with
+       NaN for missing values. Check the labels (`miserly.data.target.Target` checks labels, weights and
+       queries at once).
+    2. ``costs = bind_costs(self.costs, table.names or self.n_features_in_)`` brings the costs into the order
+       of the columns.
+    3. Learn. A `Ledger` keeps account of what is bought. `n_threads` is the number of threads to use.
+    4. ``self.plan_ = Plan(costs=costs, ..., classes=self.plan_classes(), categories=self.categories_)``.
+
+    Subclasses may use `read_table`, `read_rows`, `raw_scores`, `labels_from`, `plan_classes`, `plan_for`,
+    `fitted_plan`, `copy_columns`, `categories_` and `n_threads`, and may override `labels_from` and
+    `n_threads`. Names with a leading underscore are not for subclasses.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted plan.
+    n_features_in_ : int
+        Number of columns of the training rows.
+    feature_names_in_ : array of str
+        Names of the columns, if the training rows were a frame with names.
+
+    Examples
+    --------
+    A learner that predicts the mean, and pays nothing:
+
+    >>> from miserly.plan import Node
+    >>> class Mean(PlanRegressor):
+    ...     def __init__(self, *, costs=None):
+    ...         self.costs = costs
+    ...
+    ...     def fit(self, X, y):
+    ...         table = self.read_table(X, reset=True)
+    ...         costs = bind_costs(self.costs, table.names or self.n_features_in_)
+    ...         self.plan_ = Plan(costs=costs, terms=[], nodes=[Node([], [], [], [0.0])], base=[np.mean(y)])
+    ...         return self
+    >>> model = Mean(costs=[1.0, 5.0]).fit([[0.0, 1.0], [2.0, 3.0]], [1.0, 2.0])
+    >>> model.predict([[7.0, 8.0]]).tolist(), model.cost_
+    ([1.5], 0.0)
     """
 
     plan_: Plan
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _categories: Mapping[int, Sequence[Any]]
-    _promised: tuple[Plan, tuple[Any, ...]]
-
-    @property
-    def promise_(self) -> tuple[Any, ...]:
-        """What `Frontier.best` guarantees of `plan_`, as `Assurance`s; empty once there is another plan."""
-        plan, told = getattr(self, "_promised", (None, ()))
-        return told if plan is getattr(self, "plan_", None) else ()
+    _guarantee: tuple[Plan, tuple[Any, ...]]
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn from rows `X` (n, n_features) and labels `y` (n,); sets `plan_` and gives the estimator."""
+        """Fit the model, and set `plan_`.
 
-    # -- answering -----------------------------------------------------------------------------------
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Training rows.
+        y : array of (n,)
+            Labels.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+
+    # -- predictions ---------------------------------------------------------------------------------
 
     def run(
         self,
@@ -67,72 +116,157 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         *,
         unknown: str = "error",
     ) -> Run:
-        """Answer every row and account for it.
+        """Predict every row, and account for what it pays.
 
         Parameters
         ----------
         X : array or frame of (n, n_features)
-            Columns of frames are found by name, in any order; those that the plan never reads may be
-            missing, and others are ignored.
-        budget : float, optional
-            No row pays more than this; a row that cannot go on answers from the last node finished.
-        count : {"path", "tree"}
-            Pay for the splits a row really meets, or for every feature of every tree it evaluates.
-        qid : array of (n,), optional
-            The query of each row, for plans that compare a document with the others of its query.
+            Columns of frames are found by name, in any order. Columns that the plan never reads may be
+            missing, and other columns are ignored.
+        budget : float or None, default=None
+            No row pays more than this. A row that cannot afford the next node is answered by the last node
+            it finished.
+        count : {"path", "tree"}, default="path"
+            Features that a row pays for: those of the splits it meets, or all features of every tree it
+            evaluates.
+        qid : array of (n,) or None, default=None
+            Query of each row, for plans that compare a document with the others of its query.
         unknown : {"error", "missing"}, default="error"
-            A value that is neither a known category nor missing is an error, or counts as missing.
+            A value that is no known category is an error, or counts as missing.
 
         Returns
         -------
         Run
             With `scores`, `cost` (n,), `acquired` (n, n_features) and `exit` (n,).
         """
-        return self._plan_for(qid).run(
-            self._rows(X, unknown), budget=budget, count=count, qid=qid, n_threads=self._threads, encoded=True
+        return self.plan_for(qid).run(
+            self.read_rows(X, unknown),
+            budget=budget,
+            count=count,
+            qid=qid,
+            n_threads=self.n_threads,
+            encoded=True,
         )
 
     def predict(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[Any]:
-        """The answer for every row, in the user's terms: numbers, or classes; parameters as in `run`."""
-        return self._labels(self._scores(X, budget, qid, unknown))
+        """Predict every row: a number, or a class.
 
-    def _scores(
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict.
+        budget : float or None, default=None
+            No row pays more than this.
+        qid : array of (n,) or None, default=None
+            Query of each row, for plans that compare a document with the others of its query.
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n,)
+            Predictions.
+        """
+        return self.labels_from(self.raw_scores(X, budget, qid, unknown))
+
+    def raw_scores(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """Scores (n, n_outputs); what rows paid is not followed where no budget needs it."""
-        done = self._plan_for(qid).run(
-            self._rows(X, unknown),
+        """Compute the scores of rows before the link.
+
+        Costs of rows are not recorded, which is faster than `run`. The budget is kept all the same.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict.
+        budget : float or None, default=None
+            No row pays more than this.
+        qid : array of (n,) or None, default=None
+            Query of each row.
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n, n_outputs)
+            Scores.
+        """
+        done = self.plan_for(qid).run(
+            self.read_rows(X, unknown),
             budget=budget,
             qid=qid,
-            n_threads=self._threads,
+            n_threads=self.n_threads,
             account=False,
             encoded=True,
-        )  # a budget is kept all the same
+        )
         return as_columns(done.scores)
 
-    def _labels(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def labels_from(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """Turn scores into predictions: numbers, or classes of `classes_`.
+
+        Parameters
+        ----------
+        scores : array of (n, n_outputs)
+            Scores before the link.
+
+        Returns
+        -------
+        array of (n,)
+            Predictions.
+        """
         return links.labels(self.plan_.link, scores, getattr(self, "classes_", None))
 
     @property
     def cost_(self) -> float:
-        """What a row would pay that met every feature and term of the plan's costliest way."""
+        """Cost of a row that buys every feature and term on the most expensive path of the plan."""
         return self.plan_.max_cost
 
     @property
     def features_(self) -> NDArray[Any]:
-        """The features that some row might need: names where there are names, else column numbers."""
+        """Features that some row may buy: names where there are names, else column numbers."""
         names = self.plan_.costs.names
         return self.plan_.features if names is None else np.array(names, dtype=object)[self.plan_.features]
 
-    # -- reading -------------------------------------------------------------------------------------
+    @property
+    def guarantee_(self) -> tuple[Any, ...]:
+        """Guarantees that `Frontier.best` gives for `plan_`; empty once the estimator has another plan."""
+        plan, guarantees = getattr(self, "_guarantee", (None, ()))
+        return guarantees if plan is getattr(self, "plan_", None) else ()
 
-    def _read(self, X: Any, *, reset: bool, unknown: str = "error") -> Table:
-        """Rows to learn from as numbers; all columns are there.
+    def set_guarantee(self, guarantees: Sequence[Any]) -> None:
+        """Attach guarantees to the present plan.
 
-        With `reset`, what the columns hold is learned from these rows; without, they are read by what was
-        learned. Float32 stays float32 and is not copied; missing values are allowed, infinite ones are not.
+        Parameters
+        ----------
+        guarantees : sequence of Assurance
+            What is guaranteed of `plan_`.
+        """
+        self._guarantee = self.plan_, tuple(guarantees)
+
+    # -- for subclasses: rows ------------------------------------------------------------------------
+
+    def read_table(self, X: Any, *, reset: bool, unknown: str = "error") -> Table:
+        """Read rows to learn from as numbers. All columns must be there.
+
+        Float32 stays float32 and is not copied. Missing values become NaN; infinite values are an error.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to learn from, or of a validation set.
+        reset : bool
+            With True, the categories of columns are learned from these rows, and `n_features_in_`,
+            `feature_names_in_` and `categories_` are set. With False, rows are read by what was learned.
+        unknown : {"error", "missing"}, default="error"
+            With ``reset=False``, a value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        Table
+            With `values` (n, n_features), `names` (None where columns have no names) and `categories`.
         """
         if not reset:
             names = getattr(self, "feature_names_in_", None)
@@ -145,28 +279,94 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         self._categories = table.categories
         return table
 
-    def _rows(self, X: Any, unknown: str = "error") -> NDArray[Any]:
-        """Rows to answer as numbers; of frames, only the columns that the plan reads must be there."""
-        plan = self._fitted_plan()
+    def read_rows(self, X: Any, unknown: str = "error") -> NDArray[Any]:
+        """Read rows to predict as numbers.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict. A frame needs only the columns that the plan reads.
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n, n_features)
+            Numbers as the plan takes them (``plan_.run(..., encoded=True)``).
+        """
+        plan = self.fitted_plan()
         return encoded(self, X, plan.encoder, plan.features, unknown)
 
-    def _plan_classes(self) -> NDArray[Any] | None:
-        """What a plan answers with, if these are classes."""
+    def copy_columns(self, fitted: Any) -> None:
+        """Take over what another fitted estimator knows of its columns and classes.
+
+        Parameters
+        ----------
+        fitted : estimator with a `plan_`
+            Its `n_features_in_`, `feature_names_in_`, `classes_` and categories are taken over.
+        """
+        for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(fitted, attribute):
+                setattr(self, attribute, getattr(fitted, attribute))
+        self._categories = fitted.plan_.categories
+
+    @property
+    def categories_(self) -> Mapping[int, Sequence[Any]]:
+        """Categories of the columns that hold categories, by column number."""
+        return self._categories
+
+    @categories_.setter
+    def categories_(self, categories: Mapping[int, Sequence[Any]]) -> None:
+        self._categories = categories
+
+    # -- for subclasses: the plan --------------------------------------------------------------------
+
+    def plan_classes(self) -> NDArray[Any] | None:
+        """Classes for the plan's `classes`; None if the estimator does not classify."""
         return None
 
-    def _fitted_plan(self) -> Plan:
+    def fitted_plan(self) -> Plan:
+        """Return `plan_`.
+
+        Returns
+        -------
+        Plan
+            The fitted plan.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator has no `plan_` yet.
+        """
         check_is_fitted(self, "plan_")
         return self.plan_
 
-    def _plan_for(self, qid: ArrayLike | None) -> Plan:
-        """The plan, if it has what it needs: one that compares documents must know their queries."""
-        plan = self._fitted_plan()
+    def plan_for(self, qid: ArrayLike | None) -> Plan:
+        """Return `plan_`, after a check that queries are given if the plan needs them.
+
+        Parameters
+        ----------
+        qid : array of (n,) or None
+            Query of each row.
+
+        Returns
+        -------
+        Plan
+            The fitted plan.
+
+        Raises
+        ------
+        DataError
+            If the plan compares the documents of a query, and `qid` is None.
+        """
+        plan = self.fitted_plan()
         if plan.listwise and qid is None:
             raise DataError("this model compares the documents of a query; give qid, the query of each row")
         return plan
 
     @property
-    def _threads(self) -> int | None:
+    def n_threads(self) -> int | None:
+        """Number of threads that `n_jobs` allows; None means all."""
         return threads_of(getattr(self, "n_jobs", None))
 
     def __sklearn_tags__(self) -> Any:
@@ -177,43 +377,103 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
 
 
 def has_probabilities(learner: Any) -> bool:
-    """Whether a learner's plan has, or will have, class probabilities."""
-    return bool(learner._has_probabilities())
+    """Whether a classifier has, or will have, class probabilities."""
+    return bool(learner.gives_probabilities())
 
 
 class PlanClassifier(ClassifierMixin, PlanEstimator):
-    """A `PlanEstimator` that answers with classes, `classes_`."""
+    """Base class of classifiers. A subclass sets `classes_` in `fit`, before it builds the plan.
+
+    The link of the plan says what scores are: "logistic" and "softmax" give probabilities.
+
+    Attributes
+    ----------
+    classes_ : array of (n_classes,)
+        The classes, sorted.
+    """
 
     classes_: NDArray[Any]
 
     def decision_function(
         self, X: Any, budget: float | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """Scores before the link: (n,) for two classes, positive for the second one, else (n, n_classes)."""
-        return decision_of(self._scores(X, budget, unknown=unknown), len(self.classes_))
+        """Compute the scores of rows before the link.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict.
+        budget : float or None, default=None
+            No row pays more than this.
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n,) or (n, n_classes)
+            With two classes there is one score, positive for the second class.
+        """
+        return decision_of(self.raw_scores(X, budget, unknown=unknown), len(self.classes_))
 
     @available_if(has_probabilities)
     def predict_proba(
         self, X: Any, budget: float | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """The probability of each class, (n, n_classes); parameters as in `run`."""
-        return links.probabilities(self._fitted_plan().link, self._scores(X, budget, unknown=unknown))
+        """Compute the probability of each class.
 
-    def _plan_classes(self) -> NDArray[Any]:
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict.
+        budget : float or None, default=None
+            No row pays more than this.
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, unknown=unknown))
+
+    def plan_classes(self) -> NDArray[Any]:
+        """Classes for the plan's `classes`."""
         return np.array(self.classes_.tolist())  # text as text, not as objects
 
-    def _has_probabilities(self) -> bool:
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` is available. Before `fit`, a subclass may know better by its parameters.
+
+        Returns
+        -------
+        bool
+            True if the plan has probabilities, or if there is no plan yet.
+        """
         plan = getattr(self, "plan_", None)
         return plan is None or plan.link in ("logistic", "softmax")
 
 
 class PlanRegressor(RegressorMixin, PlanEstimator):
-    """A `PlanEstimator` that answers with numbers."""
+    """Base class of regressors, whose predictions are numbers."""
 
 
 def bind_costs(costs: Any, columns: int | Sequence[str]) -> Costs:
-    """Costs as a learner is given them (None, array, mapping, `Costs`) in the order of the columns.
+    """Bring the costs that a learner was given into the order of the columns.
 
+    Parameters
+    ----------
+    costs : Costs, array, mapping or None
+        None means a cost of 1 for each feature.
+    columns : int or sequence of str
+        Number of columns, or their names.
+
+    Returns
+    -------
+    Costs
+        Costs of the columns, in their order.
+
+    Examples
+    --------
     >>> bind_costs({"chol": 5.0, "age": 1.0}, ["age", "chol"]).feature.tolist(), bind_costs(None, 2).total
     ([1.0, 5.0], 2.0)
     """
@@ -225,18 +485,19 @@ def bind_costs(costs: Any, columns: int | Sequence[str]) -> Costs:
 
 
 def threads_of(n_jobs: int | None) -> int | None:
-    """`n_jobs` as a number of threads: None is all of them, -1 as well, -2 all but one, and so on."""
+    """Turn `n_jobs` into a number of threads: None and -1 are all of them, -2 all but one, and so on."""
     if n_jobs is None or n_jobs > 0:
         return n_jobs
     return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def as_columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores (n,) as a column (n, 1); scores (n, K) as they are."""
     return scores[:, None] if scores.ndim == 1 else scores
 
 
 def decision_of(scores: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """Scores as scikit-learn wants them: one number per row where there are two classes."""
+    """Scores (n, K) in scikit-learn's form: one number per row where there are two classes."""
     if n_classes == 2 and scores.shape[1] == 2:
         return scores[:, 1] - scores[:, 0]
     return scores[:, 0] if scores.shape[1] == 1 else scores

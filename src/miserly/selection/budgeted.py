@@ -73,7 +73,7 @@ class BudgetedEstimator(PlanEstimator):
     ----------
     best_estimator_ : estimator
         The model chosen.
-    promise_ : tuple of Assurance
+    guarantee_ : tuple of Assurance
         What is promised of it, and what showed that; empty where nothing is.
     plan_ : Plan
         Its plan, which is what runs.
@@ -140,7 +140,7 @@ class BudgetedEstimator(PlanEstimator):
             The query of each row, for ranking.
         """
         wish = Wish.read(self.budget, self.mean_budget, self.confidence, self.max_loss)
-        table = self._read(X, reset=True)
+        table = self.read_table(X, reset=True)
         labels = self._read_labels(y, table.values, qid)
         self.frontier_ = frontier(
             self.learners,
@@ -164,7 +164,7 @@ class BudgetedEstimator(PlanEstimator):
             self.budget, mean_budget=self.mean_budget, confidence=wish.confidence, max_loss=self.max_loss
         )
         self.plan_ = self.best_estimator_.plan_
-        self._promised = self.plan_, self.best_estimator_.promise_
+        self.set_guarantee(self.best_estimator_.guarantee_)
         if self.task_ == "classes":
             self.classes_ = self.best_estimator_.classes_
         return self

@@ -475,5 +475,5 @@ def _told(model: Any, assurances: Sequence[Assurance]) -> Any:
     """The model with what is promised of it, in words also in its plan."""
     plan = model.plan_.with_guarantees([str(one) for one in assurances])
     model.plan_ = plan
-    model._promised = plan, tuple(replace(one, plan=plan.digest) for one in assurances)
+    model.set_guarantee([replace(one, plan=plan.digest) for one in assurances])
     return model

@@ -271,8 +271,8 @@ class Frontier:
         """The best model for a budget, or the cheapest that is nearly as good as the best.
 
         It is chosen by held-out figures and fitted to all rows, those kept for promises included. A model
-        that costs more than the mean budget by then gives way to the next best. `promise_` of the model lists
-        what is promised of it and what showed it; so does ``plan_.guarantees``, in words.
+        that costs more than the mean budget by then gives way to the next best. `guarantee_` of the model
+        lists what is guaranteed and what showed it; so does ``plan_.guarantees``, as text.
 
         Parameters
         ----------

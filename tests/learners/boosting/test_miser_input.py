@@ -98,9 +98,9 @@ def test_missing_values_are_learned_from():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_floats_are_neither_copied_nor_widened(sets, dtype):
     X = sets.X.astype(dtype)
-    values = GreedyMiserRegressor()._read(X, reset=True).values
+    values = GreedyMiserRegressor().read_table(X, reset=True).values
     assert values.dtype == dtype and np.shares_memory(values, X)
-    small = GreedyMiserRegressor()._read(np.ones((3, 2), dtype=np.uint8), reset=True).values
+    small = GreedyMiserRegressor().read_table(np.ones((3, 2), dtype=np.uint8), reset=True).values
     assert small.dtype == np.float32
 
 

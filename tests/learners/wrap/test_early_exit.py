@@ -207,7 +207,7 @@ class Fixed(GreedyMiserRanker):
     """A ranker with a plan made by hand: one split on column 0, and on the right one on costly column 1."""
 
     def fit(self, X, y, qid):
-        self._read(X, reset=True)
+        self.read_table(X, reset=True)
         tree = Tree(
             [0, -1, 1, -1, -1], [0.5] * 5, [1, 0, 3, 0, 0], [2, 0, 4, 0, 0], [False] * 5, [0, -4, 0, 1, 2]
         )
@@ -271,7 +271,7 @@ class Cascade(GreedyMiserRegressor):
     """A model whose plan lets some examples leave already."""
 
     def fit(self, X, y):
-        self._read(X, reset=True)
+        self.read_table(X, reset=True)
         nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(), up=1), Node([1], [0], [1.0], [0.0])]
         self.plan_ = Plan(costs=self.costs, terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
         return self

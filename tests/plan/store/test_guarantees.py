@@ -82,14 +82,14 @@ def guaranteed():
     found = frontier([GreedyMiserClassifier(n_rounds=6, max_depth=2)], X, Y, costs=COSTS, cv=3, max_fits=5,
                      certify=0, random_state=0)  # fmt: skip
     model = found.best(budget=26.0)
-    assert model.promise_ and model.plan_.guarantees
+    assert model.guarantee_ and model.plan_.guarantees
     return model
 
 
 def test_models_made_of_a_model_have_no_guarantee(guaranteed):
     free = GreedyMiserClassifier(n_rounds=6, max_depth=2, costs=COSTS).fit(X, Y)
     _told(free, [Assurance(WORDS[0], "mean cost", 9.0)])  # as `best` does
-    assert free.promise_
+    assert free.guarantee_
     made = [
         EarlyExit(free, prefit=True, threshold=0.6, every=1).fit(X, Y),
         Handover.of(free, fitted(max_depth=3), threshold=0.9),
@@ -97,11 +97,11 @@ def test_models_made_of_a_model_have_no_guarantee(guaranteed):
         viewed(free, {"rounds": 2}),
     ]
     for model in made:
-        assert model.promise_ == () == model.plan_.guarantees, type(model).__name__
+        assert model.guarantee_ == () == model.plan_.guarantees, type(model).__name__
 
 
 def test_other_parameters_end_a_guarantee(guaranteed):
     from copy import copy
 
     model = copy(guaranteed).set_params(max_depth=1).fit(X, Y)
-    assert model.promise_ == () == model.plan_.guarantees and guaranteed.promise_
+    assert model.guarantee_ == () == model.plan_.guarantees and guaranteed.guarantee_

@@ -215,7 +215,7 @@ class AFRClassifier(StagedClassifier):
     ) -> AFRClassifier:
         """Fit to classes `y`; rows that share a `qid` stay together when rows are divided."""
         with Steps(self, bool(self.verbose)) as tell, threadpool_limits(1, "blas"):
-            table = self._read(X, reset=True)
+            table = self.read_table(X, reset=True)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
             samples = self._samples(table, Target(y, sample_weight, qid))
             self._check_members(costs)
@@ -289,7 +289,7 @@ class AFRClassifier(StagedClassifier):
         )
         categorical = categorical_columns(self.categorical_features, table, self.n_features_in_)
         bins = Bins.fit(X[parts.learning], max_bins=self.max_bins, categorical=categorical, random_state=0)
-        return Grower(bins.transform(X, n_threads=self._threads), costs, options, n_threads=self._threads)
+        return Grower(bins.transform(X, n_threads=self.n_threads), costs, options, n_threads=self.n_threads)
 
     def _keep(self, builders: list[Builder], samples: Rows, divided: list[Division]) -> None:
         first, aside = builders[0], [one.aside for one in divided]
@@ -306,7 +306,7 @@ class AFRClassifier(StagedClassifier):
             samples.take(judging),
             n_scores=len(first.problems),
             costs=first.ledger.costs,
-            classes=self._plan_classes(),
-            categories=self._categories,
+            classes=self.plan_classes(),
+            categories=self.categories_,
             info={"learner": type(self).__name__},
         )

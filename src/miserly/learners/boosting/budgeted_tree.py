@@ -122,10 +122,10 @@ class BudgetedTreeClassifier(PlanClassifier):
         binned = bin_rows(self, rows)
         push = shares_of(rows.training) * signs_of(rows.training.y, len(self.classes_))
         share = np.full(len(push), 1.0 / len(push))
-        growing = VoteTrees(binned, self._threads).plant(push, share, self.max_depth)
+        growing = VoteTrees(binned, self.n_threads).plant(push, share, self.max_depth)
         odds = grow_paths(growing, Ledger(rows.costs, self.budget), self.max_nodes)
         self.n_nodes_ = len(growing.splits)
-        self.plan_ = self._plan(growing, odds, Stumps(binned, self._threads), rows)
+        self.plan_ = self._plan(growing, odds, Stumps(binned, self.n_threads), rows)
         return self
 
     def _encode(self, y: NDArray[Any]) -> Floats:
@@ -146,8 +146,8 @@ class BudgetedTreeClassifier(PlanClassifier):
             base=np.append(base, 0.0),  # the last score says which way to go
             n_outputs=len(base),
             link="logistic" if len(base) == 1 else "softmax",
-            classes=self._plan_classes(),
-            categories=self._categories,
+            classes=self.plan_classes(),
+            categories=self.categories_,
             info={"learner": type(self).__name__},
         )
 

@@ -199,7 +199,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
                 f"n_rounds={self.n_rounds} is less than the {self.n_rounds_} rounds of the earlier fit; "
                 "with warm_start=True, n_rounds counts all rounds"
             )
-        table = self._read(X, reset=not is_resumed)
+        table = self.read_table(X, reset=not is_resumed)
         samples = self._samples(table.values, given, learn=not is_resumed)
         if not is_resumed:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -222,7 +222,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
     def _divide(self, samples: Rows, X_val: Any, given: Target) -> tuple[Rows, Rows | None]:
         """The training rows, and the validation set if there is one."""
         if X_val is not None:
-            rows = self._read(X_val, reset=False, unknown="missing").values
+            rows = self.read_table(X_val, reset=False, unknown="missing").values
             return samples, self._samples(rows, given, learn=False)
         if not self.early_stopping:
             return samples, None
@@ -241,8 +241,8 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
                 nodes=(),
                 base=loss.initial(learning.y, learning.weight),
                 link=loss.link,
-                classes=self._plan_classes(),
-                categories=self._categories,
+                classes=self.plan_classes(),
+                categories=self.categories_,
                 info={"learner": type(self).__name__},
             )
         ledger = Ledger(costs, self.budget)
@@ -278,13 +278,13 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         )
         categorical = categorical_columns(self.categorical_features, table, self.n_features_in_)
         bins = Bins.fit(X, max_bins=self.max_bins, categorical=categorical, random_state=self._seed)
-        return Grower(bins.transform(X, n_threads=self._threads), costs, options, n_threads=self._threads)
+        return Grower(bins.transform(X, n_threads=self.n_threads), costs, options, n_threads=self.n_threads)
 
     def _scores_so_far(self, X: NDArray[Any], rounds: list[Round]) -> NDArray[np.float64]:
         """Scores of the training rows, in column-major order because trees are fitted to columns."""
         if not rounds:
             return np.asfortranarray(np.tile(self._start.base, (len(X), 1)))
-        done = self._plan_of(rounds).run(X, n_threads=self._threads, account=False, encoded=True)
+        done = self._plan_of(rounds).run(X, n_threads=self.n_threads, account=False, encoded=True)
         return np.asfortranarray(done.scores.reshape(len(X), -1))
 
     def _watch(self, validation: Rows | None, rounds: list[Round]) -> Watch | None:
@@ -292,7 +292,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
             return None
         metric = get_metric(self.metric or self.default_metric)
         judge = Judge(metric, self._loss_for(validation), validation)
-        watch = Watch(judge, self._start.base, self._start.costs, self._threads)
+        watch = Watch(judge, self._start.base, self._start.costs, self.n_threads)
         for one in rounds:
             watch.see(one)
         return watch

@@ -237,7 +237,7 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
             return Multinomial(n_classes)
         return Logistic()
 
-    def _has_probabilities(self) -> bool:
+    def gives_probabilities(self) -> bool:
         return self.loss != "squared_hinge"
 
     def __sklearn_tags__(self) -> Any:

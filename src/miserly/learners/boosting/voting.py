@@ -86,8 +86,8 @@ class VotingClassifier(StagedClassifier):
 
     def _voter(self, binned: Binned) -> Voter:
         if self.base == "tree":
-            return TreeVoter(VoteTrees(binned, self._threads), self.max_depth)
-        return StumpVoter(Stumps(binned, self._threads))
+            return TreeVoter(VoteTrees(binned, self.n_threads), self.max_depth)
+        return StumpVoter(Stumps(binned, self.n_threads))
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         self.classes_, codes = encode_classes(y)
@@ -102,18 +102,18 @@ class VotingClassifier(StagedClassifier):
             nodes=nodes,
             base=base,
             link="logistic" if len(base) == 1 else "softmax",
-            classes=self._plan_classes(),
-            categories=self._categories,
+            classes=self.plan_classes(),
+            categories=self.categories_,
             info={"learner": type(self).__name__},
         )
 
     def _reorder(self, rounds: list[VoteRound], rows: FitData, standing: Standing) -> None:
         """Put the nodes of the plan in the order that serves smaller budgets best."""
         X = rows.training.X
-        votes = votes_on(self.plan_, standing, X, rows.seed, self._threads)
+        votes = votes_on(self.plan_, standing, X, rows.seed, self.n_threads)
         order = thrifty_order(needs_of(self.plan_), rows.costs, votes)
         plan = self._plan_of([rounds[t] for t in order], rows)
-        self.plan_ = plan.replace(nodes=with_offsets(plan, standing, X, self._threads))
+        self.plan_ = plan.replace(nodes=with_offsets(plan, standing, X, self.n_threads))
 
     def _keep(self, rounds: list[VoteRound]) -> None:
         self.n_rounds_ = len(rounds)
@@ -128,7 +128,7 @@ def bin_rows(learner: PlanClassifier, rows: FitData) -> Binned:
     X = rows.training.X
     categorical = categorical_columns(learner.categorical_features, rows.table, learner.n_features_in_)
     bins = Bins.fit(X, max_bins=learner.max_bins, categorical=categorical, random_state=rows.seed)
-    return bins.transform(X, n_threads=learner._threads)
+    return bins.transform(X, n_threads=learner.n_threads)
 
 
 def shares_of(samples: Rows) -> NDArray[np.float64]:

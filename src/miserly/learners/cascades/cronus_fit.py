@@ -71,7 +71,7 @@ class CronusFit:
     def __init__(self, learner: Any, rows: FitData, terms: Terms, report: Steps) -> None:
         self.learner, self.rows, self.terms, self.report = learner, rows, terms, report
         samples = rows.training
-        self.columns = ready_columns(terms, samples.X, learner._threads)
+        self.columns = ready_columns(terms, samples.X, learner.n_threads)
         self.target = 2.0 * samples.y - 1.0
         weight = np.ones(len(samples)) if samples.weight is None else samples.weight
         self.mass = weight / weight.sum()
@@ -88,7 +88,7 @@ class CronusFit:
             blocks=self.blocks.scaled(tradeoff),
             l1=settings.l1,
             ridge=RIDGE[self.learner.terms],
-            n_threads=self.learner._threads or os.cpu_count() or 1,
+            n_threads=self.learner.n_threads or os.cpu_count() or 1,
         )
 
     def cascade(
@@ -192,14 +192,14 @@ class CronusSearch:
         samples = self.rows.validation
         assert samples is not None
         metric = get_metric(self.learner.metric or ("accuracy" if samples.qid is None else "precision@5"))
-        run = made.plan.run(samples.X, n_threads=self.learner._threads, encoded=True)
+        run = made.plan.run(samples.X, n_threads=self.learner.n_threads, encoded=True)
         scores = as_columns(ranking_scores(run, samples.qid if metric.needs == "score" else None))
         value = measure(metric, made.plan.link, scores, samples.y, samples.qid, samples.weight)
         return value if metric.greater_is_better else -value
 
     def expected_cost(self, made: FittedCascade) -> float:
         """What rows of the validation set pay on average."""
-        return mean_cost(made.plan, self.rows.validation, self.learner._threads)
+        return mean_cost(made.plan, self.rows.validation, self.learner.n_threads)
 
     @property
     def _cap(self) -> float:

@@ -183,7 +183,7 @@ class TieredFit:
         learner = self.learner
         return BudgetSearch(
             self.cascade,
-            lambda plan: mean_cost(plan, self.rows.validation, learner._threads),
+            lambda plan: mean_cost(plan, self.rows.validation, learner.n_threads),
             lambda plan: -self.loss(plan),
             tradeoff=learner.tradeoff,
             first=first_guess(self.rows.training.y, self.rows.costs),
@@ -196,7 +196,7 @@ class TieredFit:
         """The log loss on the validation set."""
         rows = self.rows.validation
         assert rows is not None
-        scores = plan.run(rows.X, n_threads=self.learner._threads, encoded=True).scores
+        scores = plan.run(rows.X, n_threads=self.learner.n_threads, encoded=True).scores
         return Logistic().loss(rows.y, as_columns(scores), rows.weight)
 
     def cascade(self, tradeoff: float) -> Plan:

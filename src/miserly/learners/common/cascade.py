@@ -135,8 +135,8 @@ def cascade_plan(
         steer_intercept=None if steer is None or n == 1 else steer[1],
     )
     samples = rows.training
-    draft = build_plan(chain, terms, rows.costs, base=base, categories=learner._categories)
-    scores = draft.run(samples.X, n_threads=learner._threads, encoded=True).scores
+    draft = build_plan(chain, terms, rows.costs, base=base, categories=learner.categories_)
+    scores = draft.run(samples.X, n_threads=learner.n_threads, encoded=True).scores
     factor = steepness_of(as_columns(scores), samples.y, samples.weight)
     return build_plan(
         chain.rescaled(factor),
@@ -144,7 +144,7 @@ def cascade_plan(
         rows.costs,
         link="logistic",
         base=factor * base,
-        classes=learner._plan_classes(),
+        classes=learner.plan_classes(),
         info={"learner": type(learner).__name__},
-        categories=learner._categories,
+        categories=learner.categories_,
     )

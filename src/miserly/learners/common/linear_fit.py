@@ -76,7 +76,7 @@ def read_fit_data(
     fraction : float or None
         Share of the rows in the validation set; whole queries if there are any. None: no validation set.
     """
-    table = learner._read(X, reset=True)
+    table = learner.read_table(X, reset=True)
     costs = bind_costs(learner.costs, learner.n_features_in_ if table.names is None else table.names)
     samples = target.checked(table.values, learner, encode is None).without_zero_weights()
     if encode is not None:
@@ -127,7 +127,7 @@ def boosted_terms(learner: PlanEstimator, rows: FitData, loss: Loss, **options: 
             "step": learner.step,
             "categorical": categorical_columns("from_dtype", rows.table, learner.n_features_in_),
             "seed": rows.seed,
-            "n_threads": learner._threads,
+            "n_threads": learner.n_threads,
             **options,
         },
     )

@@ -50,12 +50,12 @@ class StagedEstimator(PlanEstimator):
             Predictions after one more node.
         """
         for stage in self._stages(X):
-            yield self._labels(stage.scores)
+            yield self.labels_from(stage.scores)
 
     def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
-        rows = self._rows(X)
+        rows = self.read_rows(X)
         return self.plan_.run_staged(
-            rows, count=count, account=account, n_threads=self._threads, encoded=True
+            rows, count=count, account=account, n_threads=self.n_threads, encoded=True
         )
 
 

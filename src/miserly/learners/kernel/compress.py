@@ -98,7 +98,7 @@ def _compress_one(
     small = COMPRESSED[machine.kind](fresh, **sizes)
     small._validate_params()
     names = getattr(model, "feature_names_in_", None)
-    small.n_features_in_, small._categories = machine.n_features, {}
+    small.n_features_in_, small.categories_ = machine.n_features, {}
     if names is not None:
         small.feature_names_in_ = names
     if isinstance(small, CompressedSVC):
@@ -106,7 +106,7 @@ def _compress_one(
         small.classes_ = machine.classes
     costs = bind_costs(small.costs, machine.n_features if names is None else list(names))
     with Steps(small, bool(small.verbose)) as step:
-        rows = None if X is None else small._read(X, reset=False).values
+        rows = None if X is None else small.read_table(X, reset=False).values
         weight = None if rows is None else check_weight(sample_weight, rows)
         known = machine.vectors / scaler.scale + scaler.center if rows is None else rows
         fill, known = filled(known)

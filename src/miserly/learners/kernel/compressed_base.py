@@ -134,9 +134,9 @@ class CompressedMachine(PlanEstimator):
                 "vectors": self.n_vectors_,
                 "vectors_before": self.n_vectors_before_,
             },
-            self._plan_classes(),
+            self.plan_classes(),
             scaler,
-        ).replace(categories=self._categories)
+        ).replace(categories=self.categories_)
 
     def _size(self, before: int, costs: Costs) -> int:
         """Number of vectors of the small machine."""
@@ -169,16 +169,16 @@ class CompressedMachine(PlanEstimator):
         so near a boundary that rounding matters are evaluated by the plan, so that the predictions are always
         those of the plan.
         """
-        plan, rows = self._fitted_plan(), self._rows(X, unknown)
+        plan, rows = self.fitted_plan(), self.read_rows(X, unknown)
         if budget is not None or np.isfinite(plan.budget) or not plan.nodes:
-            return self._labels(self._scores(X, budget, unknown=unknown))
+            return self.labels_from(self.raw_scores(X, budget, unknown=unknown))
         filled = np.where(np.isnan(rows), self._fill, rows).astype(np.float64)
         decisions = self.machine_.decisions(self._scaler(filled))
         answers = self.machine_.labels_of(decisions)
         doubtful = self.machine_.doubtful(filled * self._scaler.scale, decisions)
         if doubtful.any():
-            done = plan.run(rows[doubtful], n_threads=self._threads, account=False, encoded=True)
-            answers[doubtful] = self._labels(as_columns(done.scores))
+            done = plan.run(rows[doubtful], n_threads=self.n_threads, account=False, encoded=True)
+            answers[doubtful] = self.labels_from(as_columns(done.scores))
         return answers
 
     # -- export --------------------------------------------------------------------------------------

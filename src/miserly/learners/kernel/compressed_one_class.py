@@ -139,7 +139,7 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
             The fitted estimator.
         """
         with Steps(self, bool(self.verbose)) as step:
-            table = self._read(X, reset=True)
+            table = self.read_table(X, reset=True)
             refuse_text(table)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
             values, weight = table.values, check_weight(sample_weight, table.values)
@@ -192,7 +192,7 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
         array of shape (n,)
             Decisions, positive for inliers.
         """
-        return self._scores(X, budget, unknown=unknown)[:, 0]
+        return self.raw_scores(X, budget, unknown=unknown)[:, 0]
 
     def score_samples(self, X: Any) -> Floats:
         """Compute the decisions before the intercept is added: `decision_function` plus `offset_`.
@@ -215,7 +215,7 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
         check_is_fitted(self, "machine_")
         return -float(self.machine_.intercept[0])
 
-    def _labels(self, scores: Floats) -> NDArray[Any]:
+    def labels_from(self, scores: Floats) -> NDArray[Any]:
         return np.where(scores[:, 0] > 0, 1, -1)
 
     def __sklearn_tags__(self) -> Any:

@@ -57,7 +57,7 @@ class _Supervised(CompressedMachine):
         """
         given = Target(y, sample_weight, qid)
         with Steps(self, bool(self.verbose)) as step:
-            table = self._read(X, reset=True)
+            table = self.read_table(X, reset=True)
             refuse_text(table)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
             samples = given.checked(table.values, self, self.kind == "regressor").without_zero_weights()
@@ -271,7 +271,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
         array of shape (n,) or (n, n_classes)
             With two classes one value per row, positive for the second class.
         """
-        scores = self._scores(X, budget, unknown=unknown)
+        scores = self.raw_scores(X, budget, unknown=unknown)
         if len(self.classes_) == 2:
             return scores[:, 0]
         values = np.asarray(_ovr_decision_function(scores < 0, -scores, len(self.classes_)))
@@ -289,7 +289,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
             raise DataError(f"y holds {unknown.tolist()[0]!r}, which is not a class of the estimator")
         self.classes_ = machine.classes
 
-    def _has_probabilities(self) -> bool:
+    def gives_probabilities(self) -> bool:
         return False
 
 

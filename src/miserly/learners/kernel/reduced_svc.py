@@ -185,7 +185,7 @@ class ReducedSVC(PlanClassifier):
             The fitted estimator.
         """
         with Steps(self, bool(self.verbose)) as step, threadpool_limits(1, "blas"):
-            table = self._read(X, reset=True)
+            table = self.read_table(X, reset=True)
             refuse_text(table)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
             samples = Target(y, sample_weight, qid).checked(table.values, self, False).without_zero_weights()
@@ -249,8 +249,8 @@ class ReducedSVC(PlanClassifier):
             nodes=nodes,
             base=snapshots[0].intercept,
             link="sign" if len(self.classes_) == 2 else "softmax",  # predicts the highest score
-            classes=self._plan_classes(),
-            categories=self._categories,
+            classes=self.plan_classes(),
+            categories=self.categories_,
             info={"learner": type(self).__name__, "vectors": len(vectors)},
         )
 
@@ -267,7 +267,7 @@ class ReducedSVC(PlanClassifier):
         check_is_fitted(self, "machine_")
         write_libsvm(self.machine_, path)
 
-    def _has_probabilities(self) -> bool:
+    def gives_probabilities(self) -> bool:
         return False
 
 

@@ -84,7 +84,7 @@ class _CostLasso(PlanEstimator):
         self : object
             The fitted estimator.
         """
-        table = self._read(X, reset=True)
+        table = self.read_table(X, reset=True)
         refuse_text(table)
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
         samples = Target(y, sample_weight, qid).checked(
@@ -142,8 +142,8 @@ class _CostLasso(PlanEstimator):
             nodes=nodes,
             base=found.intercept,
             link=self._loss.link,
-            classes=self._plan_classes(),
-            categories=self._categories,
+            classes=self.plan_classes(),
+            categories=self.categories_,
             info={"learner": type(self).__name__, "tradeoff": self.tradeoff_},
         )
 

@@ -277,7 +277,7 @@ class ASTCClassifier(PlanClassifier, ASTC):
         return np.where(y[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
 
     def _scale(self, plan: Plan, samples: Rows, unit: tuple[float, float]) -> tuple[float, float]:
-        scores = plan.run(samples.X, n_threads=self._threads, account=False, encoded=True).scores
+        scores = plan.run(samples.X, n_threads=self.n_threads, account=False, encoded=True).scores
         return 0.0, steepness_of(as_columns(scores), samples.y, samples.weight)
 
     @property

@@ -142,7 +142,7 @@ class ASTC(QueryGroupedFit):
 
     @property
     def _n_threads(self) -> int:
-        return self._threads or os.cpu_count() or 1
+        return self.n_threads or os.cpu_count() or 1
 
     def _node_budgets(self) -> tuple[Floats, Floats]:
         """The least and the most that nodes may spend: what is given, or what a budget might come to.
@@ -257,9 +257,9 @@ class ASTC(QueryGroupedFit):
             costs,
             link=self._link,
             base=factor * mean + offset,
-            classes=self._plan_classes(),
+            classes=self.plan_classes(),
             info={"learner": type(self).__name__},
-            categories=self._categories,
+            categories=self.categories_,
         )
 
 

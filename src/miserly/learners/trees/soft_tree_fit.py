@@ -181,9 +181,9 @@ class SoftTreeFit:
             self.rows.costs,
             link=self.link,
             base=factor * mean,
-            classes=self.learner._plan_classes(),
+            classes=self.learner.plan_classes(),
             info={"learner": type(self.learner).__name__},
-            categories=self.learner._categories,
+            categories=self.learner.categories_,
         )
 
     def _constant(self, problem: SoftTreeProblem) -> Floats:

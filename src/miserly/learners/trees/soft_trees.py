@@ -162,7 +162,7 @@ class SoftTreeLearner(QueryGroupedFit):
         fits = PerTradeoff(prepare, depends)
         return BudgetSearch(
             lambda tradeoff: fits.at(tradeoff).tree(tradeoff),
-            lambda made: mean_cost(made.plan, rows.validation, self._threads),
+            lambda made: mean_cost(made.plan, rows.validation, self.n_threads),
             lambda made: made.rank,
             tradeoff=self.tradeoff,
             first=first_guess(rows.training.y, rows.costs),

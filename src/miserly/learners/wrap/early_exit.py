@@ -178,7 +178,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
 
     def _check(self, X: Any, y: Any, weight: Any, qid: Any) -> Rows:
         """Rows that count; frames are left for the estimator to read."""
-        values = self._read(X, reset=True).values
+        values = self.read_table(X, reset=True).values
         labels = check_target(y, values, self, numeric=False)
         if is_classifier(self.estimator):
             check_classes(labels)
@@ -231,10 +231,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
                 f"rule={self.rule!r} needs one score per row, and {name} has {plan.n_scores}. "
                 "Only binary classification is supported with it"
             )
-        for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(self.estimator_, attribute):
-                setattr(self, attribute, getattr(self.estimator_, attribute))
-        self._categories = plan.categories
+        self.copy_columns(self.estimator_)
 
     # -- the threshold -------------------------------------------------------------------------------
 
@@ -271,8 +268,8 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         queries = None
         if self.rule in LISTWISE:
             queries = Queries(check_queries(rows.qid, len(rows.y)))
-        read = self._read(rows.X, reset=False, unknown="missing").values
-        met = list(plan.run_staged(read, [*stops, len(plan.nodes)], n_threads=self._threads, encoded=True))
+        read = self.read_table(rows.X, reset=False, unknown="missing").values
+        met = list(plan.run_staged(read, [*stops, len(plan.nodes)], n_threads=self.n_threads, encoded=True))
         return Staged(
             np.array([stage.scores for stage in met]),
             np.array([stage.cost for stage in met]),
@@ -324,29 +321,29 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[Any]:
         """The answer for every row; for documents, scores that rank those who were sent away below."""
-        done = self._plan_for(qid).run(
-            self._rows(X, unknown),
+        done = self.plan_for(qid).run(
+            self.read_rows(X, unknown),
             budget=budget,
             qid=qid,
-            n_threads=self._threads,
+            n_threads=self.n_threads,
             account=False,
             encoded=True,
         )
-        return self._labels(as_columns(ranked(done, qid)))
+        return self.labels_from(as_columns(ranked(done, qid)))
 
     @available_if(_classifies)
     def decision_function(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Scores before the link, where each row left."""
-        return decision_of(self._scores(X, budget, qid, unknown), len(self.classes_))
+        return decision_of(self.raw_scores(X, budget, qid, unknown), len(self.classes_))
 
     @available_if(_gives_probabilities)
     def predict_proba(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
         """Class probabilities, where each row left."""
-        return links.probabilities(self._fitted_plan().link, self._scores(X, budget, qid, unknown))
+        return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, qid, unknown))
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
@@ -359,7 +356,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         return float(measure_by(y, answers, sample_weight=sample_weight))
 
     @property
-    def _threads(self) -> int | None:
+    def n_threads(self) -> int | None:
         return threads_of(getattr(self.estimator_, "n_jobs", None))
 
     def __sklearn_tags__(self) -> Any:

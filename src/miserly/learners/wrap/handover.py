@@ -96,7 +96,7 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
         for learner in (self.first, self.then):
             if not is_classifier(learner):
                 raise DataError(f"{type(learner).__name__} does not classify: nobody can be in doubt")
-        check_classes(check_target(y, self._read(X, reset=True).values, self, numeric=False))
+        check_classes(check_target(y, self.read_table(X, reset=True).values, self, numeric=False))
         return self._joined(*(self._fit(learner, X, y, sample_weight) for learner in (self.first, self.then)))
 
     def _fit(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
@@ -128,16 +128,14 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
                 f"the plans of {type(first).__name__} and {type(then).__name__} differ in their costs, "
                 "classes or kind of score, or have a budget of their own"
             )
-        for attribute in ("n_features_in_", "feature_names_in_", "classes_", "_categories"):
-            if hasattr(first, attribute):
-                setattr(self, attribute, getattr(first, attribute))
+        self.copy_columns(first)
         self.first_, self.then_ = first, then
         plan = hand_over(first.plan_, then.plan_, float(self.threshold))
         self.plan_ = plan.replace(budget=self.budget, info={**plan.info, "learner": type(self).__name__})
         return self
 
     @property
-    def _threads(self) -> int | None:
+    def n_threads(self) -> int | None:
         return threads_of(getattr(self.then_, "n_jobs", None))
 
     def __sklearn_tags__(self) -> Any:

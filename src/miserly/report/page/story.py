@@ -87,5 +87,5 @@ def read_story(found: Frontier, asked: Wish | None, confidence: float | None) ->
         place,
         asked is not None,
         found.search_rows if wish.needs_rows else found.rows,
-        tuple(made[place].model.promise_),
+        tuple(made[place].model.guarantee_),
     )
