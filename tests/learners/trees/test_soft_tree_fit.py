@@ -8,7 +8,7 @@ import pytest
 from miserly.data.target import Target
 from miserly.learners import CSCCClassifier, CSTCClassifier
 from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
-from miserly.learners.common.training import Judge
+from miserly.learners.common.training import ScoreEvaluator
 from miserly.learners.trees.astc_growth import NEGLIGIBLE, TreeGrower
 from miserly.learners.trees.soft_tree_fit import SoftTreeFit
 from miserly.metrics import get_metric
@@ -26,9 +26,9 @@ def fit_of(learner):
     X, y = rows()
     given: FitData = read_fit_data(learner, X, Target(y, None, None), learner._encode, 0.3)
     metric, loss = learner._evaluated_by(given.training)
-    judge = Judge(get_metric(learner.metric or metric), loss, given.training)
+    evaluator = ScoreEvaluator(get_metric(learner.metric or metric), loss, given.training)
     terms = fit_terms(learner, given, loss, 0.0)
-    return SoftTreeFit(learner, given, terms, judge, SimpleNamespace())
+    return SoftTreeFit(learner, given, terms, evaluator, SimpleNamespace())
 
 
 def constant(score):

@@ -38,7 +38,7 @@ from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.chain import Round, nodes_of, terms_of
 from miserly.learners.common.progress import RoundsBar
 from miserly.learners.common.staged import StagedEstimator
-from miserly.learners.common.training import Judge, Training, Watch
+from miserly.learners.common.training import ScoreEvaluator, Training, Watch
 from miserly.losses import Loss
 from miserly.metrics import Metric, get_metric
 from miserly.plan import Plan
@@ -291,8 +291,8 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         if validation is None:
             return None
         metric = get_metric(self.metric or self.default_metric)
-        judge = Judge(metric, self._loss_for(validation), validation)
-        watch = Watch(judge, self._start.base, self._start.costs, self.n_threads)
+        evaluator = ScoreEvaluator(metric, self._loss_for(validation), validation)
+        watch = Watch(evaluator, self._start.base, self._start.costs, self.n_threads)
         for one in rounds:
             watch.see(one)
         return watch

@@ -16,13 +16,13 @@ from miserly.losses import Loss
 from miserly.metrics import Metric
 from miserly.plan import links
 
-__all__ = ["Judge", "Training", "Watch", "measure"]
+__all__ = ["ScoreEvaluator", "Training", "Watch", "measure"]
 
 
-class Judge:
-    """How good scores are on some labelled rows: by a metric, and where it ties, by the loss.
+class ScoreEvaluator:
+    """Evaluates scores on labelled rows: by a metric, and where that is equal, by the loss.
 
-    The rows' weights are those that both go by.
+    Both use the weights of the rows.
     """
 
     def __init__(self, metric: Metric, loss: Loss, samples: Rows) -> None:
@@ -66,23 +66,25 @@ class Watch:
     `curve` holds the metric after 0, 1, 2, ... rounds. No round at all may be the best choice.
     """
 
-    def __init__(self, judge: Judge, base: NDArray[np.float64], costs: Costs, n_threads: int | None) -> None:
-        self.judge = judge
+    def __init__(
+        self, evaluator: ScoreEvaluator, base: NDArray[np.float64], costs: Costs, n_threads: int | None
+    ) -> None:
+        self.evaluator = evaluator
         self.costs = costs
         self.n_threads = n_threads
-        self.scores = np.tile(base, (len(judge.samples), 1))
+        self.scores = np.tile(base, (len(evaluator.samples), 1))
         self.curve: list[float] = []
         self._ranks: list[tuple[float, float]] = []
         self._note()
 
     def see(self, one: Round) -> None:
-        """Judge the model with one more round."""
-        add_rounds(self.scores, [one], self.judge.samples.X, self.costs, self.n_threads)
+        """Evaluate the model with one more round."""
+        add_rounds(self.scores, [one], self.evaluator.samples.X, self.costs, self.n_threads)
         self._note()
 
     def _note(self) -> None:
-        self.curve.append(self.judge.value(self.scores))
-        self._ranks.append(self.judge.rank(self.scores, self.curve[-1]))
+        self.curve.append(self.evaluator.value(self.scores))
+        self._ranks.append(self.evaluator.rank(self.scores, self.curve[-1]))
 
     @property
     def best(self) -> int:
@@ -132,4 +134,4 @@ class Training:
 
     def standing(self) -> str:
         """Where validation stands, in words."""
-        return "" if self.watch is None else f"{self.watch.judge.metric.name} {self.watch.curve[-1]:.4f}"
+        return "" if self.watch is None else f"{self.watch.evaluator.metric.name} {self.watch.curve[-1]:.4f}"

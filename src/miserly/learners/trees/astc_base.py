@@ -124,8 +124,8 @@ class ASTC(QueryGroupedFit):
             if rows.validation is None:
                 self.node_budget_, tree = least, grow(least, self._cap)
             else:
-                judging, aims = rows.validation, self._targets(rows.validation.y, unit)
-                tree = self._search(grow, lambda tree: _evaluate(tree, terms, rows.costs, judging, aims))
+                validation, aims = rows.validation, self._targets(rows.validation.y, unit)
+                tree = self._search(grow, lambda tree: _evaluate(tree, terms, rows.costs, validation, aims))
             self._keep(tree, terms, rows, unit)
             report(outcome(self))
 

@@ -19,7 +19,7 @@ from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
 from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.progress import Steps
 from miserly.learners.common.terms import Terms
-from miserly.learners.common.training import Judge
+from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import PointwiseLoss
 from miserly.plan import Plan
 from miserly.solvers.greedy import Market
@@ -60,14 +60,16 @@ class FittedTree:
 class SoftTreeFit:
     """Fits trees for different tradeoffs to the same rows and terms."""
 
-    def __init__(self, learner: Any, rows: FitData, terms: Terms, judge: Judge, report: Steps) -> None:
+    def __init__(
+        self, learner: Any, rows: FitData, terms: Terms, evaluator: ScoreEvaluator, report: Steps
+    ) -> None:
         self.learner, self.rows, self.terms, self.report = learner, rows, terms, report
-        self.link = judge.loss.link
+        self.link = evaluator.loss.link
         self.columns = np.ascontiguousarray(terms.values(rows.training.X).T)
         self.targets = learner._targets(rows.training)
-        self.judge = judge
+        self.evaluator = evaluator
         if rows.validation is not None:
-            self.judge = Judge(judge.metric, judge.loss, self.weighed(rows.validation))
+            self.evaluator = ScoreEvaluator(evaluator.metric, evaluator.loss, self.weighed(rows.validation))
             self.validation_columns = np.ascontiguousarray(terms.values(rows.validation.X).T)
         weight = rows.training.weight
         mass = np.ones(len(rows.training)) if weight is None else weight
@@ -160,16 +162,16 @@ class SoftTreeFit:
         """
         made = _classifiers(tree, answers, False)
         scores, _ = made.ways(self.validation_columns.T)
-        aims = self.learner._squared_targets(self.judge.samples)
+        aims = self.learner._squared_targets(self.evaluator.samples)
         if aims is None:
-            return self.judge.rank(scores, self.judge.value(scores))
+            return self.evaluator.rank(scores, self.evaluator.value(scores))
         answered = scores
-        if self.judge.metric.needs == "proba":
+        if self.evaluator.metric.needs == "proba":
             learned = made.ways(self.columns.T)[0]
             answered = self.learner._answers(learned, self.rows.training) * scores
-        better, _ = self.judge.rank(answered, self.judge.value(answered))
+        better, _ = self.evaluator.rank(answered, self.evaluator.value(answered))
         error = ((scores - aims) ** 2).sum(axis=1)
-        return better, -float(np.average(error, weights=self.judge.samples.weight))
+        return better, -float(np.average(error, weights=self.evaluator.samples.weight))
 
     def plan(self, problem: SoftTreeProblem, tree: SoftTree, answers: SoftTree) -> Plan:
         mean = self._constant(problem)

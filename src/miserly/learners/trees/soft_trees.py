@@ -20,7 +20,7 @@ from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
 from miserly.learners.common.parameters import ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.training import Judge
+from miserly.learners.common.training import ScoreEvaluator
 from miserly.learners.trees.soft_tree_fit import FittedTree, SoftTreeFit, Targets
 from miserly.losses import Loss, MeanSquared, log_loss
 from miserly.metrics import get_metric
@@ -151,12 +151,12 @@ class SoftTreeLearner(QueryGroupedFit):
         better. Somewhat larger tradeoffs are compared with it.
         """
         metric, loss = self._evaluated_by(rows.training)
-        judge = Judge(get_metric(self.metric or metric), loss, rows.training)
+        evaluator = ScoreEvaluator(get_metric(self.metric or metric), loss, rows.training)
 
         def prepare(tradeoff: float) -> SoftTreeFit:
             report("making terms")
             terms = fit_terms(self, rows, loss, tradeoff, read_budget(self.budget))
-            return SoftTreeFit(self, rows, terms, judge, report)
+            return SoftTreeFit(self, rows, terms, evaluator, report)
 
         depends = self.terms == "boosted" and self.term_tradeoff == "falling"
         fits = PerTradeoff(prepare, depends)
