@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from miserly.errors import CostError
 from miserly.learners.common.budget_search import BudgetSearch, PerTradeoff
 
 
@@ -52,7 +53,13 @@ def test_the_number_of_fits_is_bounded():
     assert search(49.0, max_fits=6)[0].cost <= 49.0
 
 
-def test_a_budget_out_of_reach_is_said_and_the_cheapest_model_given():
+def test_a_budget_that_is_no_number_is_an_error():
+    with pytest.raises(CostError, match="a budget is a number or None, not True"):
+        BudgetSearch(stairs, lambda cost: cost, mean_budget=True)
+    assert search(10**400)[0].tradeoff == 0.0
+
+
+def test_a_budget_out_of_reach_is_reported_and_the_cheapest_model_given():
     with pytest.warns(UserWarning, match="keeps to the budget of 5"):
         found, _ = search(5.0, fit=lambda tradeoff: 7.0 + 1.0 / (1.0 + tradeoff))
     assert found.cost == pytest.approx(7.0, abs=1e-6)

@@ -217,5 +217,5 @@ class CronusSearch:
         """
         if self.learner.terms == "linear" or len(made.plan.features):
             return None
-        budget, tradeoff = min(self.learner.mean_budget, self._cap), self.learner.tradeoff
+        budget, tradeoff = min(read_budget(self.learner.mean_budget), self._cap), self.learner.tradeoff
         return self._fit_with(tradeoff, budget).cascade(settings, tradeoff)

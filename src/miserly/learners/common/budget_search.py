@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs, fits
+from miserly.costs import Costs, fits, read_budget
 from miserly.data.rows import Rows
 from miserly.plan import Plan
 
@@ -131,6 +131,10 @@ class BudgetSearch(Generic[Model]):
     max_fits: int = 20
     close: float = 0.02
     tried: dict[float, Candidate[Model]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if self.mean_budget is not None:
+            self.mean_budget = read_budget(self.mean_budget)
 
     def best(self) -> Candidate[Model]:
         """The candidate of the highest rank, and of the smallest tradeoff where ranks are equal."""
