@@ -39,7 +39,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.anytime",
     "learners.boosting",
     "learners.wrap",
-    "plan",
     "report",
     "selection",
 )

@@ -141,7 +141,7 @@ def test_it_is_told_and_drawn():
     both = hand_over(cheap(), tree(), 0.9)
     assert "probability of at least 0.9" in both.describe() and "<svg" in both.draw().svg
     line = hand_over(cheap(), plan(Node([0], [0], [1.0], [0.0])), 0.9)
-    assert "whoever goes on to step 2 starts with a new score there" in line.describe()
+    assert "an example that goes on to step 2 starts with a new score there" in line.describe()
 
 
 def test_kept_nodes_have_the_terms_they_use_and_rows_leave_where_others_were():

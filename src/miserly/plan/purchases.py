@@ -1,7 +1,7 @@
-"""What each node of a plan buys that nobody before it on the way has bought, and the plan's stretches.
+"""What each node of a plan buys that no node before it on the way has bought, and the plan's stretches.
 
-Costs here are those of an example that meets everything a term may need (counting whole trees), which is
-what can be said of a plan before it runs. Words and pictures of plans are made from these.
+Costs here are those of a row that meets everything a term may need (counting whole trees): what is known of a
+plan before it runs. Words and pictures of plans are made from these.
 """
 
 from __future__ import annotations

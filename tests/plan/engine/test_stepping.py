@@ -99,7 +99,7 @@ def test_bad_news_is_refused_by_name(plan):
     with pytest.raises(DataError, match="'age' must be a number or None, not 'old'"):
         trail.tell({"age": "old"})
     trail.tell({"age": 61})
-    with pytest.raises(PlanError, match="'age' was told already"):
+    with pytest.raises(PlanError, match="'age' is known already"):
         trail.tell({"age": 62})
     with pytest.raises(DataError, match="'pain': 'unheard of' is not among its categories"):
         trail.tell({"age": 61, "pain": "unheard of"})

@@ -1,16 +1,16 @@
-"""Running a plan over many rows: the result, the choice of engine, and the engine in plain NumPy.
+"""Running a plan over many rows: the result, and the choice of engine.
 
-The rules of the run, which `kernels`, `trail` and this module share:
+The rules of a run, which `compiled`, `reference` and `stepping` share:
 
-- A node's scores count only once the node is finished; whoever is stopped in it answers with the scores of
+- A node's scores count only once the node is finished. A row that is stopped in it answers with the scores of
   the last node finished (the plan's base if there is none).
 - A term met for the first time pays its evaluation, then its features: ``count="path"`` pays each feature
   when a split (or the raw value) asks for it; ``count="tree"`` pays all that the term might need, at once.
 - With a budget (of the run or of the plan itself, whichever is less), the first thing that does not fit
-  stops the example. What was bought until then stays paid.
+  stops the row. What was bought until then stays paid.
 - A list-wise gate compares all documents of a query that have not left. Where the budget stopped one of them
-  before the gate, the others stop at it: who would go on cannot be known.
-- So whatever the budget, examples buy the same things in the same order, and cost never falls as it rises.
+  before the gate, the others stop at it: which would go on cannot be known.
+- So whatever the budget, a row buys the same things in the same order, and cost never falls as it rises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -116,7 +117,7 @@ def run_rows(
     whole = count == "tree"
     if engine is None:
         run_reference(part, matrix, order, start, limit, account, whole, state)
-    elif not account and _is_plain_chain(part):
+    elif not account and _shape_of(part, engine).plain_chain:
         _run_chain(engine, part, matrix, state, n_threads)
     else:
         _run_compiled(engine, part, matrix, order, start, limit, account, whole, state, n_threads)
@@ -169,7 +170,7 @@ def _engine(plan: Plan, compiled: bool | None) -> Any:
     if _compiled.is_compiling():
         from miserly.plan.engine import compiled as engine
 
-        unknown = engine.without_rule(plan)
+        unknown = _shape_of(plan, engine).without_rule
         if unknown is None:
             return engine
         if compiled:
@@ -192,6 +193,24 @@ def _bundles(plan: Plan, n: int, qid: ArrayLike | None) -> tuple[NDArray[np.int6
     _, code = np.unique(check_queries(qid, n), return_inverse=True)
     order = np.argsort(code, kind="stable")
     return order, np.concatenate([[0], np.cumsum(np.bincount(code, minlength=0))]).astype(np.int64)
+
+
+class _Shape(NamedTuple):
+    """What decides how compiled code runs a plan."""
+
+    plain_chain: bool
+    without_rule: str | None
+
+
+_SHAPES: WeakKeyDictionary[Plan, _Shape] = WeakKeyDictionary()
+
+
+def _shape_of(plan: Plan, engine: Any) -> _Shape:
+    """The shape of a plan, found out once: a run of one row takes only microseconds."""
+    shape = _SHAPES.get(plan)
+    if shape is None:
+        shape = _SHAPES[plan] = _Shape(_is_plain_chain(plan), engine.without_rule(plan))
+    return shape
 
 
 def _is_plain_chain(plan: Plan) -> bool:

@@ -138,7 +138,7 @@ class Trail:
             old = self._values.setdefault(f, value)
             if old != value and not (np.isnan(old) and np.isnan(value)):
                 raise PlanError(
-                    f"feature {self.plan.costs.name(f)!r} was told already: {self._shown(f, old)}, "
+                    f"feature {self.plan.costs.name(f)!r} is known already: {self._shown(f, old)}, "
                     f"now {self._shown(f, value)}"
                 )
         self._settle_alone()
@@ -285,7 +285,7 @@ class Trail:
         try:
             return self.plan.costs.index(name)
         except ValueError as error:
-            raise PlanError(f"told of a feature the plan does not know: {error}") from None
+            raise PlanError(f"a value of a feature that the plan does not know: {error}") from None
 
     def _read(self, name: Any, value: Any) -> float:
         return self.plan.encoder.value(self._column(name), value, self._unknown)
@@ -325,12 +325,12 @@ class QueryTrail:
         return {i: need for i, need in needs.items() if need}
 
     def tell(self, values: Mapping[int, Mapping[Any, Any]]) -> None:
-        for i, told in values.items():
-            self.trails[i].tell(told)
+        for i, given in values.items():
+            self.trails[i].tell(given)
         self._settle()
 
     def answer(self) -> list[Answer]:
-        """The answers so far; their values rank whoever was sent away below the others."""
+        """The answers so far; their values rank documents that a gate removed below the others."""
         answers = [trail.answer() for trail in self.trails]
         if not self.plan.can_rank:
             return answers
@@ -345,7 +345,7 @@ class QueryTrail:
         return np.array([trail.cost for trail in self.trails])
 
     def _settle(self) -> None:
-        """Open the earliest gate that nobody is still on the way to."""
+        """Open the earliest gate that no document is still on the way to."""
         while True:
             waiting = [trail for trail in self.trails if trail._gate is not None]
             if not waiting:

@@ -104,9 +104,9 @@ def _chain(plan: Plan, words: Wording) -> list[str]:
     sections = [["What it may buy, in this order:", *_bill(plan, words, purchases(plan))]]
     places = exits(plan, nodes, words, "step")
     if places:
-        anew = [k for k, node in enumerate(plan.nodes) if k > 0 and not node.inherits]
-        if len(anew) == 1:
-            places.append(f"whoever goes on to step {anew[0] + 1} starts with a new score there")
+        restarts = [k for k, node in enumerate(plan.nodes) if k > 0 and not node.inherits]
+        if len(restarts) == 1:
+            places.append(f"an example that goes on to step {restarts[0] + 1} starts with a new score there")
         sections.append(["Where an example may leave early:", *(f"  {line}" for line in places)])
     sections.append(_first_steps(plan, words))
     return ["\n".join(lines) for lines in sections]

@@ -26,7 +26,7 @@ WIDTH = 900.0
 _LEFT, _NAME, _AXIS, _AXIS_END, _TOTAL, _EXIT = 28.0, 92.0, 256.0, 690.0, 790.0, 846.0
 _ROW = 25.0
 _MOST_BARS = 28
-_MOST_DEAR = 10  # purchases that keep a row of their own when there are too many
+_MOST_EXPENSIVE = 10  # purchases that keep a row of their own when there are too many
 _PAUSE = 5  # steps without a purchase that are worth a row
 _MOST_MARKS = 200  # on the line of steps
 
@@ -102,17 +102,17 @@ def _is_long(plan: Plan, bar: Bar) -> bool:
 
 
 def _condensed(bars: list[Bar]) -> list[Bar]:
-    """Dear purchases keep their rows; the others share rows with their neighbours, above all of one step."""
+    """Expensive purchases keep their rows; others share one with their neighbours, above all of one step."""
     prices = [bar.own + bar.setup for bar in bars]
     ranked = sorted(range(len(bars)), key=lambda i: (-prices[i], i))
-    dear = {i for i in ranked[:_MOST_DEAR] if prices[i] >= 2 * math.fsum(prices) / len(bars)}
-    share = math.ceil((len(bars) - len(dear)) / (_MOST_BARS - 2 * len(dear)))
+    expensive = {i for i in ranked[:_MOST_EXPENSIVE] if prices[i] >= 2 * math.fsum(prices) / len(bars)}
+    share = math.ceil((len(bars) - len(expensive)) / (_MOST_BARS - 2 * len(expensive)))
     out: list[Bar] = []
-    size = 0  # bars in the last row; none may join a dear one
+    size = 0  # bars in the last row; none may join an expensive one
     for i, bar in enumerate(bars):
-        joins = size and i not in dear and (size < share or bar.first == out[-1].last)
+        joins = size and i not in expensive and (size < share or bar.first == out[-1].last)
         out.append(_merged(out.pop(), bar) if joins else bar)
-        size = 0 if i in dear else size + 1 if joins else 1
+        size = 0 if i in expensive else size + 1 if joins else 1
     return out
 
 

@@ -52,9 +52,31 @@ def save(plan: Plan, path: str | os.PathLike[str] | IO[bytes]) -> None:
 
 
 def load(path: str | os.PathLike[str] | IO[bytes] | bytes) -> Plan:
-    """Read a plan from a file, an open binary file, or bytes. Nothing in it is executed.
+    """Read a plan. Nothing in the file is executed.
 
-    Raises `PlanFormatError` if it is not a sound plan, `FileNotFoundError` if there is no such file.
+    Parameters
+    ----------
+    path : str, Path, open binary file or bytes
+        Where the plan was saved, or the bytes of such a file.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    PlanFormatError
+        If it is not a sound plan.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import io
+    >>> plan, file = Plan(costs=Costs([1.0, 2.0]), terms=[], nodes=[], base=[0.5]), io.BytesIO()
+    >>> plan.save(file)
+    >>> load(file.getvalue()).predict([[0.0, 0.0]]).tolist()
+    [0.5]
     """
     if isinstance(path, (bytes, bytearray, memoryview)):
         return loads(path)

@@ -59,38 +59,100 @@ class Term(ABC):
         return self.features.tolist()
 
     def problem_in(self, n_features: int) -> str | None:
-        """Why the term cannot work in such a plan, as the end of "term 3 ..."; None if it can."""
+        """Why the term cannot work in a plan, as the end of "term 3 ..."; None if it can.
+
+        Parameters
+        ----------
+        n_features : int
+            The number of input columns of the plan.
+
+        Returns
+        -------
+        str or None
+        """
         if self.features.size and not (self.features.min() >= 0 and self.features.max() < n_features):
             return f"reads a feature that is not among {n_features}"
         return None
 
     def with_evaluation(self, evaluation: float) -> Self:
-        """The same term with another evaluation cost."""
+        """The same term with another evaluation cost.
+
+        Parameters
+        ----------
+        evaluation : float
+            The new cost.
+
+        Returns
+        -------
+        Term
+        """
         return replace(self, evaluation=evaluation)  # type: ignore[type-var]
 
     # -- values --------------------------------------------------------------------------------------
 
     @abstractmethod
     def evaluate(self, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The value for each of some rows of `X`, all features being there."""
+        """The value for some rows whose features are all there.
+
+        Parameters
+        ----------
+        X : array of (n, n_features)
+            Encoded rows.
+        rows : int array
+            The rows to evaluate.
+
+        Returns
+        -------
+        float array of the length of `rows`
+        """
 
     @abstractmethod
     def evaluate_one(self, known: Mapping[int, float]) -> float:
-        """The value for one row, from the values of its features."""
+        """The value for one row.
+
+        Parameters
+        ----------
+        known : mapping of int to float
+            The values of the features that the row needs, by column.
+
+        Returns
+        -------
+        float
+        """
 
     def reads(self, known: Mapping[int, float]) -> Iterator[int]:
         """The features that one row needs, one after the other.
 
-        The value of each feature must be in `known` before the next one is asked for.
+        Parameters
+        ----------
+        known : mapping of int to float
+            Values by column. The value of each feature must be there before the next one is asked for.
+
+        Yields
+        ------
+        int
+            A column.
         """
         yield from self.features.tolist()
 
     def evaluate_paying(
         self, X: NDArray[Any], rows: NDArray[np.int64], buy: Buy
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """For terms `by_path`: values, and which rows could pay for the features that they met.
+        """For terms `by_path`: the value for some rows that pay for each feature they meet.
 
-        `buy` takes rows and the feature that each one needs now, and gives which could pay.
+        Parameters
+        ----------
+        X : array of (n, n_features)
+            Encoded rows.
+        rows : int array
+            The rows to evaluate.
+        buy : callable
+            Takes rows and the feature that each one needs now, gives which rows could pay.
+
+        Returns
+        -------
+        tuple of float array and bool array
+            The values, and which rows could pay for all they met.
         """
         raise NotImplementedError(f"{self.kind} terms read the same features for every row")
 
@@ -113,7 +175,20 @@ class Term(ABC):
 
     @classmethod
     def lay_out(cls, terms: Sequence[Any], n_features: int) -> tuple[Any, list[int]]:
-        """All terms of this class as one table of arrays for compiled code, and where each one starts."""
+        """All terms of this class as one table of arrays for compiled code.
+
+        Parameters
+        ----------
+        terms : sequence of Term
+            Terms of this class.
+        n_features : int
+            The number of input columns of the plan.
+
+        Returns
+        -------
+        tuple of NamedTuple and list of int
+            The table (None if there is none), and the place of each term in it.
+        """
         return None, [0] * len(terms)
 
     # -- files ---------------------------------------------------------------------------------------
@@ -126,17 +201,60 @@ class Term(ABC):
     @classmethod
     @abstractmethod
     def pack(cls, terms: Sequence[Any], n_features: int) -> Arrays:
-        """All terms of this class as the arrays of a file."""
+        """All terms of this class as the arrays of a file.
+
+        Parameters
+        ----------
+        terms : sequence of Term
+            Terms of this class.
+        n_features : int
+            The number of input columns of the plan.
+
+        Returns
+        -------
+        dict of str to array
+            The arrays that `schemas` names.
+        """
 
     @classmethod
     @abstractmethod
     def unpack(cls, arrays: Arrays, evaluations: Sequence[float]) -> Sequence[Term]:
-        """The terms of this class in a file, whose evaluation costs are given."""
+        """The terms of this class in a file.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            The arrays of the file.
+        evaluations : sequence of float
+            The evaluation cost of each of the terms.
+
+        Returns
+        -------
+        sequence of Term
+        """
 
     @classmethod
     @abstractmethod
     def check_arrays(cls, arrays: Arrays, sizes: Sizes) -> int:
-        """Refuse arrays that do not fit each other; gives the number of terms in them."""
+        """Refuse arrays that do not fit each other.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            The arrays of a file.
+        sizes : mapping
+            The sizes of their dimensions, by name.
+
+        Returns
+        -------
+        int
+            The number of terms in the arrays.
+
+        Raises
+        ------
+        PlanFormatError
+            If they do not fit.
+        """
 
     # -- words ---------------------------------------------------------------------------------------
 
@@ -147,19 +265,66 @@ class Term(ABC):
 
     @abstractmethod
     def name_words(self, place: int, words: Wording) -> str:
-        """The name of the term, the `place`-th (from 1) of a sum."""
+        """The name of the term in a sum.
+
+        Parameters
+        ----------
+        place : int
+            Its place in the sum, from 1.
+        words : Wording
+            The words for the plan.
+
+        Returns
+        -------
+        str
+        """
 
     @classmethod
     @abstractmethod
     def sum_words(cls, terms: Sequence[Any], words: Wording) -> str:
-        """Many terms of this class in one phrase: "3 trees over age and sex"."""
+        """Many terms of this class in one phrase: "3 trees over age and sex".
+
+        Parameters
+        ----------
+        terms : sequence of Term
+            Terms of this class.
+        words : Wording
+            The words for the plan.
+
+        Returns
+        -------
+        str
+        """
 
     def alone_words(self, words: Wording) -> str | None:
-        """The term as the whole of a sum, if there is a shorter phrase for that."""
+        """The term as the whole of a sum, if there is a shorter phrase for that.
+
+        Parameters
+        ----------
+        words : Wording
+            The words for the plan.
+
+        Returns
+        -------
+        str or None
+        """
         return None
 
     def rules(self, weight: float, words: Wording) -> list[str]:
-        """The term written out as rules, times `weight`, one line each."""
+        """The term written out as rules.
+
+        Parameters
+        ----------
+        weight : float
+            Values are multiplied by it.
+        words : Wording
+            The words for the plan.
+
+        Returns
+        -------
+        list of str
+            One rule per line.
+        """
         return []
 
 

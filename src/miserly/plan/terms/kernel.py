@@ -45,6 +45,7 @@ class Kernel(Term):
     Parameters
     ----------
     vector : array of n_features
+        The vector that rows are compared with.
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
     gamma : float, default=1.0
         Of rbf, poly and sigmoid.
@@ -126,7 +127,6 @@ class Kernel(Term):
     # -- values --------------------------------------------------------------------------------------
 
     def evaluate(self, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The kernel for each row, summed feature by feature."""
         some = X[rows].astype(np.float64)
         total = np.zeros((len(some), 1))
         for first in range(0, some.shape[1], _FEATURES_AT_A_TIME):

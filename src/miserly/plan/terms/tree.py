@@ -39,11 +39,7 @@ _COLUMNS = tuple(name for name in _DTYPES if name != "words")
 
 
 class Trees(NamedTuple):
-    """All trees of a plan end to end, for compiled code.
-
-    A right child follows its left sibling, and a leaf leads to itself. A walk of as many steps as the tree is
-    deep then needs no test for leaves.
-    """
+    """All trees of a plan end to end, for compiled code: a walk by `look` needs no test for leaves."""
 
     feature: NDArray[np.int32]  # -1 at leaves
     look: NDArray[np.int32]  # the same, 0 at leaves: always a column that exists
@@ -146,11 +142,8 @@ class Tree(Term):
         assert self.words is not None
         return self.words
 
-    # -- shape ---------------------------------------------------------------------------------------
-
     @cached_property
     def features(self) -> NDArray[np.int64]:
-        """The columns that some row may need, rising."""
         return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
 
     @property
@@ -175,11 +168,19 @@ class Tree(Term):
         return bool((self._category < 0).all())
 
     def scaled(self, factor: float) -> Tree:
-        """The same tree with every leaf times `factor`."""
+        """The same tree with other leaves.
+
+        Parameters
+        ----------
+        factor : float
+            Every leaf is multiplied by it.
+
+        Returns
+        -------
+        Tree
+        """
         arrays = {name: getattr(self, name) for name in _DTYPES}
         return Tree(**{**arrays, "value": self.value * factor}, evaluation=self.evaluation)
-
-    # -- values --------------------------------------------------------------------------------------
 
     def evaluate(self, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         return self.evaluate_paying(X, rows, _for_free)[0]
@@ -187,7 +188,6 @@ class Tree(Term):
     def evaluate_paying(
         self, X: NDArray[Any], rows: NDArray[np.int64], buy: Buy
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """All rows one split further at a time; a row that cannot pay stays where it is."""
         node = np.zeros(len(rows), dtype=np.int64)
         through = np.ones(len(rows), dtype=np.bool_)
         while True:
@@ -215,12 +215,26 @@ class Tree(Term):
         return left.astype(np.bool_)
 
     def child(self, node: int, x: float) -> int:
-        """The child that a row with value `x` goes to from an inner node."""
-        row = self._category[node]
+        """The child that a row goes to.
+
+        Parameters
+        ----------
+        node : int
+            An inner node.
+        x : float
+            The row's value of the feature of the node.
+
+        Returns
+        -------
+        int
+            A node.
+        """
+        assert self.category is not None and self.words is not None
+        row = self.category[node]
         if row < 0:
             left = self.missing_left[node] if x != x else x <= self.threshold[node]
         elif 0 <= x <= MAX_CATEGORY and x == int(x):
-            left = bool(int(self._words[row, int(x) >> 5]) >> (int(x) & 31) & 1)
+            left = bool(int(self.words[row, int(x) >> 5]) >> (int(x) & 31) & 1)
         else:
             left = self.missing_left[node]
         return int(self.left[node] if left else self.right[node])
@@ -306,8 +320,6 @@ class Tree(Term):
         check_bounds(arrays, "tree_words_start", sizes["category rows"])
         return sizes["tree bounds"] - 1
 
-    # -- words ---------------------------------------------------------------------------------------
-
     @property
     def n_rules(self) -> int:
         return self.n_leaves
@@ -355,6 +367,17 @@ class Tree(Term):
 def category_words(codes: Any) -> NDArray[np.uint32]:
     """The bit set of some category codes, as one row of `Tree.words`.
 
+    Parameters
+    ----------
+    codes : sequence of int
+        Codes from 0 to 255.
+
+    Returns
+    -------
+    uint32 array of (8,)
+
+    Examples
+    --------
     >>> category_words([0, 33])[:3].tolist()
     [1, 2, 0]
     """

@@ -1,0 +1,138 @@
+"""Gates that look at one row at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.errors import PlanError
+from miserly.plan import links
+from miserly.plan.gates.base import Gate, register
+from miserly.plan.show.phrases import number
+
+if TYPE_CHECKING:
+    from miserly.plan.show.wording import Wording
+
+__all__ = ["Confidence", "Onward", "Threshold"]
+
+
+@register
+@dataclass(frozen=True)
+class Onward(Gate):
+    """All rows go up."""
+
+    kind: ClassVar[str] = "onward"
+    code: ClassVar[int] = 0
+    decides: ClassVar[bool] = False
+
+    def check(self) -> None:
+        pass
+
+    def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
+        return np.ones(len(scores), dtype=np.bool_)
+
+    def up_words(self, words: Wording) -> str:
+        return "always"
+
+    def low_words(self, words: Wording) -> str:
+        return "never"
+
+    def question(self, words: Wording) -> str:
+        return "all go up"
+
+
+@register
+@dataclass(frozen=True)
+class Threshold(Gate):
+    """Rows whose score in `channel` is above `value` go up, others low.
+
+    Parameters
+    ----------
+    value : float, default=0.0
+        The threshold.
+    channel : int, default=0
+        Which of the scores to look at.
+    """
+
+    kind: ClassVar[str] = "threshold"
+    code: ClassVar[int] = 1
+    real_field: ClassVar[str | None] = "value"
+    whole_field: ClassVar[str | None] = "channel"
+    value: float = 0.0
+    channel: int = 0
+
+    def check(self) -> None:
+        if np.isnan(self.value) or self.channel < 0:
+            raise PlanError(f"a threshold gate needs a number and a channel, not {self}")
+
+    def problem_in(self, n_scores: int, link: str) -> str | None:
+        return None if self.channel < n_scores else f"a gate on score {self.channel} of {n_scores}"
+
+    def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
+        return scores[:, self.channel] > self.value
+
+    def up_words(self, words: Wording) -> str:
+        return f"{words.score(self.channel)} is above {number(self.value)}"
+
+    def low_words(self, words: Wording) -> str:
+        return f"{words.score(self.channel)} is at most {number(self.value)}"
+
+    def question(self, words: Wording) -> str:
+        return f"{words.score(self.channel).removeprefix('the ')} above {number(self.value)}?"
+
+    @property
+    def up_label(self) -> str:
+        return f"> {number(self.value)}"
+
+    @property
+    def low_label(self) -> str:
+        return f"≤ {number(self.value)}"
+
+
+@register
+@dataclass(frozen=True)
+class Confidence(Gate):
+    """Rows whose most probable class has at least probability `level` go low (leave), others up.
+
+    Parameters
+    ----------
+    level : float, default=0.9
+        A level above 1 lets no row leave.
+    """
+
+    kind: ClassVar[str] = "confidence"
+    code: ClassVar[int] = 2
+    real_field: ClassVar[str | None] = "level"
+    level: float = 0.9
+
+    def check(self) -> None:
+        if not self.level >= 0.0:
+            raise PlanError(f"a confidence gate needs a level of 0 or more, not {self.level}")
+
+    def problem_in(self, n_scores: int, link: str) -> str | None:
+        if links.has_probabilities(link):
+            return None
+        return f"a confidence gate, but link {link!r} has no probabilities"
+
+    def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
+        return ~(links.confidence(link, scores[:, :n_outputs]) >= self.level)
+
+    def up_words(self, words: Wording) -> str:
+        return f"no class has a probability of {number(self.level)} or more yet"
+
+    def low_words(self, words: Wording) -> str:
+        return f"a class has a probability of at least {number(self.level)}"
+
+    def question(self, words: Wording) -> str:
+        return f"surer than {number(self.level)}?"
+
+    @property
+    def up_label(self) -> str:
+        return "not yet"
+
+    @property
+    def low_label(self) -> str:
+        return "surer"
