@@ -30,7 +30,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.anytime",
     "learners.boosting",
     "learners.common",
-    "learners.wrap",
     "report",
     "selection",
 )

@@ -96,11 +96,11 @@ def test_fitted_models_are_taken_as_they_are():
 @pytest.mark.parametrize(
     ("first", "then", "words"),
     [
-        (GreedyMiserRegressor(), miser(), "does not classify"),
-        (miser(), GreedyMiserRegressor(), "does not classify"),
-        (EarlyExit(miser(), threshold=0.9), miser(), "cannot be the first"),
-        (BudgetedTreeClassifier(), miser(), "cannot be the first"),
-        (miser(loss="squared_hinge"), miser(), "cannot be the first"),
+        (GreedyMiserRegressor(), miser(), "`first` must be a classifier, got GreedyMiserRegressor"),
+        (miser(), GreedyMiserRegressor(), "`then` must be a classifier, got GreedyMiserRegressor"),
+        (EarlyExit(miser(), threshold=0.9), miser(), "class probabilities and no exits"),
+        (BudgetedTreeClassifier(), miser(), "class probabilities and no exits"),
+        (miser(loss="squared_hinge"), miser(), "class probabilities and no exits"),
         (miser(), miser(loss="squared_hinge"), "kind of score"),
     ],
 )

@@ -10,8 +10,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from miserly.data.rows import Rows
 from miserly.data.target import check_classes
-from miserly.errors import DataError, did_you_mean
+from miserly.errors import DataError
 from miserly.learners.boosting.miser_base import GreedyMiser
+from miserly.learners.common.labels import class_codes, encode_classes
 from miserly.learners.common.staged import StagedClassifier
 from miserly.losses import Logistic, Loss, Multinomial, SquaredHinge
 
@@ -211,18 +212,11 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
         self.loss = loss
 
     def _encode(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
-        check_classes(y)
         if learn:
-            self.classes_, codes = np.unique(y, return_inverse=True)
-            if len(self.classes_) < 2:
-                only = self.classes_.tolist()[0]
-                raise DataError(f"y holds only one class, {only!r}; a classifier needs at least two classes")
-            return codes.astype(np.float64)
-        place = {label: code for code, label in enumerate(self.classes_.tolist())}
-        for label in np.unique(y).tolist():
-            if label not in place:
-                raise DataError(f"class {label!r} is not one of classes_{did_you_mean(label, place)}")
-        return np.array([place[label] for label in y.tolist()], dtype=np.float64)
+            self.classes_, codes = encode_classes(y)
+            return codes
+        check_classes(y)
+        return class_codes(y, self.classes_).astype(np.float64)
 
     def _loss_for(self, samples: Rows) -> Loss:
         n_classes = len(self.classes_)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from miserly.data.frames import Table
 from miserly.data.target import check_classes
-from miserly.errors import DataError
+from miserly.errors import DataError, did_you_mean
 
-__all__ = ["encode_classes", "refuse_text"]
+__all__ = ["class_codes", "encode_classes", "refuse_text"]
 
 
 def refuse_text(table: Table) -> None:
@@ -37,3 +37,16 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
         only = classes.tolist()[0]
         raise DataError(f"y holds only one class, {only!r}; a classifier needs at least two classes")
     return classes, codes.astype(np.float64)
+
+
+def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The position of each label among known `classes`; an error if a label is none of them.
+
+    >>> class_codes(np.array(["yes", "no"]), np.array(["no", "yes"])).tolist()
+    [1, 0]
+    """
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    for label in np.unique(y).tolist():
+        if label not in place:
+            raise DataError(f"class {label!r} is not one of classes_{did_you_mean(label, place)}")
+    return np.array([place[label] for label in y.tolist()], dtype=np.int64)

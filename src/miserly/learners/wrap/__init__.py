@@ -1,4 +1,4 @@
-"""Learners around other models: early exits and handovers."""
+"""Learners that wrap other learners: early exits and handovers."""
 
 from miserly.learners.wrap.early_exit import EarlyExit
 from miserly.learners.wrap.handover import Handover

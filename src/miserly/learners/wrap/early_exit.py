@@ -1,14 +1,9 @@
-"""Early Exit: let examples leave a boosted model before its end (Cambazoglu et al. 2010).
-
-Exit points stand every so many rounds of an additive chain. In classification an example leaves once it is
-sure enough; in ranking a document leaves once it is too far behind the others of its query. The threshold is
-given, or chosen on validation data: for a wanted saving, or for the most that can be saved without loss.
-"""
+"""Early Exit: rows leave a boosted model before its end (Cambazoglu et al. 2010)."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,92 +16,122 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import has_fit_parameter
 
 from miserly.data.frames import is_frame
 from miserly.data.holdout import validation_mask, without_new_categories
 from miserly.data.rows import Rows
-from miserly.data.target import check_classes, check_queries, check_target, check_weight
-from miserly.errors import DataError, PlanError
+from miserly.data.target import Target, check_classes, check_queries
+from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of
-from miserly.learners.common.training import measure
-from miserly.learners.wrap.exits import (
-    LISTWISE,
-    RULES,
-    Staged,
-    candidate_thresholds,
-    check_threshold,
-    exit_gates,
-    leave,
-)
+from miserly.learners.common.labels import class_codes
+from miserly.learners.wrap import exits
+from miserly.learners.wrap.inner import fit_arguments
+from miserly.learners.wrap.thresholds import choose_threshold, evaluate_thresholds, saving_and_metric
 from miserly.metrics import Metric, Queries, get_metric
-from miserly.plan import LEAVE, Plan, links
-from miserly.plan.engine.ranking import ranked, settle
-from miserly.plan.gates import Gate
+from miserly.plan import Plan, links
+from miserly.plan.engine.ranking import ranked
 
 __all__ = ["EarlyExit"]
 
 
-def _classifies(learner: Any) -> bool:
+def _wraps_classifier(learner: Any) -> bool:
     return is_classifier(learner.estimator)
 
 
-def _gives_probabilities(learner: Any) -> bool:
+def _has_probabilities_inside(learner: Any) -> bool:
     return hasattr(learner.estimator, "predict_proba")
 
 
 class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
-    """Exits along any additive model: `EarlyExit(GreedyMiserClassifier(...))` is Miser with Early Exit.
+    """Early exits for an estimator whose plan is a chain, such as a boosted model.
+
+    After every `every` rounds some rows leave: rows with a sure class, or documents far behind the best of
+    their query. The threshold is given, or chosen on a validation set.
 
     Parameters
     ----------
-    estimator : estimator with an additive plan
-        Fitted here, unless `prefit` or frozen (scikit-learn's `FrozenEstimator`).
+    estimator : estimator
+        Learner of miserly whose plan is a chain, such as `GreedyMiserClassifier`. A clone is fitted, unless
+        `prefit` is True or the estimator is a `FrozenEstimator`.
     rule : {"confidence", "proximity", "score", "rank", "capacity"}, default="confidence"
-        Who leaves at an exit: whoever's most probable class has at least probability `threshold`;
-        documents more than ``threshold (E - i) / (E - 1)`` below the `k`-th best of their query at exit `i`
-        of E; scores of at most `threshold`; all but the best `threshold` documents of a query; all but a
-        share of them that falls evenly to `threshold` at the last exit. Proximity, rank and capacity need
+        Rows that leave at exit `i` of `E`. "confidence": rows whose most probable class has at least
+        probability `threshold`. "proximity": documents with a score more than
+        ``threshold * (E - i) / (E - 1)`` below the `k`-th best of their query. "score": rows with a score of
+        at most `threshold`. "rank": all but the best `threshold` documents of a query. "capacity": all but a
+        share ``threshold ** (i / E)`` of the documents of a query. "proximity", "rank" and "capacity" need
         `qid` when predicting.
-    threshold : float, optional
-        If given, nothing is chosen, and all rows are learned from.
-    saving : float in [0, 1), optional
-        The fraction of the mean cost to save. Of all thresholds that reach it on validation data, the one
-        with the best metric is taken. Without `threshold` and `saving`, the one that saves most while the
-        metric on validation data is not worse than without exits.
+    threshold : float or None, default=None
+        Threshold of the rule. By default it is chosen on the validation set.
+    saving : float or None, default=None
+        Fraction of the mean cost to save, in [0, 1). Of the thresholds that save as much on the validation
+        set, the one with the best metric is chosen. By default, the one is chosen that saves most with a
+        metric not worse than without exits.
     every : int, default=10
-        Rounds between exits.
+        Number of rounds between two exits.
     k : int, default=5
-        Whose score the rule "proximity" compares with.
+        Place in the ranking of a query that the rule "proximity" compares with.
     validation_fraction : float, default=0.2
-        How much is set aside to choose the threshold by; whole queries, or the same share of every class.
+        Share of the rows in the validation set: whole queries, or the same share of every class.
     prefit : bool, default=False
-        Take `estimator` as it is, and choose the threshold on all rows given to `fit`.
-    metric : str or Metric, optional
-        accuracy, ndcg@5 or mse by default.
-    random_state : int, RandomState or None
+        Whether `estimator` is fitted already. The threshold is then chosen on all rows given to `fit`.
+    metric : str, Metric or None, default=None
+        Metric on the validation set. By default "accuracy" for classifiers, "ndcg@5" for rankings and "mse"
+        for regressors.
+    random_state : int, RandomState or None, default=None
+        Random seed of the validation split.
 
     Attributes
     ----------
     plan_ : Plan
-    estimator_ : the fitted estimator
+        The plan of the estimator, with gates.
+    estimator_ : estimator
+        The fitted estimator.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted. It exists only for classifiers.
     threshold_ : float
-        Infinite if no exit is worth having: then there are none.
+        The threshold. If it is infinite, the plan has no exits.
     saving_ : float
-        The fraction of the mean cost saved on validation data; NaN if there was none.
+        Fraction of the mean cost that is saved on the validation set; NaN if there was none.
     candidates_ : record array
-        `threshold`, `saving` and `metric` of everything that was tried.
+        Fields `threshold`, `saving` and `metric` of every threshold evaluated, if it was chosen.
+    cost_ : float
+        Cost of a row that stays to the end.
+    features_ : array
+        The features that some row may need: names if there are names, else column numbers.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features. It exists only if `X` had names.
+
+    Notes
+    -----
+    The rules for rankings are those of [1]_. "confidence" is the rule for classes that [2]_ compares with.
+    Differences from the paper:
+
+    - Exits can be put into any plan that is a chain. In models that pay for features, such as Greedy Miser,
+      exits save features as well as trees.
+    - The threshold is chosen on a validation set. Candidates lie half way between two scores.
+    - In a ranking, documents that leave are ranked below those that stay longer.
+
+    References
+    ----------
+    .. [1] B. B. Cambazoglu, H. Zaragoza, O. Chapelle, J. Chen, C. Liao, Z. Zheng, J. Degenhardt, "Early Exit
+       Optimizations for Additive Machine Learned Ranking Systems", WSDM 2010.
+    .. [2] Z. Xu, K. Q. Weinberger, O. Chapelle, "The Greedy Miser: Learning under Test-time Budgets",
+       ICML 2012.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from miserly.learners import EarlyExit, GreedyMiserClassifier
-    >>> x = np.random.default_rng(0).normal(size=(2000, 5))
-    >>> y = x @ [3.0, 1.0, 0.3, 0.1, 0.0] > 0
-    >>> model = EarlyExit(GreedyMiserClassifier(costs=[1, 2, 4, 8, 16]), saving=0.5, random_state=0).fit(x, y)
-    >>> full = model.estimator_.run(x).cost.mean()
-    >>> bool(model.run(x).cost.mean() < 0.6 * full), bool(model.score(x, y) > 0.9)
-    (True, True)
+    >>> from miserly import EarlyExit, GreedyMiserClassifier
+    >>> X = np.random.default_rng(0).normal(size=(2000, 5))
+    >>> y = X @ [3.0, 1.0, 0.3, 0.1, 0.0] > 0
+    >>> miser = GreedyMiserClassifier(costs=[1, 2, 4, 8, 16])
+    >>> model = EarlyExit(miser, saving=0.5, random_state=0).fit(X, y)
+    >>> for one in (model.estimator_, model):
+    ...     print(round(float(one.run(X).cost.mean()), 1), round(one.score(X, y), 3))
+    31.0 0.996
+    9.9 0.996
     """
 
     threshold_: float
@@ -116,7 +141,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions(set(exits.RULES))],
         "threshold": [Real, None],
         "saving": [Interval(Real, 0, 1, closed="left"), None],
         "every": [Interval(Integral, 1, None, closed="left")],
@@ -162,193 +187,195 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
     ) -> EarlyExit:
-        """Fit the estimator (unless it is fitted), choose the threshold, and put the exits in its plan."""
+        """Fit the estimator, unless it is fitted, choose the threshold, and put exits into its plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Training rows.
+        y : array-like of shape (n,)
+            Targets, as the estimator needs them.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
+        qid : array-like of shape (n,), optional
+            Query of each row. Rankers and the rules "proximity", "rank" and "capacity" need it.
+
+        Returns
+        -------
+        self : EarlyExit
+            The fitted estimator.
+        """
         if self.threshold is not None and self.saving is not None:
-            raise DataError("give a threshold or a saving, not both")
+            raise DataError("give either threshold or saving, not both")
         rows = self._check(X, y, sample_weight, qid)
         if self.prefit or isinstance(self.estimator, FrozenEstimator):
             self.estimator_ = getattr(self.estimator, "estimator", self.estimator)
-            judging = None if self.threshold is not None else rows
+            validation = None if self.threshold is not None else rows
         else:
-            learning, judging = self._divide(rows)
-            self._fit_estimator(learning)
-        self._take_over()
-        self._place_exits(judging)
+            training, validation = self._divide(rows)
+            self._fit_estimator(training)
+        self._adopt_attributes()
+        self._place_exits(validation)
         return self
 
     def _check(self, X: Any, y: Any, weight: Any, qid: Any) -> Rows:
-        """Rows that count; frames are left for the estimator to read."""
+        """Checked rows of positive weight. Frames stay frames, for the estimator to read."""
         values = self.read_table(X, reset=True).values
-        labels = check_target(y, values, self, numeric=False)
+        rows = Target(y, weight, qid).checked(values, self, numeric=False)
         if is_classifier(self.estimator):
-            check_classes(labels)
-        queries = None if qid is None else check_queries(qid, len(labels))
-        table = X if is_frame(X) else values
-        rows = Rows(table, labels, weight=check_weight(weight, values), qid=queries)
-        return rows.without_zero_weights()
+            check_classes(rows.y)
+        return replace(rows, X=X if is_frame(X) else values).without_zero_weights()
 
     def _divide(self, rows: Rows) -> tuple[Rows, Rows | None]:
-        """The rows to learn from and those to choose the threshold by, if it must be chosen."""
+        """The training rows, and the validation set if the threshold must be chosen."""
         if self.threshold is not None:
             return rows, None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         classes = rows.y if is_classifier(self.estimator) else None
-        aside = validation_mask(len(rows.y), self.validation_fraction, seed, classes, rows.qid)
-        aside = without_new_categories(rows.X, aside, rows.qid)
-        return rows.take(~aside), rows.take(aside)
+        held_out = validation_mask(len(rows.y), self.validation_fraction, seed, classes, rows.qid)
+        held_out = without_new_categories(rows.X, held_out, rows.qid)
+        return rows.take(~held_out), rows.take(held_out)
 
     def _fit_estimator(self, rows: Rows) -> None:
-        """Fit a clone; callbacks set here reach it."""
+        """Fit a clone. Callbacks of this estimator are passed on to it."""
         self.estimator_ = clone(self.estimator)
-        given: dict[str, Any] = {}
-        if rows.weight is not None:
-            if not has_fit_parameter(self.estimator_, "sample_weight"):
-                raise DataError(f"{type(self.estimator_).__name__} takes no sample_weight")
-            given["sample_weight"] = rows.weight
-        if rows.qid is not None and has_fit_parameter(self.estimator_, "qid"):
-            given["qid"] = rows.qid
+        given = fit_arguments(self.estimator_, rows.weight, rows.qid)
+        events = {"estimator": self, "X": rows.X, "y": rows.y}
         fit = self._init_callback_context(max_subtasks=1)
-        fit.call_on_fit_task_begin(estimator=self, X=rows.X, y=rows.y)
+        fit.call_on_fit_task_begin(**events)
         task = fit.subcontext(task_name="fit estimator")
         with task.propagate_callback_context(self.estimator_):
-            task.call_on_fit_task_begin(estimator=self, X=rows.X, y=rows.y)
+            task.call_on_fit_task_begin(**events)
             self.estimator_.fit(rows.X, rows.y, **given)
-            task.call_on_fit_task_end(estimator=self, X=rows.X, y=rows.y)
-        fit.call_on_fit_task_end(estimator=self, X=rows.X, y=rows.y)
+            task.call_on_fit_task_end(**events)
+        fit.call_on_fit_task_end(**events)
 
-    def _take_over(self) -> None:
-        """What the fitted estimator knows of its columns and classes, after a look at whether it will do."""
-        name = type(self.estimator_).__name__
+    def _adopt_attributes(self) -> None:
+        """Check that the fitted estimator can have exits, and take its columns and classes."""
         plan = getattr(self.estimator_, "plan_", None)
-        if not isinstance(plan, Plan):
-            raise DataError(f"{name} has no plan_: exits can be put into fitted learners of miserly only")
-        if not plan.can_stage:
-            raise PlanError(f"the plan of {name} is not an additive chain, so it has no place for exits")
-        if self.rule == "confidence" and plan.link not in ("logistic", "softmax"):
-            raise DataError(f"rule='confidence' needs class probabilities, which {name} does not have")
-        if self.rule != "confidence" and plan.n_scores > 1:
-            raise DataError(
-                f"rule={self.rule!r} needs one score per row, and {name} has {plan.n_scores}. "
-                "Only binary classification is supported with it"
-            )
+        exits.check_plan(plan, self.rule, type(self.estimator_).__name__)
         self.copy_columns(self.estimator_)
 
     # -- the threshold -------------------------------------------------------------------------------
 
-    def _place_exits(self, judging: Rows | None) -> None:
+    def _place_exits(self, validation: Rows | None) -> None:
         plan = self.estimator_.plan_
         stops = list(range(self.every, len(plan.nodes), self.every))
-        if judging is None:
+        if validation is None:
             assert self.threshold is not None
-            self.threshold_, self.saving_ = check_threshold(self.rule, self.threshold), np.nan
+            self.threshold_, self.saving_ = exits.check_threshold(self.rule, self.threshold), np.nan
             self.__dict__.pop("candidates_", None)  # of an earlier fit
         else:
-            self._choose(plan, stops, judging)
-        self.plan_ = _with_gates(plan, stops, exit_gates(self.rule, self.threshold_, len(stops), self.k))
+            self._choose(plan, stops, validation)
+        gates = exits.exit_gates(self.rule, self.threshold_, len(stops), self.k)
+        self.plan_ = exits.with_gates(plan, stops, gates)
 
     def _choose(self, plan: Plan, stops: list[int], rows: Rows) -> None:
-        """Try every candidate on one staged run over the validation rows."""
+        """Evaluate every candidate threshold on one staged run over the validation set."""
         staged = self._stage(plan, stops, rows)
-        thresholds = candidate_thresholds(self.rule, staged, self.k) if stops else [np.inf]
-        judged: dict[bytes, tuple[float, float]] = {}  # many thresholds come to the same
-        tried = []
-        for threshold in thresholds:
-            exits = leave(staged, exit_gates(self.rule, threshold, staged.n_exits, self.k))
-            key = exits.tobytes()
-            if key not in judged:
-                judged[key] = self._judge(plan.link, staged, exits, rows)
-            tried.append((threshold, *judged[key]))
-        fields = [("threshold", float), ("saving", float), ("metric", float)]
-        self.candidates_ = np.array(tried, dtype=fields).view(np.recarray)
-        chosen = self._pick(self.candidates_.saving, self.candidates_.metric)
+        if is_classifier(self.estimator):
+            rows = replace(rows, y=class_codes(rows.y, self.classes_))
+        metric = self._metric()
+        evaluate = partial(saving_and_metric, staged, rows, metric, self._ranks())
+        self.candidates_ = evaluate_thresholds(self.rule, staged, self.k, evaluate)
+        chosen = choose_threshold(self.candidates_, metric.greater_is_better, self.saving)
         self.threshold_ = float(self.candidates_.threshold[chosen])
         self.saving_ = float(self.candidates_.saving[chosen])
 
-    def _stage(self, plan: Plan, stops: list[int], rows: Rows) -> Staged:
-        queries = None
-        if self.rule in LISTWISE:
-            queries = Queries(check_queries(rows.qid, len(rows.y)))
+    def _stage(self, plan: Plan, stops: list[int], rows: Rows) -> exits.StagedScores:
+        listwise = self.rule in exits.LISTWISE
+        queries = Queries(check_queries(rows.qid, len(rows.y))) if listwise else None
         read = self.read_table(rows.X, reset=False, unknown="missing").values
-        met = list(plan.run_staged(read, [*stops, len(plan.nodes)], n_threads=self.n_threads, encoded=True))
-        return Staged(
-            np.array([stage.scores for stage in met]),
-            np.array([stage.cost for stage in met]),
-            plan.link,
-            queries,
-        )
-
-    def _judge(self, link: str, staged: Staged, exits: NDArray[np.int64], rows: Rows) -> tuple[float, float]:
-        """The saving and the metric on the validation rows if they leave at these exits."""
-        scores, cost = staged.at(exits)
-        if self._ranks() and rows.qid is not None:
-            scores = settle(scores[:, 0], exits, rows.qid)[:, None]
-        full = float(np.average(staged.cost[-1], weights=rows.weight))
-        paid = float(np.average(cost, weights=rows.weight))
-        y = rows.y if not is_classifier(self.estimator_) else _codes(rows.y, self.classes_)
-        value = measure(self._metric(), link, scores, y, rows.qid, rows.weight)
-        return (1.0 - paid / full if full > 0 else 0.0), value
-
-    def _pick(self, saving: NDArray[np.float64], metric: NDArray[np.float64]) -> int:
-        """The best metric among those that save enough; or the most saved with a metric like the full run's.
-
-        The last candidate is the full run.
-        """
-        better = metric if self._metric().greater_is_better else -metric
-        if self.saving is None:
-            return int(np.lexsort((better, saving, better >= better[-1]))[-1])
-        enough = saving >= self.saving
-        if not enough.any():
-            warnings.warn(
-                f"exits every {self.every} rounds save at most {saving.max():.1%}, not {self.saving:.1%}",
-                stacklevel=6,  # the caller of fit
-            )
-            return int(np.lexsort((better, saving))[-1])
-        return int(np.lexsort((saving, better, enough))[-1])
+        return exits.StagedScores.of(plan, read, stops, queries, self.n_threads)
 
     def _metric(self) -> Metric:
         default = "ndcg@5" if self._ranks() else "accuracy" if is_classifier(self.estimator) else "mse"
         return get_metric(self.metric or default)
 
     def _ranks(self) -> bool:
-        """Whether answers order the documents of a query."""
+        """Whether predictions rank the documents of a query."""
         if is_classifier(self.estimator):
             return False
-        return self.rule in LISTWISE or not is_regressor(self.estimator)
+        return self.rule in exits.LISTWISE or not is_regressor(self.estimator)
 
     # -- answering -----------------------------------------------------------------------------------
 
     def predict(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[Any]:
-        """The answer for every row; for documents, scores that rank those who were sent away below."""
-        done = self.plan_for(qid).run(
-            self.read_rows(X, unknown),
-            budget=budget,
-            qid=qid,
-            n_threads=self.n_threads,
-            account=False,
-            encoded=True,
-        )
+        rows, given = self.read_rows(X, unknown), {"budget": budget, "qid": qid, "n_threads": self.n_threads}
+        done = self.plan_for(qid).run(rows, account=False, encoded=True, **given)
         return self.labels_from(as_columns(ranked(done, qid)))
 
-    @available_if(_classifies)
+    @available_if(_wraps_classifier)
     def decision_function(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """Scores before the link, where each row left."""
+        """Compute the scores before the link, at the exit where each row left.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+        budget : float, optional
+            Cap on what each row pays.
+        qid : array-like of shape (n,), optional
+            Query of each row. The rules "proximity", "rank" and "capacity" need it.
+        unknown : {"error", "missing"}, default="error"
+            A value that is neither a known category nor missing is an error, or counts as missing.
+
+        Returns
+        -------
+        array of shape (n,) or (n, n_classes)
+            With two classes one score per row, positive for the second class.
+        """
         return decision_of(self.raw_scores(X, budget, qid, unknown), len(self.classes_))
 
-    @available_if(_gives_probabilities)
+    @available_if(_has_probabilities_inside)
     def predict_proba(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """Class probabilities, where each row left."""
+        """Compute the class probabilities, at the exit where each row left.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+        budget : float, optional
+            Cap on what each row pays.
+        qid : array-like of shape (n,), optional
+            Query of each row. The rules "proximity", "rank" and "capacity" need it.
+        unknown : {"error", "missing"}, default="error"
+            A value that is neither a known category nor missing is an error, or counts as missing.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Probability of each class.
+        """
         return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, qid, unknown))
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
     ) -> float:
-        """Accuracy, R^2, or the metric of a ranking."""
+        """Evaluate the predictions: accuracy, R^2, or the metric of a ranking.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+        y : array-like of shape (n,)
+            True targets.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row.
+        qid : array-like of shape (n,), optional
+            Query of each row.
+
+        Returns
+        -------
+        float
+            Accuracy of a classifier, R^2 of a regressor, or `metric` of a ranking.
+        """
         answers = self.predict(X, qid=qid)
         if self._ranks():
             return self._metric()(y, answers, qid=qid, sample_weight=sample_weight)
@@ -368,19 +395,3 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
             tags.classifier_tags.multi_class = False
         tags.regressor_tags = inner.regressor_tags
         return tags
-
-
-def _with_gates(plan: Plan, stops: list[int], gates: list[Gate]) -> Plan:
-    """The chain with gates after so many nodes, where those who go low leave."""
-    nodes = list(plan.nodes)
-    for stop, gate in zip(stops, gates, strict=False):  # no gates at all where nobody is to leave
-        nodes[stop - 1] = replace(nodes[stop - 1], gate=gate, low=LEAVE)
-    return plan.replace(nodes=nodes, info={**plan.info, "early_exit": True})
-
-
-def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    if (classes[codes] != y).any():
-        unknown = y[classes[codes] != y].tolist()[0]
-        raise DataError(f"class {unknown!r} is not among those the estimator was fitted to")
-    return codes

@@ -1,48 +1,46 @@
-"""Where to let examples leave a chain early: gates, what they would do, and which threshold to take.
-
-Everything here works on what one staged run over validation rows gave (scores and costs at every exit), so
-that no candidate threshold needs the model again.
-"""
+"""Exits of a chain: their gates, and the rows that leave at each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.errors import DataError
+from miserly.errors import DataError, PlanError
 from miserly.metrics import Queries
-from miserly.plan import Capacity, Confidence, Proximity, Rank, Threshold, links
+from miserly.plan import LEAVE, Capacity, Confidence, Plan, Proximity, Rank, Threshold, links
 from miserly.plan.gates import Gate
 
 __all__ = [
     "LISTWISE",
     "RULES",
-    "Staged",
-    "candidate_thresholds",
+    "StagedScores",
+    "check_plan",
     "check_threshold",
-    "dividers",
     "exit_gates",
+    "kth_best",
     "leave",
+    "remaining",
+    "with_gates",
 ]
 
 RULES = ("confidence", "proximity", "score", "rank", "capacity")
 LISTWISE = ("proximity", "rank", "capacity")
-_CANDIDATES = 100
-_ROUNDING = 1e-9  # values closer than this are equal but for rounding
 
 
 def exit_gates(rule: str, threshold: float, n_exits: int, k: int) -> list[Gate]:
-    """The gates of exits 1..n_exits (Cambazoglu et al. 2010); an infinite threshold means none.
+    """The gates of exits 1..n_exits (Cambazoglu et al. 2010); none if the threshold is infinite.
 
-    - confidence: leave once the most probable class has at least probability `threshold`;
-    - score: leave once the score is no more than `threshold`;
-    - rank: the best `threshold` documents of a query go on (which is decided at the first exit);
-    - capacity: the share of a query's documents that goes on falls evenly to `threshold` at the last exit,
-      ``threshold ** (i / n_exits)`` at exit `i`;
-    - proximity: leave if the score is more than ``threshold (E - i) / (E - 1)`` below the `k`-th best.
+    Rows leave at exit `i` of `E` by these rules:
+
+    - confidence: the most probable class has at least probability `threshold`;
+    - score: the score is at most `threshold`;
+    - rank: the document is not among the best `threshold` of its query;
+    - capacity: the document is not among the best share ``threshold ** (i / E)`` of its query;
+    - proximity: the score is more than ``threshold (E - i) / (E - 1)`` below the `k`-th best of the query.
 
     >>> [gate.slack for gate in exit_gates("proximity", 2.0, 3, k=5)]
     [2.0, 1.0, 0.0]
@@ -58,32 +56,48 @@ def exit_gates(rule: str, threshold: float, n_exits: int, k: int) -> list[Gate]:
         return [Rank(k=int(threshold)) for _ in exits]
     if rule == "capacity":
         return [Capacity(share=float(threshold) ** (i / n_exits)) for i in exits]
-    return [Proximity(slack=float(threshold) * _remaining(i, n_exits), k=k) for i in exits]
+    return [Proximity(slack=float(threshold) * remaining(i, n_exits), k=k) for i in exits]
 
 
 def check_threshold(rule: str, threshold: float) -> float:
-    """Refuse thresholds that mean nothing to a rule."""
+    """Raise an error if a threshold is not valid for a rule."""
     value = float(threshold)
-    right = {
+    valid = {
         "confidence": (0.0 <= value <= 1.0, "a probability"),
         "score": (not np.isnan(value), "a number"),
         "rank": (value >= 1 and value == np.floor(value), "a number of documents, 1 or more"),
         "capacity": (0.0 < value <= 1.0, "a share of the documents, above 0 and at most 1"),
         "proximity": (value >= 0.0, "a difference of scores, 0 or more"),
     }
-    sound, meaning = right[rule]
-    if not sound and not np.isinf(value):
-        raise DataError(f"rule={rule!r}: the threshold must be {meaning}, not {threshold!r}")
+    is_valid, meaning = valid[rule]
+    if not is_valid and not np.isinf(value):
+        raise DataError(f"threshold must be {meaning} if rule={rule!r}, got {threshold!r}")
     return value
 
 
-def _remaining(i: int, n_exits: int) -> float:
+def check_plan(plan: Any, rule: str, name: str) -> None:
+    """Raise an error if the plan of the estimator `name` cannot have exits of a rule."""
+    if not isinstance(plan, Plan):
+        raise DataError(f"estimator must be a fitted learner of miserly, but {name} has no plan_")
+    if not plan.can_stage:
+        raise PlanError(f"exits need a plan that is a chain without gates, and the plan of {name} is not")
+    if rule == "confidence" and plan.link not in ("logistic", "softmax"):
+        raise DataError(f"rule='confidence' needs class probabilities, but {name} has none")
+    if rule != "confidence" and plan.n_scores > 1:
+        raise DataError(
+            f"rule={rule!r} needs one score per row, but {name} has {plan.n_scores}. "
+            "Only binary classification is supported with it"
+        )
+
+
+def remaining(i: int, n_exits: int) -> float:
+    """The factor of the proximity threshold at exit `i`: it falls evenly from 1 to 0."""
     return (n_exits - i) / (n_exits - 1) if n_exits > 1 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Staged:
-    """Validation rows at every exit and, last, at the end: scores (E + 1, n, K) and costs (E + 1, n)."""
+class StagedScores:
+    """Validation rows at every exit and at the end: scores (E + 1, n, K) and costs (E + 1, n)."""
 
     scores: NDArray[np.float64]
     cost: NDArray[np.float64]
@@ -92,18 +106,27 @@ class Staged:
     _confidence: dict[int, NDArray[np.float64]] = field(default_factory=dict)
     _order: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls, plan: Plan, X: NDArray[Any], stops: Sequence[int], queries: Queries | None, n_threads: int | None
+    ) -> StagedScores:
+        """Run encoded rows through a chain with exits after the numbers of nodes `stops`."""
+        stages = list(plan.run_staged(X, [*stops, len(plan.nodes)], n_threads=n_threads, encoded=True))
+        scores, cost = (np.array([getattr(stage, name) for stage in stages]) for name in ("scores", "cost"))
+        return cls(scores, cost, plan.link, queries)
+
     @property
     def n_exits(self) -> int:
         return len(self.scores) - 1
 
     def confidence(self, i: int) -> NDArray[np.float64]:
-        """The probability of each row's most probable class at exit `i`."""
+        """Probability of the most probable class of each row at exit `i`."""
         if i not in self._confidence:
             self._confidence[i] = links.probabilities(self.link, self.scores[i]).max(axis=1)
         return self._confidence[i]
 
     def best_first(self, i: int) -> NDArray[np.int64]:
-        """Rows query by query, and the best score of exit `i` first in each."""
+        """Rows sorted by query, and within a query by falling score at exit `i`."""
         assert self.queries is not None
         if i not in self._order:
             self._order[i] = np.lexsort((-self.scores[i, :, 0], self.queries.code))
@@ -115,8 +138,8 @@ class Staged:
         return self.scores[exits, rows], self.cost[exits, rows]
 
 
-def leave(staged: Staged, gates: Sequence[Gate]) -> NDArray[np.int64]:
-    """The exit each row leaves at, counted from 0; `n_exits` for those who stay to the end."""
+def leave(staged: StagedScores, gates: Sequence[Gate]) -> NDArray[np.int64]:
+    """The exit at which each row leaves, counted from 0; `n_exits` for rows that stay to the end."""
     n = staged.scores.shape[1]
     exits = np.full(n, staged.n_exits, dtype=np.int64)
     inside = np.ones(n, dtype=np.bool_)
@@ -127,7 +150,7 @@ def leave(staged: Staged, gates: Sequence[Gate]) -> NDArray[np.int64]:
     return exits
 
 
-def _leaves(staged: Staged, i: int, gate: Gate, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _leaves(staged: StagedScores, i: int, gate: Gate, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if isinstance(gate, Confidence):
         return staged.confidence(i) >= gate.level
     score = staged.scores[i, :, 0]
@@ -140,14 +163,14 @@ def _leaves(staged: Staged, i: int, gate: Gate, inside: NDArray[np.bool_]) -> ND
     else:
         assert isinstance(gate, (Proximity, Rank))
         keep = np.full(len(sizes), gate.k, dtype=np.int64)
-    cut = _kth_best(staged, i, inside, keep)
+    cut = kth_best(staged, i, inside, keep)
     return score < (cut - gate.slack if isinstance(gate, Proximity) else cut)[staged.queries.code]
 
 
-def _kth_best(
-    staged: Staged, i: int, inside: NDArray[np.bool_], keep: NDArray[np.int64]
+def kth_best(
+    staged: StagedScores, i: int, inside: NDArray[np.bool_], keep: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Of each query, the score of place `keep` among the rows still inside; -inf if there are fewer."""
+    """For each query, the `keep`-th best score of the rows still inside; -inf if there are fewer."""
     assert staged.queries is not None
     sizes = staged.queries.sizes
     order = staged.best_first(i)
@@ -161,51 +184,9 @@ def _kth_best(
     return cut
 
 
-def candidate_thresholds(rule: str, staged: Staged, k: int) -> NDArray[np.float64]:
-    """Thresholds worth trying: such that they let more and more rows leave, and one that lets none."""
-    if rule == "confidence":
-        found = np.array([staged.confidence(i) for i in range(staged.n_exits)])
-        return np.array([0.0, *dividers(found), np.inf])
-    if rule == "score":
-        score = staged.scores[:-1, :, 0]
-        return np.array([*dividers(score), score.max() + 1.0, -np.inf])
-    assert staged.queries is not None
-    largest = int(staged.queries.sizes.max())
-    if rule == "rank":
-        return np.append(np.unique(np.geomspace(1, largest, _CANDIDATES).astype(np.int64)), np.inf)
-    if rule == "capacity":
-        return np.append(np.unique(np.geomspace(1.0 / largest, 1.0, _CANDIDATES)), np.inf)
-    return np.array([0.0, *dividers(_distances(staged, k)), np.inf])
-
-
-def dividers(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Some numbers that divide the values into even shares, each half way between two of them.
-
-    A threshold that equals a value would be at the mercy of its last bit, which depends on the order of
-    additions and on the scale of the sample weights.
-
-    >>> dividers(np.array([0.0, 0.0, 1.0, 4.0])).tolist()
-    [0.5, 2.5]
-    """
-    levels = np.unique(values)
-    apart = np.diff(levels) > _ROUNDING * np.maximum(1.0, np.abs(levels[1:]))
-    middles = (0.5 * levels[:-1] + 0.5 * levels[1:])[apart]
-    wanted = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
-    places = np.unique(np.searchsorted(middles, wanted))
-    return middles[places[places < len(middles)]]
-
-
-def _distances(staged: Staged, k: int) -> NDArray[np.float64]:
-    """How far rows lie below their query's `k`-th best, as the threshold that would just keep them.
-
-    The last exit (slack 0 whatever the threshold, if there are several) has no say.
-    """
-    assert staged.queries is not None
-    everybody = np.ones(staged.scores.shape[1], dtype=np.bool_)
-    places = np.full(len(staged.queries), k)
-    found = [np.zeros(1)]
-    for i in range(max(1, staged.n_exits - 1)):
-        best = _kth_best(staged, i, everybody, places)[staged.queries.code]
-        below = best - staged.scores[i, :, 0]
-        found.append(below[below > 0.0] / _remaining(i + 1, staged.n_exits))
-    return np.concatenate(found)
+def with_gates(plan: Plan, stops: Sequence[int], gates: Sequence[Gate]) -> Plan:
+    """The chain with a gate after each of the numbers of nodes `stops`. There may be no gates at all."""
+    nodes = list(plan.nodes)
+    for stop, gate in zip(stops, gates, strict=False):
+        nodes[stop - 1] = replace(nodes[stop - 1], gate=gate, low=LEAVE)
+    return plan.replace(nodes=nodes, info={**plan.info, "early_exit": True})

@@ -1,8 +1,4 @@
-"""Handover: a cheap model for all, and a dearer one for those whom the first leaves in doubt.
-
-Both learn from all rows; the threshold says how sure the first one must be to have the last word. What the
-first has bought the second need not buy again.
-"""
+"""Handover: a cheap model for all rows, and an expensive one for those that the first is not sure of."""
 
 from __future__ import annotations
 
@@ -14,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import has_fit_parameter
 
 from miserly.costs import Costs
 from miserly.data.target import check_classes, check_target
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, threads_of
+from miserly.learners.wrap.inner import fit_arguments
 from miserly.plan import Plan
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 
@@ -27,42 +23,72 @@ __all__ = ["Handover"]
 
 
 class Handover(MetaEstimatorMixin, PlanClassifier):
-    """Two classifiers in turn: `then` answers where `first` is not sure enough.
+    """Two classifiers in sequence: the second predicts the rows that the first is not sure of.
+
+    Both are trained on all rows. At prediction, rows whose most probable class reaches `threshold` are
+    answered by the first classifier. The other rows go on to the second. Features that the first has bought
+    are free for the second.
 
     Parameters
     ----------
-    first : classifier with class probabilities and a plan that nobody leaves early
-        A Greedy Miser, AFR, SpeedBoost, a cost lasso: any chain. Cloned and fitted here.
-    then : classifier with class probabilities
-        Any learner with a plan, early exits and trees of classifiers too.
+    first : classifier
+        Learner of miserly with class probabilities and a chain without exits as its plan: Greedy Miser, AFR,
+        SpeedBoost, a cost lasso, ... A clone is fitted.
+    then : classifier
+        Learner of miserly with class probabilities and any plan. A clone is fitted.
     threshold : float, default=0.8
-        Whoever's most probable class has at least this probability, as `first` sees it, is answered by
-        `first`; everybody else goes on to `then`.
-    costs : as for learners, optional
-        Given to both, if given; else both must have the same of their own.
-    budget : float, optional
-        What no row ever pays more than: it is kept in the plan. Whoever it stops on the way is answered as
-        far as `then` had come.
+        Rows whose top probability is at least `threshold` are answered by `first`. Above 1, all rows go on to
+        `then`.
+    costs : Costs, array-like, mapping of name to cost or None, default=None
+        Costs that both classifiers are given. By default both must have the same costs of their own.
+    budget : float or None, default=None
+        Cap on what each row pays, stored in the plan. A row that it stops is answered by the last node that
+        it has paid for. By default there is no cap.
 
     Attributes
     ----------
     plan_ : Plan
-        The plan of the first, a gate, and the plan of the second.
-    first_, then_ : the fitted classifiers
-    classes_ : array
+        The plan of the first classifier, a gate, and the plan of the second.
+    first_ : classifier
+        The first classifier, fitted.
+    then_ : classifier
+        The second classifier, fitted.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    cost_ : float
+        Cost of a row that needs all features of both classifiers.
+    features_ : array
+        The features that some row may need: names if there are names, else column numbers.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features. It exists only if `X` had names.
+
+    Notes
+    -----
+    The rule is ``max_k p_first(k | x) >= threshold``. It is a cascade, as in [1]_, of two stages. The models
+    are trained independently of each other and of the threshold, so that the threshold can be changed without
+    a new fit (see `of`).
+
+    References
+    ----------
+    .. [1] P. Viola, M. Jones, "Rapid Object Detection using a Boosted Cascade of Simple Features", CVPR 2001.
 
     Examples
     --------
-    One feature settles most cases, two settle all:
+    One cheap feature settles most rows:
 
     >>> import numpy as np
-    >>> from miserly.learners import GreedyMiserClassifier, Handover
+    >>> from miserly import GreedyMiserClassifier, Handover
     >>> X = np.random.default_rng(0).normal(size=(2000, 2))
     >>> y = X @ [2.0, 1.0] > 0
-    >>> cheap, dear = GreedyMiserClassifier(budget=1), GreedyMiserClassifier()
-    >>> model = Handover(cheap, dear, threshold=0.9, costs=[1, 10]).fit(X, y)
-    >>> bool(model.run(X).cost.mean() < 8), bool(model.score(X, y) > 0.95), model.first_.score(X, y) < 0.9
-    (True, True, True)
+    >>> cheap, expensive = GreedyMiserClassifier(budget=1), GreedyMiserClassifier()
+    >>> model = Handover(cheap, expensive, threshold=0.9, costs=[1, 10]).fit(X, y)
+    >>> for one in (model.first_, model.then_, model):
+    ...     print(round(float(one.run(X).cost.mean()), 1), round(one.score(X, y), 2))
+    1.0 0.87
+    11.0 1.0
+    5.7 0.99
     """
 
     first_: Any
@@ -87,52 +113,81 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
 
     @classmethod
     def of(cls, first: Any, then: Any, threshold: float) -> Handover:
-        """Two fitted classifiers as they are."""
-        return cls(first, then, threshold=threshold)._joined(first, then)
+        """Combine two fitted classifiers without fitting them again.
+
+        Parameters
+        ----------
+        first : classifier
+            The first classifier, fitted.
+        then : classifier
+            The second classifier, fitted.
+        threshold : float
+            Rows whose top probability is at least `threshold` are answered by `first`.
+
+        Returns
+        -------
+        Handover
+            The fitted combination.
+        """
+        model = cls(first, then, threshold=threshold)
+        model._join(first, then)
+        return model
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Handover:
-        """Fit both to all rows, and put their plans one after the other."""
-        for learner in (self.first, self.then):
+        """Fit both classifiers to all rows, and combine their plans.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Training rows.
+        y : array-like of shape (n,)
+            Classes.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row. By default every row has weight 1.
+
+        Returns
+        -------
+        self : Handover
+            The fitted estimator.
+        """
+        for name, learner in (("first", self.first), ("then", self.then)):
             if not is_classifier(learner):
-                raise DataError(f"{type(learner).__name__} does not classify: nobody can be in doubt")
+                raise DataError(f"`{name}` must be a classifier, got {type(learner).__name__}")
         check_classes(check_target(y, self.read_table(X, reset=True).values, self, numeric=False))
-        return self._joined(*(self._fit(learner, X, y, sample_weight) for learner in (self.first, self.then)))
+        self._join(*(self._fit(learner, X, y, sample_weight) for learner in (self.first, self.then)))
+        return self
 
     def _fit(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
         fresh = clone(learner)
         if self.costs is not None:
             prices = [path for path in fresh.get_params() if path.rpartition("__")[2] == "costs"]
             if not prices:
-                raise DataError(f"{type(fresh).__name__} has no parameter 'costs', so no price reaches it")
+                raise DataError(f"costs are given, but {type(fresh).__name__} has no parameter 'costs'")
             fresh.set_params(**dict.fromkeys(prices, self.costs))
-        if sample_weight is None:
-            return fresh.fit(X, y)
-        if not has_fit_parameter(fresh, "sample_weight"):
-            raise DataError(f"{type(fresh).__name__} takes no sample_weight")
-        return fresh.fit(X, y, sample_weight=sample_weight)
+        return fresh.fit(X, y, **fit_arguments(fresh, sample_weight))
 
-    def _joined(self, first: Any, then: Any) -> Handover:
+    def _join(self, first: Any, then: Any) -> None:
         for learner in (first, then):
             if not isinstance(getattr(learner, "plan_", None), Plan):
                 raise DataError(
-                    f"{type(learner).__name__} has no plan_: only fitted learners of miserly have"
+                    f"both classifiers must be fitted learners of miserly, but {type(learner).__name__} has "
+                    "no plan_"
                 )
         if not can_hand_over(first.plan_):
             raise DataError(
-                f"{type(first).__name__} cannot be the first of two: its plan has no class probabilities, or "
-                "somebody leaves it before its end"
+                f"the plan of `first` must have class probabilities and no exits, but that of "
+                f"{type(first).__name__} does not"
             )
         if not suit_each_other(first.plan_, then.plan_):
             raise DataError(
-                f"the plans of {type(first).__name__} and {type(then).__name__} differ in their costs, "
-                "classes or kind of score, or have a budget of their own"
+                f"the plans of {type(first).__name__} and {type(then).__name__} must have the same costs, "
+                "classes and kind of score, and no budget of their own"
             )
         self.copy_columns(first)
         self.first_, self.then_ = first, then
         plan = hand_over(first.plan_, then.plan_, float(self.threshold))
         self.plan_ = plan.replace(budget=self.budget, info={**plan.info, "learner": type(self).__name__})
-        return self
 
     @property
     def n_threads(self) -> int | None:
