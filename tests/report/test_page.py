@@ -302,7 +302,7 @@ def test_all_models_failures_prices_and_versions_are_in_the_appendix(heart, page
     assert page.read_text().count(" ★</td>") == len(heart.pareto())
 
 
-def test_a_promise_is_told(heart, tmp_path):
+def test_a_guarantee_is_shown(heart, tmp_path):
     said = Reader(heart.to_html(tmp_path / "a.html", mean_budget=200, confidence=0.9).read_text()).text
     assert "Guaranteed with 90 % confidence" in said and "costs 200 CAD or less on average" in said
 
@@ -319,7 +319,7 @@ def test_a_model_in_place_of_another_shows_its_own_figures(heart, tmp_path, monk
     steps = data_of(path)["steps"]
     taken = [step["words"] for step in steps if "It was taken because" in step["words"]["note"]]
     assert taken and all("accuracy reached" in words["value-note"] for words in taken)
-    assert all(f"The ringed model shows {words['value']}" in words["note"] for words in taken)
+    assert all(f"The ringed model reaches {words['value']}" in words["note"] for words in taken)
 
 
 def test_a_page_of_caps_says_so(heart, tmp_path):
@@ -418,8 +418,8 @@ def words_at(opened, place):
 
 
 def move(opened, step):
-    slide = "const dial = document.getElementById('budget'); dial.value = arguments[0];"
-    opened.execute_script(slide + "dial.dispatchEvent(new Event('input'));", step)
+    slide = "const slider = document.getElementById('budget'); slider.value = arguments[0];"
+    opened.execute_script(slide + "slider.dispatchEvent(new Event('input'));", step)
 
 
 def test_the_page_draws_itself_without_errors_or_network(page):

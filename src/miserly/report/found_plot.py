@@ -1,4 +1,4 @@
-"""A picture of a frontier: every model, the best for each price with intervals, a ring for a budget."""
+"""A picture of a frontier: all models, intervals for the best ones, and a ring for a budget."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ __all__ = ["plot_found"]
 _MARKS = "osD^vPX*"
 
 
-def plot_found(found: Frontier, axes: Axes | None = None, wish: Wish | None = None) -> Axes:
-    """Draw the metric of all models against their mean price.
+def plot_found(found: Frontier, axes: Axes | None = None, request: Wish | None = None) -> Axes:
+    """Draw the metric of all models against their mean cost.
 
-    Strong marks are the models that no cheaper one matches, with intervals of 95 %.
+    Large marks, with 95 % intervals, are the models that no cheaper one matches.
 
     Parameters
     ----------
     found : Frontier
+        The search result to draw.
     axes : matplotlib Axes, optional
-        New ones by default.
-    wish : Wish, optional
-        The budget whose model to ring; if it is one on average, a line is drawn for it.
+        The axes to draw in. By default new ones.
+    request : Wish, optional
+        The budget whose model has a ring. A mean budget is also drawn as a line.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn in.
     """
-    chosen = None if wish is None else found.chosen(wish)
+    chosen = None if request is None else found.chosen(request)
     pyplot, rc_context = matplotlib()
     with rc_context(STYLE):
         if axes is None:
             _, axes = pyplot.subplots(figsize=(8.0, 4.8), layout="constrained")
         _draw_models(axes, found)
-        if chosen is not None and wish is not None:
-            _ring(axes, chosen, wish, found)
+        if chosen is not None and request is not None:
+            _ring(axes, chosen, request, found)
         _scale(axes, [one.mean_cost for one in found.candidates])
         words = Words(found)
         dress(
@@ -109,12 +111,12 @@ def _bars(axes: Axes, some: Sequence[Candidate], mark: str, colour: str, label: 
     )
 
 
-def _ring(axes: Axes, chosen: Candidate, wish: Wish, found: Frontier) -> None:
-    if wish.mean_budget < np.inf:
-        axes.axvline(wish.mean_budget, color=SOFT, linewidth=1.0, linestyle="--", zorder=1)
+def _ring(axes: Axes, chosen: Candidate, request: Wish, found: Frontier) -> None:
+    if request.mean_budget < np.inf:
+        axes.axvline(request.mean_budget, color=SOFT, linewidth=1.0, linestyle="--", zorder=1)
     look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.6}
-    price = money(wish.amount, found.costs.unit)
-    label = f"for {price} at most" if wish.is_capped else f"for {price} on average"
+    price = money(request.amount, found.costs.unit)
+    label = f"for {price} at most" if request.is_capped else f"for {price} on average"
     axes.plot(
         [chosen.mean_cost],
         [chosen.mean_value],
@@ -128,7 +130,7 @@ def _ring(axes: Axes, chosen: Candidate, wish: Wish, found: Frontier) -> None:
 
 
 def _scale(axes: Axes, costs: Sequence[float]) -> None:
-    """A logarithmic scale with a place for nothing, where costs span more than a factor of 20."""
+    """A logarithmic scale with a place for zero, if costs span more than a factor of 20."""
     paid = [cost for cost in costs if cost > 0]
     if not paid or max(paid) / min(paid) <= WIDE:
         axes.set_xlim(left=0.0)

@@ -1,4 +1,4 @@
-"""Pictures of stages: who is still there, what has been extracted by then, how alike the leaves are."""
+"""Pictures of stages: the rows that reach them, what is extracted by then, how similar leaves are."""
 
 from __future__ import annotations
 
@@ -19,27 +19,32 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_extracted", "plot_leaf_similarity", "plot_remaining"]
 
-_MOST_NUMBERS = 16  # leaves up to which each square says its number
+_MOST_NUMBERS = 16  # leaves up to which each square shows its number
 _MOST_MARKS = 30  # stages up to which each has a dot
 
 
 def plot_remaining(
     models: Any, X: Any, target: Any = None, *, qid: ArrayLike | None = None, title: str = ""
 ) -> Figure:
-    """Draw how many rows are left at each stage.
+    """Draw the share of rows that reach each stage.
 
     Parameters
     ----------
     models : fitted learner or Plan, or a mapping from names to them
-    X : array or frame
+        The models to draw, one line for each.
+    X : array or frame of shape (n, n_features)
+        The rows to run.
     target : path, list of paths, or matplotlib Axes, optional
-    qid : array, optional
-        The query of each row, for plans that compare documents.
-    title : str, optional
+        Where to draw: files (.png, .svg, .pdf), or axes. By default only the figure is returned.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
+    title : str, default=""
+        The title of the picture.
 
     Returns
     -------
     matplotlib Figure
+        The figure that was drawn.
     """
     named = models if isinstance(models, Mapping) else {"": models}
     shares = {str(name): remaining(model, X, qid=qid) for name, model in named.items()}
@@ -52,7 +57,7 @@ def plot_remaining(
             axes.legend(frameon=False, loc="best", fontsize=9)
         _finish(axes, longest, "stage", "share of rows that reach it")
 
-    return _picture(draw, target, title, "of all rows, those that have not left before the stage")
+    return _picture(draw, target, title, "of all rows, those that reach the stage")
 
 
 def plot_extracted(
@@ -69,27 +74,34 @@ def plot_extracted(
     Parameters
     ----------
     model : fitted learner or Plan
-    X : array or frame, optional
-        With rows, what they have bought on average; without, what may be bought up to there.
+        The model to draw.
+    X : array or frame of shape (n, n_features), optional
+        With rows, what they have bought on average. Without, what may be bought up to each stage.
     target : path, list of paths, or matplotlib Axes, optional
+        Where to draw: files (.png, .svg, .pdf), or axes. By default only the figure is returned.
     tiers : list of float, optional
-        The upper ends of the tiers; see `extracted`.
-    qid : array, optional
-    title : str, optional
+        The upper ends of the tiers. See `extracted`.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
+    title : str, default=""
+        The title of the picture.
 
     Returns
     -------
     matplotlib Figure
+        The figure that was drawn.
     """
     found = extracted(model, X, tiers, qid=qid)
     plan = plan_of(model)
     level = "stage" if is_chain(stages(plan)) else "level of the tree"
-    says = "what some node up to there may read" if X is None else "what a row has bought by then, on average"
+    shown = (
+        "what some node up to there may read" if X is None else "what a row has bought by then, on average"
+    )
     return _picture(
         lambda axes: _draw_tiers(axes, found, plan.costs.unit, level),
         target,
         title,
-        f"of each price tier, {says}",
+        f"of each price tier, {shown}",
     )
 
 
@@ -101,7 +113,7 @@ def _draw_tiers(axes: Axes, found: Extracted, unit: str, level: str) -> None:
     for tier, colour in enumerate(colours):
         name = f"{found.tiers[tier]} ({found.size[tier]})"
         _line(axes, found.share[:, tier], colour, name, len(found.share))
-    heading = f"price{f' in {unit}' if unit else ''}\n(how many features)"
+    heading = f"price{f' in {unit}' if unit else ''}\n(number of features)"
     legend = axes.legend(
         frameon=False,
         loc="center left",
@@ -119,25 +131,30 @@ def _draw_tiers(axes: Axes, found: Extracted, unit: str, level: str) -> None:
 def plot_leaf_similarity(
     model: Any, X: Any = None, target: Any = None, *, qid: ArrayLike | None = None, title: str = ""
 ) -> Figure:
-    """Draw how alike the leaves of a tree, or the exits of a chain, are in the features bought by then.
+    """Draw how similar the leaves of a tree, or the exits of a chain, are in the features they buy.
 
     Parameters
     ----------
     model : fitted learner or Plan
-    X : array or frame, optional
-        With rows, what those who leave there really bought; without, all that may be read on the way.
+        The model to draw.
+    X : array or frame of shape (n, n_features), optional
+        With rows, the features that rows which leave there bought. Without, all that may be read before.
     target : path, list of paths, or matplotlib Axes, optional
-    qid : array, optional
-    title : str, optional
+        Where to draw: files (.png, .svg, .pdf), or axes. By default only the figure is returned.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
+    title : str, default=""
+        The title of the picture.
 
     Returns
     -------
     matplotlib Figure
+        The figure that was drawn.
     """
     found = leaf_similarity(model, X, qid=qid)
     chain = is_chain(stages(plan_of(model)))
     side = float(np.clip(1.8 + 0.5 * len(found.leaves), 4.2, 9.0))
-    caption = "features in common, of all that either has"
+    caption = "features that both have, of those that either has"
     return _picture(
         lambda axes: _draw_squares(axes, found, chain), target, title, caption, size=(side + 0.6, side)
     )
@@ -163,7 +180,7 @@ def _draw_squares(axes: Axes, found: Similarity, chain: bool) -> None:
     axes.tick_params(length=0, labelsize=9)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_ylabel("leaf (how many features it has)")
+    axes.set_ylabel("leaf (number of features)")
 
 
 # -- what they share ---------------------------------------------------------------------------------------

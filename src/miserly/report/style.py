@@ -1,4 +1,4 @@
-"""How the pictures look, and where they are written to."""
+"""Colours and fonts of the pictures, and how they are saved."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STYLE = {
 
 
 def matplotlib() -> tuple[Any, Any]:
-    """`pyplot` and `rc_context`, or word of what is missing."""
+    """`pyplot` and `rc_context`. `DataError` if matplotlib is not installed."""
     try:
         from matplotlib import pyplot, rc_context
     except ImportError:
@@ -54,7 +54,7 @@ def matplotlib() -> tuple[Any, Any]:
 
 
 def save(figure: Figure, target: Any) -> None:
-    """Write a figure to a path or several; nothing if there is none. No date is put in the file."""
+    """Write a figure to one or several files, without a date, so that equal pictures have equal bytes."""
     for path in [target] if isinstance(target, (str, Path)) else target or []:
         plain = {"Date": None} if str(path).lower().endswith(".svg") else {}
         target = Path(path)
@@ -65,7 +65,7 @@ def save(figure: Figure, target: Any) -> None:
 
 
 def dress(axes: Axes, x: str, y: str) -> None:
-    """Labels, a grid across, and no frame but the line below."""
+    """Set labels, a horizontal grid and no frame except the lower line."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(axis="y", color=FAINT, linewidth=0.8)
@@ -76,7 +76,7 @@ def dress(axes: Axes, x: str, y: str) -> None:
 
 
 def subtitle(axes: Axes, title: str, caption: str) -> None:
-    """A title in bold, and under it in small print what is shown."""
+    """Set a bold title and a caption in small print below it."""
     axes.set_title(title, loc="left", fontsize=12.5, fontweight="bold", pad=26)
     axes.text(0, 1.03, caption, transform=axes.transAxes, fontsize=9, color=SOFT)
 
@@ -92,7 +92,7 @@ def money(amount: float, unit: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent; what is small but there is not called nothing, nor nearly all called all.
+    """A share in per cent. Shares that round to 0 or 100 are shown as <1 and >99.
 
     >>> percent(0.25), percent(0.002), percent(0.0), percent(0.999)
     ('25 %', '<1 %', '0 %', '>99 %')

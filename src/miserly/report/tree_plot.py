@@ -1,7 +1,8 @@
-"""A picture of rows on their way through a tree or a chain of classifiers.
+"""A picture of how rows flow through a tree or a chain of classifiers.
 
-A tree runs from left to right, the upper way above the lower one, as in `Plan.draw`; a chain runs downwards,
-and who leaves goes off to the right. Ways are the wider the more rows take them. Lengths are in inches.
+A tree runs from left to right, the upper branch above the lower one, as in `Plan.draw`. A chain runs
+downwards; rows that leave go off to the right. The width of a line grows with the share of rows. Lengths are
+in inches.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["plot_tree", "stage_name"]
 
 _MARGIN, _HEAD, _LINE, _PAD = 0.25, 0.97, 0.19, 0.09
 _WIDE, _GAP, _BETWEEN = 2.7, 0.95, 0.16  # of a tree: width of a box, between levels, between neighbours
-_CHAIN_WIDE, _CHAIN_GAP, _ASIDE = 4.2, 0.26, 2.4  # of a chain: the same, and the room for who leaves
+_CHAIN_WIDE, _CHAIN_GAP, _EXIT_WIDE = 4.2, 0.26, 2.4  # of a chain: the same, and the width for exits
 _STUB = 0.3
 _MOST_STAGES = 10  # boxes of a chain
 _TEXT, _SMALL = 9.0, 8.0
@@ -47,26 +48,31 @@ def plot_tree(
 ) -> Figure:
     """Draw what rows do in a tree of classifiers, or in a chain with exits.
 
-    In each box: the share of the rows that get there; what they have paid by then, on average; the share of
-    their classes, or their mean label; the features that may be bought there and not before.
+    Each box shows the share of rows that reach it, their mean cost so far, the shares of their classes or
+    their mean label, and the features that may be bought there and not before.
 
     Parameters
     ----------
     model : fitted learner or Plan
-    X : array or frame
-    y : array, optional
-        Classes where the plan answers with classes, else numbers.
+        The model to draw.
+    X : array or frame of shape (n, n_features)
+        The rows to run.
+    y : array of shape (n,), optional
+        Labels: classes if the plan predicts classes, else numbers.
     target : path or list of paths, optional
-        Where to: .png, .svg, .pdf.
-    qid : array, optional
-        The query of each row, for plans that compare documents.
+        Files to write (.png, .svg, .pdf). By default only the figure is returned.
+    qid : array of shape (n,), optional
+        The query of each row. Plans that compare the documents of a query need it.
     levels : int, default=4
-        How many levels of a tree are shown. Of a chain, stages share a box if there are more than ten.
-    title : str, optional
+        The number of levels of a tree that are shown. A chain shows at most ten boxes; neighbouring stages
+        share one if there are more.
+    title : str, default=""
+        The title of the picture.
 
     Returns
     -------
     matplotlib Figure
+        The figure that was drawn.
     """
     found = replace(
         flow(model, X, y, qid=qid, most=_MOST_STAGES), rows="rows" if qid is None else "documents"
@@ -86,17 +92,17 @@ def plot_tree(
 
 
 def stage_name(stage: PlanStage, chain: bool) -> str:
-    """What a stage is called: nodes of a tree from 0, steps of a chain from 1, as `Plan.describe` does."""
+    """The name of a stage: nodes of a tree count from 0, steps of a chain from 1, as in `Plan.describe`."""
     first, last = stage.nodes[0] + chain, stage.nodes[-1] + chain
     word = "step" if chain else "node"
     return f"{word} {first}" if first == last else f"{word}s {first}-{last}"
 
 
-# -- what boxes say ----------------------------------------------------------------------------------------
+# -- the text of boxes -------------------------------------------------------------------------------------
 
 
 class _Box:
-    """The words in the box of one stage; `inline` puts the labels on the first line."""
+    """The text in the box of one stage; `inline` puts the labels on the first line."""
 
     def __init__(self, found: Flow, i: int, wide: float, inline: bool) -> None:
         words = Wording(found.plan)
@@ -111,14 +117,14 @@ class _Box:
         self.height = _LINE * n_lines + 2 * _PAD + (0.06 if self.classes is not None else 0.0)
 
     def _beside(self, name: str, paid: str) -> tuple[str, str]:
-        """What there is room for beside the share: the bill in any case, its word, the name."""
+        """The text that fits beside the share: the cost always, then its word, then the name of the stage."""
         room = self.wide - 3 * _PAD - 0.2 - width_of(self.share, _TEXT, True)
         if self.label and self.inline:
             room -= width_of(self.label, _TEXT) + 0.2
         for words in ((name, f"paid {paid}"), (name, paid), ("", paid)):
             if width_of(words[0], _SMALL) + width_of(words[1], _TEXT) <= room:
                 return words
-        self.share = self.share.partition(" of ")[0]  # the heading says of what
+        self.share = self.share.partition(" of ")[0]  # the heading names the rows
         return "", paid
 
     def draw(self, axes: Axes, x: float, y: float, colour: Any) -> None:
@@ -146,7 +152,7 @@ class _Box:
 
 
 def wrap(names: Sequence[str], room: float, most: int = 2) -> list[str]:
-    """Names on at most so many lines, each beginning with a plus; those that find no place are counted."""
+    """Names on at most `most` lines, each beginning with a plus. Names that do not fit are counted."""
     lines: list[str] = []
     while names and len(lines) < most:
         line, n_taken = _one_line(names, room, final=len(lines) == most - 1)
@@ -156,7 +162,7 @@ def wrap(names: Sequence[str], room: float, most: int = 2) -> list[str]:
 
 
 def _one_line(names: Sequence[str], room: float, final: bool) -> tuple[str, int]:
-    """As many names as fit, and how many; the final line has word of the others."""
+    """As many names as fit, and their number. The final line counts the others."""
     line = ""
     for i, name in enumerate(names):
         after = len(names) - i - 1
@@ -178,7 +184,7 @@ def _cut(text: str, room: float) -> str:
 
 
 def label_words(found: Flow, label: Any, i: int) -> str:
-    """The labels at a stage in few words: the class asked about, the most frequent one, or the mean."""
+    """The labels at a stage: the share of the second of two classes or of the top class, or the mean."""
     if label is None or np.isnan(label[i]).any():
         return ""
     if not found.classes:
@@ -188,7 +194,7 @@ def label_words(found: Flow, label: Any, i: int) -> str:
 
 
 def _decimals(found: Flow) -> int:
-    """As many as tell mean labels apart in two digits after the first."""
+    """The decimals that show mean labels in three digits."""
     largest = float(np.nanmax(np.abs(found.label))) if found.label is not None else 0.0
     return int(np.clip(2 - np.floor(np.log10(largest)), 0, 6)) if largest > 0 else 0
 
@@ -209,7 +215,7 @@ def width_of(text: str, size: float, bold: bool = False) -> float:
 
 
 class _Tree:
-    """Every box has a strip of the page to itself that also holds all boxes after it."""
+    """Each box has a strip of the page that also holds all boxes after it."""
 
     def __init__(self, found: Flow, levels: int) -> None:
         self.found = found
@@ -230,7 +236,7 @@ class _Tree:
         return max(self.boxes[i].height, sum(below) + _BETWEEN * (len(below) - 1))
 
     def _deal(self, i: int, top: float) -> None:
-        """Give a stage and all that follow it their places, from `top` down."""
+        """Set the places of a stage and of all that follow it, from `top` down."""
         self.middle[i] = top + self._strip(i) / 2
         if i not in self.boxes:
             return
@@ -268,7 +274,7 @@ class _Tree:
 
     def _stub(self, i: int) -> str:
         if not self.found.reached[i]:
-            return "nobody"
+            return "no rows"
         ahead, hidden = [i], []
         while ahead:
             stage = self.found.stages[ahead.pop()]
@@ -278,14 +284,14 @@ class _Tree:
         return f"{percent(self.found.reached[i])} to {where}"
 
     def _early(self, axes: Axes, i: int, x: float) -> None:
-        """Word of those who leave although the way goes on."""
+        """The share of rows that leave at a stage that has children."""
         if self.found.stages[i].children and self.found.left[i] > 0:
             y = self.middle[i] + self.boxes[i].height / 2 + 0.09
             _write(axes, x + _WIDE, y, f"{percent(self.found.left[i])} leave here", _SMALL, SOFT, ha="right")
 
 
 def _gate_words(found: Flow, i: int, child: int) -> str:
-    """Who takes the way from stage `i` to `child`, in a word or two."""
+    """The condition for going from stage `i` to `child`."""
     stage = found.stages[i]
     gate, up = found.plan.nodes[stage.nodes[-1]].gate, child == stage.up
     if isinstance(gate, Threshold):
@@ -297,13 +303,13 @@ def _gate_words(found: Flow, i: int, child: int) -> str:
 
 
 class _Chain:
-    """Boxes one below the other; who leaves goes off to the right."""
+    """Boxes one below the other; rows that leave go off to the right."""
 
     def __init__(self, found: Flow) -> None:
         self.found = found
         shown = [i for i in range(len(found.stages)) if found.reached[i] > 0]
         self.boxes = [_Box(found, i, _CHAIN_WIDE, inline=True) for i in shown]
-        self.width = 2 * _MARGIN + _CHAIN_WIDE + _ASIDE
+        self.width = 2 * _MARGIN + _CHAIN_WIDE + _EXIT_WIDE
         self.height = _HEAD + sum(box.height + _CHAIN_GAP for box in self.boxes)
 
     def draw(self, axes: Axes) -> None:
@@ -335,20 +341,19 @@ def _straight(axes: Axes, x: list[float], y: list[float], share: float) -> None:
     axes.plot(x, y, color=FAINT, linewidth=_thickness(share), solid_capstyle="butt", zorder=1)
 
 
-# -- what both share ---------------------------------------------------------------------------------------
+# -- shared by both ---------------------------------------------------------------------------------------
 
 
 def _thickness(share: float) -> float:
-    """The width of a way, in points."""
+    """The width of a line, in points."""
     return 1.0 + 9.0 * share
 
 
 def _heading(axes: Axes, found: Flow, title: str) -> None:
     _write(axes, _MARGIN, 0.28, title, 12.5, weight="bold")
     labels = "" if found.label is None else " their labels;"
-    boxes = f"{found.rows} that get there; their mean bill by then;{labels} + what may be newly bought"
-    says = f"in each box: {boxes}"
-    _write(axes, _MARGIN, 0.53, says, _TEXT, SOFT)
+    boxes = f"in each box: {found.rows} that reach it; their mean cost so far;{labels} + what may be bought"
+    _write(axes, _MARGIN, 0.53, boxes, _TEXT, SOFT)
     keys = dict(zip(found.classes, class_colours(len(found.classes)), strict=True))
     if found.label is not None and not found.classes:
         keys = {"lowest labels": COLOURS[0], "highest labels": COLOURS[1]}
@@ -363,7 +368,7 @@ def _heading(axes: Axes, found: Flow, title: str) -> None:
 
 
 def class_colours(n_classes: int) -> list[Any]:
-    """A colour of its own for each class."""
+    """A different colour for each class."""
     from matplotlib import colormaps
 
     if n_classes <= len(COLOURS):

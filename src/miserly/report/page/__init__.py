@@ -1,4 +1,4 @@
-"""The report of a frontier: one page in one file, which asks nothing of any network."""
+"""The report of a frontier: one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -38,27 +38,40 @@ def write_page(
     confidence: float | None = None,
     title: str | None = None,
 ) -> Path:
-    """Write a frontier's report to an HTML file.
+    """Write the report of a frontier to an HTML file.
+
+    The file contains everything it needs. It opens in any browser without a network.
 
     Parameters
     ----------
     found : Frontier
-    path : path of a file
+        The search result to report.
+    path : str or path
+        The file to write.
     asked : Wish, optional
-        The budget whose model is shown first, a cap or one on average, with its confidence. By default the
-        smallest that buys what is within one standard error of the best.
+        The budget whose model is shown first: a cap for each row or a mean budget, with its confidence. By
+        default the smallest budget whose metric is within one standard error of the best.
     confidence : float, optional
-        As for `Frontier.best`, where no budget is asked for: the promise that comes with the model.
+        The confidence of the guarantee if no budget is asked for. See `Frontier.best`.
     title : str, optional
+        The heading of the page.
 
     Returns
     -------
     Path
+        The file that was written.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written, or plotly or matplotlib is not installed.
+    CostError
+        If no model fits the budget that is asked for.
     """
     target = Path(path)
     _check(target)
     plotly = _plotly_script()
-    matplotlib()  # is there, before anything is fitted
+    matplotlib()  # raises before any model is fitted if it is missing
     story = read_story(found, asked, confidence)
     page = _page(story, title or _TITLE, plotly)
     try:
@@ -70,18 +83,18 @@ def write_page(
 
 
 def _check(path: Path) -> None:
-    """Say what is wrong with a path before any model is fitted."""
+    """Refuse a path that cannot be written, before any model is fitted."""
     if path.is_dir():
         raise DataError(f"{path} is a folder; give the name of a file, such as {path / 'report.html'}")
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}")
     check_target(path)
     if not os.access(path.parent, os.W_OK):
-        raise DataError(f"{path}: may not be written")
+        raise DataError(f"{path}: no permission to write to this folder")
 
 
 def _plotly_script() -> str:
-    """The library that draws the charts, or word of what is missing."""
+    """The script that draws the charts. `DataError` if plotly is not installed."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:

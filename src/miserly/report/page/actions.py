@@ -17,9 +17,9 @@ from miserly.selection.offers import Offer
 
 __all__ = ["actions"]
 
-_RARE = 0.005  # features that fewer rows buy are not told
-_EVERY = 0.995  # of the rows: said to be every row
-_CLOSE = 0.03  # shares of rows that differ by less are told together
+_RARE = 0.005  # features that fewer rows buy are not listed
+_EVERY = 0.995  # from this share on: every row
+_CLOSE = 0.03  # shares of rows that differ by less are listed together
 _MOST_NAMES = 6  # features named in a sentence
 _MOST_SENTENCES = 4
 _LONGEST = 32  # letters of a name
@@ -31,7 +31,7 @@ class _Step:
 
     features: tuple[int, ...]
     share: float
-    are_unclear: bool  # whether these are the rows that no earlier exit was sure of
+    are_unclear: bool  # whether these are the rows that took no earlier exit
 
 
 def actions(one: Offer, words: Words) -> str:
@@ -42,11 +42,11 @@ def actions(one: Offer, words: Words) -> str:
     steps = _steps(one)
     if not steps:
         return f"buy nothing and give {_constant(one)} to every {text(words.row)}."
-    told = [f"buy {_names(step, one)} for {_rows(step, words)}." for step in steps[:_MOST_SENTENCES]]
+    sentences = [f"buy {_names(step, one)} for {_rows(step, words)}." for step in steps[:_MOST_SENTENCES]]
     rest = sum(len(step.features) for step in steps[_MOST_SENTENCES:])
     if rest:
-        told.append(f"buy {rest} more for fewer {words.rows}.")
-    return " B".join([told[0], *(sentence[1:] for sentence in told[1:])])
+        sentences.append(f"buy {rest} more for fewer {words.rows}.")
+    return " B".join([sentences[0], *(sentence[1:] for sentence in sentences[1:])])
 
 
 def _steps(one: Offer) -> list[_Step]:
@@ -79,7 +79,7 @@ def _first_nodes(one: Offer) -> dict[int, int]:
 
 
 def _are_unclear(one: Offer, node: int, share: float) -> bool:
-    """Whether all rows that reach a node of a chain, and only they, buy there because no exit was sure."""
+    """Whether a node of a chain buys exactly for the rows that no earlier exit was confident about."""
     plan = one.plan
     leaves = [k for k, at in enumerate(plan.nodes) if at.is_exit]
     if len(stretches(plan)) > 1 or not leaves or leaves[0] >= node:

@@ -1,4 +1,4 @@
-"""The appendix of a page, for engineers: all models, failures, comparisons, prices, and how it was made."""
+"""The appendix of a report, for engineers: all models, failures, comparisons, prices and method."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_ERROR = 400
 
 
 def appendix_section(story: Story) -> str:
-    """Tables to look things up in, closed until they are asked for."""
+    """Reference tables, closed until they are opened."""
     found = story.found
     parts = [
         details("How it was measured", _method(story)),
@@ -48,18 +48,20 @@ def _method(story: Story) -> str:
         map(
             paragraph,
             [
-                f"{_held_out(story)} Every model is judged on {rows} that it did not learn from. "
+                f"{_held_out(story)} Every model is evaluated on {rows} that were not used to train it. "
                 f"{_kept(story)}",
-                f"Intervals are normal ones of 95 % over {units}, for each model by itself. They speak of "
-                f"new {rows}, not of other {rows} to learn from.",
-                "The best of many held-out figures flatters, because luck is chosen too. So for the "
-                f"{words.metric} to expect of a budget, held-out {units} are dealt into five parts: the best "
-                "model inside the budget is chosen by four of them and judged on the fifth, in turn.",
-                f"Prices are what a {words.row} pays on its own way through the model, each feature and each "
-                "set-up of a group once. Mean prices are estimates of the chosen model on held-out {rows}. "
-                f"What {rows} pay at most, histograms, purchases and the drawing are of the plan that is "
-                f"delivered, which was fitted again, on the {rows} that were given.",
-                f"Every learner was swept over a dial of its own, in {story.found.seconds:,.0f} seconds.",
+                f"Intervals are normal 95 % intervals over {units}, for each model separately. They cover "
+                f"the choice of evaluation {rows}, not the choice of training {rows}.",
+                f"The best held-out {words.metric} of many models is too optimistic, because the choice of "
+                "the best also selects for chance. The estimate for a budget avoids this: held-out "
+                f"{units} are split into five parts, the best model inside the budget is chosen on four of "
+                "them and evaluated on the fifth, for each part in turn.",
+                f"The price of a {words.row} counts the features that it meets in the model. A feature and a "
+                f"group set-up are paid once. Mean prices are estimates from held-out {rows}. Maximum "
+                "prices, histograms, purchases and the drawing are those of the delivered plan on the given "
+                f"{rows}. That plan was fitted to {len(story.rows):,} {rows}.",
+                "Each learner was fitted with several values of its hyperparameter. The search took "
+                f"{story.found.seconds:,.0f} seconds.",
             ],
         )
     )
@@ -68,17 +70,17 @@ def _method(story: Story) -> str:
 def _held_out(story: Story) -> str:
     parts, rows = story.found.splits, story.words.rows
     train, test = parts[0]
-    sizes = f"{len(train):,} {rows} to learn from and {len(test):,} to judge by"
+    sizes = f"{len(train):,} {rows} for training and {len(test):,} held-out {rows}"
     if len(parts) == 1:
-        return f"One part was held out: {sizes}."
-    return f"{rows.capitalize()} were held out in {len(parts)} turns, in the first {sizes}."
+        return f"The data were split once: {sizes}."
+    return f"The data were split into {len(parts)} folds; the first has {sizes}."
 
 
 def _kept(story: Story) -> str:
     kept, rows = story.found.n_kept, story.words.rows
     if not kept:
-        return f"No {rows} were kept aside for promises."
-    return f"{kept:,} {rows} were kept aside for promises: no model was judged or chosen by them."
+        return f"No {rows} were kept for guarantees."
+    return f"{kept:,} {rows} were kept for guarantees. No model was trained, evaluated or chosen with them."
 
 
 # -- models ------------------------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ def _models(story: Story) -> str:
     ]
     best = story.found.pareto_candidates
     lines = [_model_line(one, one in best, words) for one in story.found.candidates]
-    caption = f"All models by their mean price on held-out {words.rows}. ★: no cheaper one is as good."
+    caption = f"All models by mean price on held-out {words.rows}. ★: no cheaper model is as good."
     return table(caption, columns, lines, tall=True)
 
 
@@ -122,7 +124,7 @@ def _comparison(story: Story) -> str:
     table_of = _compared(story) if len(found.learners) > 1 else []
     lines = table_of if isinstance(table_of, list) else table_of.to_dict("records")
     if not lines:
-        return paragraph("There is but one learner.")
+        return paragraph("There is only one learner.")
     columns = [
         Column(f"{words.budget}{words.in_unit}", "number"),
         Column("learner"),
@@ -132,9 +134,10 @@ def _comparison(story: Story) -> str:
     ]
     points = " in percentage points" if words.is_share else ""
     caption = (
-        f"The best model of each learner inside a budget, against {plain(lines[0]['against'], _LONGEST)}: "
-        f"the difference in {words.metric}{points}, paired over {words.units}, judged by choices that did "
-        "not see them. p-values are of t-tests, corrected by Holm's method."
+        f"The best model of each learner inside a budget, compared with that of "
+        f"{plain(lines[0]['against'], _LONGEST)}: the difference in {words.metric}{points}, paired over "
+        f"{words.units}. Models were chosen on other {words.units} than those they are compared on. p-values "
+        "are of t-tests, corrected by Holm's method."
     )
     return table(caption, columns, [_comparison_line(line, words) for line in lines], tall=True)
 
@@ -162,17 +165,17 @@ def _comparison_line(line: Mapping[str, Any], words: Words) -> tuple[str, ...]:
 
 def _failures(story: Story) -> str:
     failures, left_out = story.found.failures, story.found.left_out
-    told = [
+    omitted = [
         f"Left out: {plain(name, _LONGEST)}: {plain(why, _LONGEST_ERROR)}." for name, why in left_out.items()
     ]
     if not failures:
-        return paragraph("None. " + " ".join(told))
+        return paragraph("None. " + " ".join(omitted))
     columns = [Column("learner"), Column("parameters"), Column("error", "wide")]
     lines = [
         (plain(one.learner, _LONGEST), settings(one.params), plain(one.error, _LONGEST_ERROR))
         for one in failures
     ]
-    return table("Fits that raised an error; all others went on. " + " ".join(told), columns, lines)
+    return table("Fits that raised an error. All others succeeded. " + " ".join(omitted), columns, lines)
 
 
 # -- prices and versions -----------------------------------------------------------------------------------
@@ -189,7 +192,7 @@ def _prices(story: Story) -> str:
     ]
     evaluation = f" Evaluating a term costs {number(costs.evaluation)}." if costs.evaluation else ""
     caption = (
-        f"What features cost, and how many of the given {words.rows} buy each with the model for "
+        f"What features cost, and the share of the given {words.rows} that buy each with the model for "
         f"{words.price(story.chosen.budget)}. The first feature of a group also pays its set-up.{evaluation}"
     )
     return table(caption, columns, [_price_line(story, f) for f in range(len(costs))], tall=True)
@@ -209,4 +212,4 @@ def _price_line(story: Story, f: int) -> tuple[str, ...]:
 def _versions(story: Story) -> str:
     lines = [("Python", platform.python_version()), *((part, version(part)) for part in _PARTS)]
     seed = paragraph(f"The seed of splits and learners is {story.found.seed}.")
-    return seed + table("What made this page.", [Column("part"), Column("version")], lines)
+    return seed + table("Software versions.", [Column("part"), Column("version")], lines)

@@ -14,7 +14,7 @@ __all__ = ["WIDE", "Axis"]
 
 
 class Axis:
-    """Where costs lie: on a logarithmic scale if they span a factor of 20, with a place for nothing.
+    """The positions of costs: on a logarithmic scale if they span a factor of 20, with a place for zero.
 
     >>> near, far = Axis([0, 10, 30]), Axis([0, 1, 300])
     >>> near.is_wide, near.place(0), far.is_wide, far.place(300), 0.5 < far.place(0) < 1
@@ -29,11 +29,11 @@ class Axis:
         self.has_free = min(costs, default=1.0) == 0.0
 
     def place(self, cost: float) -> float:
-        """The number that stands for a cost on the axis."""
+        """The position of a cost on the axis."""
         return float(f"{max(cost, self.free) if self.is_wide else cost:.6g}")
 
     def layout(self, title: str) -> dict[str, Any]:
-        """The axis as plotly wants it."""
+        """The axis in plotly's format."""
         if not self.is_wide:
             room = 0.05 * self.high
             return {"title": {"text": title}, "range": [-room, self.high + room]}
@@ -51,7 +51,7 @@ class Axis:
 
 
 def _round_ticks(low: float, high: float) -> list[float]:
-    """Three amounts a decade, or fewer where there are many decades."""
+    """Three ticks a decade, or fewer if there are many decades."""
     decades = np.log10(high / low)
     digits = (1, 2, 5) if decades < 2.2 else (1, 3) if decades < 3.5 else (1,)
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)

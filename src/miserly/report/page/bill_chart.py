@@ -1,4 +1,4 @@
-"""The chart of who pays what: a histogram of the prices of rows, for each budget."""
+"""The histogram of what rows pay, for each budget."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from miserly.selection.offers import Offer
 __all__ = ["bill_chart", "bills"]
 
 _BINS = 24
-_FEW_PRICES = 12  # different ones that each have a bar of their own
+_FEW_PRICES = 12  # up to this many different prices, each has a bar
 
 
 class _Bars(NamedTuple):
     middles: Floats
     counts: Floats
     width: float
-    says: list[str]
+    labels: list[str]
 
 
 def bill_chart(words: Words, height: int) -> Chart:
@@ -45,7 +45,7 @@ def bill_chart(words: Words, height: int) -> Chart:
 
 
 def bills(offer: Offer, words: Words) -> Chart:
-    """The bars for one budget, what they say, and where the mean and the 95th of 100 rows are."""
+    """The bars for one budget, their labels, the mean and the 95th percentile."""
     cost = offer.run.cost
     bars = _few(cost, words) or _many(cost, words)
     share = 100 * bars.counts / len(cost)
@@ -54,8 +54,8 @@ def bills(offer: Offer, words: Words) -> Chart:
         "y": shortened(share),
         "width": short(bars.width),
         "text": [
-            f"{part:.1f} % of {words.rows} pay<br>{escaped(said)}"
-            for part, said in zip(share, bars.says, strict=True)
+            f"{part:.1f} % of {words.rows} pay<br>{escaped(label)}"
+            for part, label in zip(share, bars.labels, strict=True)
         ],
         "mean": short(offer.pays),
         "most": short(offer.cost_95),
@@ -65,7 +65,7 @@ def bills(offer: Offer, words: Words) -> Chart:
 
 
 def _few(cost: Floats, words: Words) -> _Bars | None:
-    """A bar for each price, where there are few different ones."""
+    """A bar for each price; None if there are many different ones."""
     prices, counts = np.unique(np.round(cost, 9), return_counts=True)
     if len(prices) > _FEW_PRICES:
         return None
@@ -76,9 +76,11 @@ def _few(cost: Floats, words: Words) -> _Bars | None:
 
 
 def _many(cost: Floats, words: Words) -> _Bars:
-    """Bars of even widths from nothing, or from the lowest bill if that is high, to the highest."""
+    """Bars of equal width from zero, or from the lowest price if that is high, to the highest."""
     low, high = float(cost.min()), float(cost.max())
     edges = np.linspace(0.0 if low < 0.5 * high else low, high, _BINS + 1)
     counts, _ = np.histogram(cost, edges)
-    says = [f"{price_text(one)} to {words.price(other)}" for one, other in pairwise(edges.tolist())]
-    return _Bars((edges[:-1] + edges[1:]) / 2, counts.astype(np.float64), 0.94 * (edges[1] - edges[0]), says)
+    labels = [f"{price_text(one)} to {words.price(other)}" for one, other in pairwise(edges.tolist())]
+    return _Bars(
+        (edges[:-1] + edges[1:]) / 2, counts.astype(np.float64), 0.94 * (edges[1] - edges[0]), labels
+    )

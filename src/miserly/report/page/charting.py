@@ -1,7 +1,7 @@
-"""What the charts of a page share: colours by name, marks, numbers kept short, and escaped names.
+"""What the charts of a report share: named colours, marks, short numbers and escaped names.
 
-Charts are plain dicts, as plotly wants them. A colour such as "@ink" is one of the page's own, which differ
-between light and dark; the page looks it up.
+Charts are plain dicts in plotly's format. A colour such as "@ink" is a variable of the page's style sheet,
+which differs between light and dark; the page's script looks it up.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def colour_of(place: int) -> str:
 
 
 def mark_of(place: int) -> str:
-    """Its mark: where colours come back, with another mark."""
+    """The mark of the learner with this number; where colours repeat, the marks differ."""
     return _MARKS[(place + place // _N_COLOURS) % len(_MARKS)]
 
 
 def escaped(words: str) -> str:
-    """Words as they are: plotly reads tags.
+    """Text for plotly, which would interpret tags.
 
     >>> escaped("a<b>c")
     'a&lt;b&gt;c'

@@ -1,4 +1,4 @@
-"""The slider of a page: what it says and draws at every budget."""
+"""The slider of a report: the texts and charts of every budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from miserly.selection.offers import Offer
 __all__ = ["explore_data", "explore_section"]
 
 _MOST_NAMES = 6
-# What is large in a card and what is small, by the names of their places.
+# The large and the small text of each card, by the ids of their elements.
 _CARDS = (
     ("model", "params"),
     ("value", "value-note"),
@@ -43,7 +43,7 @@ def explore_section(story: Story) -> str:
     figures = _figures(story)
     return f"""<section id="explore" aria-labelledby="explore-title">
 <h2 id="explore-title">What would another budget buy?</h2>
-{_dial(story)}
+{_slider(story)}
 {_cards(story)}
 {figures["frontier"]}<div class="pair">
 {figures["bills"]}{figures["features"]}</div>
@@ -51,11 +51,11 @@ def explore_section(story: Story) -> str:
 """
 
 
-def _dial(story: Story) -> str:
+def _slider(story: Story) -> str:
     shown = step_words(story, story.chosen)
     first, last = (story.words.price(one.budget) for one in (story.offers[0], story.offers[-1]))
     steps = f'min="0" max="{len(story.offers) - 1}" value="{story.place}"'
-    return f"""<div class="dial"><label for="budget">{text(story.words.budget.capitalize())}:
+    return f"""<div class="slider"><label for="budget">{text(story.words.budget.capitalize())}:
 <output id="now-budget" for="budget">{text(shown["budget"])}</output>
 <span id="now-short">{text(shown["short"])}</span></label>
 <input type="range" id="budget" {steps} autocomplete="off">
@@ -75,11 +75,11 @@ def _cards(story: Story) -> str:
     )
 
 
-# -- what is said ------------------------------------------------------------------------------------------
+# -- texts -------------------------------------------------------------------------------------------------
 
 
 def step_words(story: Story, one: Offer) -> dict[str, str]:
-    """What the page says at one budget, by the place where it says it."""
+    """The texts of one budget, by the id of their element."""
     words, model = story.words, model_name(one.candidate)
     reached = "reached" if one.is_second else "to expect"
     return {
@@ -97,68 +97,70 @@ def step_words(story: Story, one: Offer) -> dict[str, str]:
         "upper-note": f"at most, for any {words.row}",
         "bought": f"{one.features:.1f}",
         "bought-note": f"features bought on average: {_bought(story, one)}",
-        "note": _luck(story, one),
+        "note": _estimate_note(story, one),
     }
 
 
 def _bought(story: Story, one: Offer) -> str:
     some = [int(f) for f in np.argsort(-one.share, kind="stable") if one.share[f] >= 0.005]
-    told = [feature_name(story.found.costs, f, 24) for f in some[:_MOST_NAMES]]
-    return listing(told, len(some) - len(told))
+    names = [feature_name(story.found.costs, f, 24) for f in some[:_MOST_NAMES]]
+    return listing(names, len(some) - len(names))
 
 
 def _cost_note(one: Offer, words: Words) -> str:
-    """That the mean cost is an estimate, and what the plan itself costs where that is something else."""
-    note = f"is what a {words.row} pays on average, an estimate from held-out {words.rows}"
+    """That the mean cost is an estimate, and the cost of the delivered plan if it differs."""
+    note = f"on average per {words.row}, an estimate from held-out {words.rows}"
     if one.pays_otherwise:
-        return f"{note}; the plan costs {words.price(one.pays)} on the given {words.rows}"
+        return f"{note}; the delivered plan costs {words.price(one.pays)} on the given {words.rows}"
     return note
 
 
-def _luck(story: Story, one: Offer) -> str:
-    """Why the value to expect is not that of the ringed mark."""
+def _estimate_note(story: Story, one: Offer) -> str:
+    """Why the estimate differs from the value of the ringed mark."""
     words, own = story.words, one.candidate.mean_value
     if one.same_as is not None:
         return f"No better model found: same as {words.price(one.same_as)}."
-    shows = f"The ringed model shows {words.value(own)} on held-out {words.rows}"
+    shows = f"The ringed model reaches {words.value(own)} on held-out {words.rows}"
     if one.is_second:
         why = (
-            "for its promise"
+            "because its guarantee could be shown"
             if any(one.confidence < 1.0 for one in story.guarantees)
-            else "because a better one costs more once it has all rows"
+            else "because a better one costs more when it is fitted to all rows"
         )
-        return f"{shows}. It was taken {why}; the best of many was partly lucky, so expect a little less."
+        return f"{shows}. It was taken {why}. The best value of many is too optimistic: expect slightly less."
     if words.value(own) == words.value(one.value):
-        return f"{shows}, which is also what to expect."
+        return f"{shows}, which is also the estimate."
     if own > one.value if story.found.greater_is_better else own < one.value:
         return (
-            f"{shows}. Expect {words.value(one.value)}: the best of many models was partly lucky, "
-            "and this figure leaves the luck out."
+            f"{shows}. The best value of many models is too optimistic. The corrected estimate is "
+            f"{words.value(one.value)}."
         )
-    return f"{shows}. Choosing by part of them and judging by the others gives {words.value(one.value)}."
+    return (
+        f"{shows}. The estimate, chosen on some of them and evaluated on others, is {words.value(one.value)}."
+    )
 
 
-# -- what is drawn -----------------------------------------------------------------------------------------
+# -- charts ------------------------------------------------------------------------------------------------
 
 
 def _figures(story: Story) -> dict[str, str]:
-    """The places of the charts, with their captions."""
+    """The elements of the charts, with their captions."""
     words = story.words
     better = "Higher" if story.found.greater_is_better else "Lower"
-    told = {
+    captions = {
         "frontier": (
             f"{words.title} against price",
-            "Each mark is a model. Strong ones are the best for their price, with 95 % intervals; the ring "
+            "Each mark is a model. Large marks are the best for their price, with 95 % intervals. The ring "
             f"is the model for the budget. {better} is better.",
-            f"{words.title} of all models against their mean price; the table of budgets has it in figures.",
+            f"{words.title} of all models against their mean price. The table of budgets has the figures.",
         ),
         "bills": (
-            "Who pays what",
-            f"How many of the given {words.rows} pay how much, with the plan of this model.",
+            f"What {words.rows} pay",
+            f"The distribution of the price over the given {words.rows}, with the plan of this model.",
             f"Histogram of what a {words.row} pays with the model for the budget.",
         ),
         "features": (
-            "What they buy",
+            f"What {words.rows} buy",
             _feature_caption(story),
             f"Share of {words.rows} that buy each feature with the model for the budget.",
         ),
@@ -168,7 +170,7 @@ def _figures(story: Story) -> dict[str, str]:
             "What is bought with the model for each budget.",
         ),
     }
-    return {name: figure(name, *words_of) for name, words_of in told.items()}
+    return {name: figure(name, *texts) for name, texts in captions.items()}
 
 
 def _feature_caption(story: Story) -> str:
@@ -178,9 +180,9 @@ def _feature_caption(story: Story) -> str:
     some = f" ({shown} of {ever}, the most bought)" if ever > shown else ""
     unit = f" in {words.unit}" if words.unit else ""
     return (
-        f"The share of the given {words.rows} that buy each feature with the plan of this model{some}; what "
-        f"small budgets buy comes first. Beside each name its price{unit}, the first of a group with "
-        "its set-up; colours go from green (cheap) to violet (expensive)."
+        f"The share of the given {words.rows} that buy each feature with the plan of this model{some}. "
+        f"Features that small budgets buy come first. Beside each name is its price{unit}; the first of a "
+        "group includes the set-up. Colours go from green (cheap) to violet (expensive)."
     )
 
 
@@ -189,13 +191,13 @@ def _growth_caption(story: Story) -> str:
     if len(story.found.costs) <= MOST_FEATURES:
         return f"The share of {words.rows} that buy each feature, for every budget."
     return (
-        f"Of the features of each price, the share that a {words.row} buys on average, for every budget. "
+        f"For every budget, the share of each price range's features that a {words.row} buys on average. "
         "Colours go from green (cheap) to violet (expensive)."
     )
 
 
 def explore_data(story: Story) -> dict[str, Any]:
-    """All that the page's script needs: the charts, and what changes with every step of the slider."""
+    """The data of the page's script: the charts, and what changes with the slider."""
     found, words = story.found, story.words
     axis = Axis([one.mean_cost for one in found.candidates])
     shown = features_shown(story.found.costs, story.offers)
@@ -221,7 +223,7 @@ def _step(story: Story, one: Offer, axis: Axis, shown: list[int]) -> dict[str, A
         "x": axis.place(one.cost),
         "y": words.height(one.candidate.mean_value),
         "line": axis.place(one.budget),
-        "words": {place: tied(said) for place, said in step_words(story, one).items()},
+        "words": {place: tied(shown) for place, shown in step_words(story, one).items()},
         "bills": bills(one, words),
         "share": [round(100 * float(one.share[f]), 2) for f in shown],
         "share_words": [percent(float(one.share[f])) for f in shown],

@@ -1,4 +1,4 @@
-"""Pieces of HTML: text that is always escaped, tables, and data that cannot end its script."""
+"""Pieces of HTML: escaped text, tables, and data that cannot end its script element."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column: its words, and whether numbers stand in it or text that needs room."""
+    """The head of a column, and whether it holds numbers or wide text."""
 
     head: str
     kind: str = ""  # "number" or "wide"
 
 
 def text(words: Any) -> str:
-    """Words as they are, whatever characters they have.
+    """Escaped text.
 
     >>> text('a < b & "c"')
     'a &lt; b &amp; &quot;c&quot;'
@@ -41,7 +41,7 @@ def text(words: Any) -> str:
 
 
 def tied(words: str) -> str:
-    """Words in which no line ends between a number and its per cent.
+    """Text without a line break between a number and its per cent sign.
 
     >>> tied("5 % of 20 rows") == "5\\N{NO-BREAK SPACE}% of 20 rows"
     True
@@ -50,7 +50,7 @@ def tied(words: str) -> str:
 
 
 def unbroken(words: Any) -> str:
-    """Words in which no line ends inside a number: 2.13e-06 has a hyphen.
+    """Text without a line break inside a number: 2.13e-06 has a hyphen.
 
     >>> unbroken("tradeoff 2.13e-06, lookahead")
     'tradeoff <span class="whole">2.13e-06,</span> lookahead'
@@ -69,7 +69,7 @@ def table(
     name: str = "",
     tall: bool = False,
 ) -> str:
-    """A table that scrolls by itself where the page is narrow. A cell of two parts has small print."""
+    """A table that scrolls on a narrow page. The second part of a cell of two is in small print."""
     heads = "".join(f'<th scope="col"{_look(column)}>{text(column.head)}</th>' for column in columns)
     body = "".join(
         f"<tr>{''.join(_cell(column, cell) for column, cell in zip(columns, line, strict=True))}</tr>\n"
@@ -94,7 +94,7 @@ def _cell(column: Column, cell: Any) -> str:
 
 
 def section(name: str, heading: str, inside: str) -> str:
-    """A part of the page with a heading, that links lead to."""
+    """A section with a heading and an id for links."""
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">\n'
         f'<h2 id="{name}-title">{text(heading)}</h2>\n{inside}</section>\n'
@@ -102,7 +102,7 @@ def section(name: str, heading: str, inside: str) -> str:
 
 
 def figure(name: str, heading: str, caption: str, says: str) -> str:
-    """The place of a chart, with what it shows in words for who cannot see it."""
+    """The element of a chart, with a description for screen readers."""
     return (
         f"<figure><h3>{text(heading)}</h3><figcaption>{text(caption)}</figcaption>"
         f'<div class="chart" id="chart-{name}" role="img" aria-label="{text(says)}"></div></figure>\n'
@@ -110,13 +110,13 @@ def figure(name: str, heading: str, caption: str, says: str) -> str:
 
 
 def details(heading: str, inside: str, on_paper: bool = True) -> str:
-    """What is shown on demand, and where `on_paper`, in print."""
+    """Content that opens on demand; with `on_paper` it is always printed."""
     look = ' class="print"' if on_paper else ""
     return f"<details{look}><summary>{text(heading)}</summary>\n{inside}</details>\n"
 
 
 def data_script(record: Any) -> str:
-    """Data for the page's own script; no name in it can end the element it stands in.
+    """Data for the page's script. No name in it can end the script element.
 
     >>> data_script(["</script>"])
     '<script type="application/json" id="data">["\\\\u003c/script\\\\u003e"]</script>'

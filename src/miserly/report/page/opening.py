@@ -1,4 +1,4 @@
-"""The top of a page: first what to do, then what to expect of it and why."""
+"""The top of a report: what to do first, then what to expect and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def opening(story: Story, title: str) -> str:
             f"<h1>{text(title)}</h1>",
             f'<p class="lead">{_what_to_do(story)}</p>',
             paragraph(f"{_figures(story)} {_tail(story, story.chosen)}"),
-            *(paragraph(words, "promise") for words in _guarantees(story)),
+            *(paragraph(words, "guarantee") for words in _guarantees(story)),
             paragraph(_comparison(story)),
             _facts(story),
         ]
@@ -30,15 +30,15 @@ def opening(story: Story, title: str) -> str:
 
 def _what_to_do(story: Story) -> str:
     """The purchases for the budget, as HTML."""
-    words, told = story.words, actions(story.chosen, story.words)
+    words, purchases = story.words, actions(story.chosen, story.words)
     budget = f"{words.budget} of {words.price(story.chosen.budget)} per {words.row}"
     if story.was_asked:
-        return f"{text(f'For a {budget}')}, {told}"
+        return f"{text(f'For a {budget}')}, {purchases}"
     suggestion = (
         f"No budget was given. The suggestion is a {budget}: the smallest one whose {words.metric} is within "
         "one standard error of the best."
     )
-    return f"{text(suggestion)} {told[:1].upper()}{told[1:]}"
+    return f"{text(suggestion)} {purchases[:1].upper()}{purchases[1:]}"
 
 
 def _figures(story: Story) -> str:
@@ -52,23 +52,23 @@ def _figures(story: Story) -> str:
 
 
 def _otherwise(story: Story) -> str:
-    """What the plan itself costs on the given rows, and whether a smaller budget would do."""
+    """The cost of the delivered plan if it differs, and whether a smaller budget is enough."""
     words, one = story.words, story.chosen
     paid = f" On the given {words.rows} the delivered plan costs {words.price(one.pays)} on average."
-    told = paid if one.pays_otherwise else ""
+    note = paid if one.pays_otherwise else ""
     if one.same_as is not None:
-        told += f" No better model was found: it is the same as for {words.price(one.same_as)}."
-    return told
+        note += f" No better model was found: it is the same as for {words.price(one.same_as)}."
+    return note
 
 
 def _tail(story: Story, one: Offer) -> str:
-    """What few rows pay, or none."""
+    """The 95th percentile of the price, and the maximum."""
     words, upper = story.words, one.max_cost
     if np.isclose(one.cost_95, upper) or np.ptp(one.run.cost) == 0.0:
         return f"No {words.row} pays more than {words.price(upper)}."
     return (
-        f"95 of 100 {words.rows} pay {words.price(one.cost_95)} or less, "
-        f"and none can pay more than {words.price(upper)}."
+        f"95 % of {words.rows} pay {words.price(one.cost_95)} or less. "
+        f"No {words.row} pays more than {words.price(upper)}."
     )
 
 
@@ -92,7 +92,7 @@ def _guarantee(story: Story, one: Assurance) -> str:
 
 
 def _comparison(story: Story) -> str:
-    """What costs nothing, the best model at any price, and what all features would cost."""
+    """The answer without any purchase, the best model at any price, and the price of all features."""
     words, best, chosen = story.words, story.best, story.chosen
     parts = []
     if story.free is not None and chosen is not story.free:

@@ -35,7 +35,7 @@ _SHADES = 7  # of price tiers
 
 
 def features_shown(costs: Costs, made: Sequence[Offer]) -> list[int]:
-    """The features most bought, of equals the dearest; those first that the smallest budget buys for some."""
+    """The features that most rows buy, of equals the most expensive; those of small budgets come first."""
     share = np.array([one.share for one in made])
     most = share.max(axis=0)
     ranked = np.lexsort((-_prices(costs), -np.round(most, 2)))
@@ -208,7 +208,7 @@ def _prices_of(mine: NDArray[np.bool_], costs: Costs, words: Words) -> str:
 
 
 def _shade(tier: int, n_tiers: int) -> str:
-    """The colour of a price tier, from the cheapest to the dearest."""
+    """The colour of a price tier, from the cheapest to the most expensive."""
     return f"@t{round((_SHADES - 1) * tier / max(n_tiers - 1, 1))}"
 
 

@@ -1,4 +1,4 @@
-"""What a page tells of a frontier: the offers for every budget, the chosen one, and its model."""
+"""What a report shows of a frontier: the offers for every budget, the chosen one, and its model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["Story", "read_story"]
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """All that a page shows.
+    """All that a report shows.
 
     Attributes
     ----------
     offers : tuple of Offer
         One for each step of the slider.
     place : int
-        Which of them is chosen.
+        The place of the chosen one among `offers`.
     was_asked : bool
-        Whether a budget was given, or one was suggested.
+        Whether a budget was given. Otherwise one is suggested.
     rows : Rows
         The rows that the chosen model is fitted to: all, or with a guarantee all but those kept for it.
     guarantees : tuple of Assurance
@@ -51,12 +51,12 @@ class Story:
 
     @property
     def plan(self) -> Plan:
-        """Of the chosen model, as it is delivered."""
+        """The delivered plan of the chosen model."""
         return self.chosen.plan
 
     @property
     def free(self) -> Offer | None:
-        """What is had for nothing."""
+        """The offer that costs nothing, if there is one."""
         first = self.offers[0]
         return first if first.cost == 0.0 else None
 
@@ -77,15 +77,15 @@ def read_story(found: Frontier, asked: Wish | None, confidence: float | None) ->
         place = suggested(made, found.greater_is_better)
     else:
         place = [one.budget for one in made].index(asked.amount)
-    wish = replace(made[place].wish, confidence=confidence if asked is None else asked.confidence)
-    if wish.needs_rows:  # the model that the guarantee is shown of was fitted to fewer rows
-        made[place] = offer_for(found, wish)
+    request = replace(made[place].wish, confidence=confidence if asked is None else asked.confidence)
+    if request.needs_rows:  # the model that the guarantee is shown of was fitted to fewer rows
+        made[place] = offer_for(found, request)
     return Story(
         found,
         Words(found, made[0].wish.kind),
         tuple(made),
         place,
         asked is not None,
-        found.search_rows if wish.needs_rows else found.rows,
+        found.search_rows if request.needs_rows else found.rows,
         tuple(made[place].model.guarantee_),
     )

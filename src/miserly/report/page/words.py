@@ -1,4 +1,4 @@
-"""How a page speaks of metrics, prices, rows and models."""
+"""How a report names metrics, prices, rows and models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_NAME = 60
 
 
 class Words:
-    """The words for one frontier: what rows are called, and how many digits its figures have."""
+    """The terms of one frontier: what rows are called, and the digits of its figures."""
 
     def __init__(self, found: Frontier, kind: str = "mean_budget") -> None:
         self.is_cap = kind == "budget"
@@ -38,16 +38,16 @@ class Words:
         self.unit = plain(found.costs.unit, _LONGEST_UNIT)
         self.is_ranking = found.rows.qid is not None
         self.row, self.rows = ("document", "documents") if self.is_ranking else ("row", "rows")
-        self.units = "queries" if self.is_ranking else self.rows  # what errors are over
+        self.units = "queries" if self.is_ranking else self.rows  # what standard errors are computed over
         errors = [one.error for one in found.candidates if one.error > 0]
         self._decimals = _decimals(float(np.median(errors)) if errors else 0.01)
 
     def value(self, value: float) -> str:
-        """A value of the metric, with as many digits as its error leaves it."""
+        """A value of the metric, with the digits that its standard error allows."""
         return f"{100 * value:.1f} %" if self.is_share else f"{value:.{self._decimals}f}"
 
     def height(self, value: Any) -> float:
-        """Where a value lies on an axis: in per cent, if it is a share."""
+        """The position of a value on an axis, in per cent if it is a share."""
         return float(f"{100 * value if self.is_share else value:.5g}")
 
     def interval(self, low: float, high: float) -> str:
@@ -105,7 +105,7 @@ def price_text(amount: float) -> str:
 
 
 def short_name(learner: str) -> str:
-    """A learner without the word that all of its kind end with.
+    """The name of a learner without Classifier, Regressor or Ranker.
 
     >>> short_name("GreedyMiserClassifier"), short_name("ASTCClassifier(terms='boosted')")
     ('GreedyMiser', "ASTC(terms='boosted')")
@@ -116,7 +116,7 @@ def short_name(learner: str) -> str:
 
 
 def model_name(one: Candidate) -> str:
-    """What a model is called in a sentence."""
+    """The name of a model in a sentence."""
     contender = one.trial.contender
     if contender.dial is None:
         return "answer that buys nothing"
@@ -127,7 +127,7 @@ def model_name(one: Candidate) -> str:
 
 
 def settings(params: dict[str, Any]) -> str:
-    """The parameters that tell a model from others of its learner.
+    """The parameters that distinguish a model from others of its learner.
 
     >>> settings({"tradeoff": 2.1234e-06, "lookahead": True, "rounds": 40})
     'tradeoff 2.12e-06, lookahead, rounds 40'
@@ -142,5 +142,5 @@ def _setting(name: str, value: Any) -> str:
 
 
 def _decimals(error: float) -> int:
-    """As many decimals as show an error in one or two digits."""
+    """The number of decimals that shows an error in one or two digits."""
     return int(np.clip(1 - np.floor(np.log10(error)), 0, 6))

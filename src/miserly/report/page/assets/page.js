@@ -167,8 +167,8 @@
   }
 
   // No line ends inside a number.
-  function whole(said) {
-    return said.split(/(\S*\d\S*)/).map((part, i) => {
+  function whole(text) {
+    return text.split(/(\S*\d\S*)/).map((part, i) => {
       if (i % 2 === 0) return part;
       const span = document.createElement("span");
       span.className = "whole";
@@ -179,7 +179,7 @@
 
   function show() {
     const step = page.steps[Number(slider.value)];
-    for (const [place, said] of Object.entries(step.words)) at("now-" + place).replaceChildren(...whole(said));
+    for (const [place, text] of Object.entries(step.words)) at("now-" + place).replaceChildren(...whole(text));
     slider.setAttribute("aria-valuetext", step.label);
     draw("chart-frontier", frontierAt(step));
     draw("chart-bills", billsAt(step));
