@@ -17,7 +17,7 @@ import numpy as np
 
 from common import Problem
 from miserly import Costs
-from miserly.cli.boosting import bills, features_met
+from miserly.cli.lightgbm_model import features_met
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker
 
 STEP = 0.1
@@ -99,7 +99,7 @@ def _lightgbm_paths(booster: Any, X: np.ndarray, columns: np.ndarray, d: int, co
         scores = scores + one.reshape(len(X), -1)
         for k in range(t * each, (t + 1) * each):
             met |= trees[k][leaves[:, k]]
-        yield scores, float(bills(costs, met).mean())
+        yield scores, float(costs.of_each(met).mean())
 
 
 _LIGHTGBM = {

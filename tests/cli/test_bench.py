@@ -47,21 +47,38 @@ def test_bench_in_words(tmp_path):
 
 
 def test_rows_pay_for_what_they_meet():
-    """Two trees by hand: one asks for a feature of the group, the other for both of its features."""
+    """A stump by hand: all rows meet feature 1, which costs 5, the set-up 2 and one evaluation 0.5."""
+    pytest.importorskip("lightgbm")
     from miserly import Costs
-    from miserly.cli.boosting import bills
+    from miserly.cli.lightgbm_model import ROUNDS, fit_lightgbm, stages
+    from miserly.data.rows import Rows
 
     costs = Costs([1, 5, 3], groups={"blood": {"features": [1, 2], "setup": 2}}, evaluation=0.5)
-    met = np.array([[True, False, False], [True, True, False], [False, True, True], [False, False, False]])
-    assert bills(costs, met, evaluations=2).tolist() == [2.0, 9.0, 11.0, 1.0]
-    for row in met:
-        assert bills(costs, row[None], evaluations=2)[0] == costs.of(row, evaluations=2)
+    X = np.zeros((200, 3))
+    X[:, 1] = np.repeat([0.0, 1.0], 100)
+    booster = fit_lightgbm(Rows(X, np.repeat([0.0, 1.0], 100)), costs, 2, 0.0, [], seed=0)
+    found = list(stages(booster, X, costs))
+    assert [stage.rounds for stage in found] == list(ROUNDS)
+    for stage in found:
+        assert (stage.cost == 7.0 + 0.5 * stage.rounds).all()
+        assert stage.cost[0] == costs.of([False, True, False], evaluations=stage.rounds)
+
+
+def test_features_on_the_path_to_a_leaf():
+    """Feature 0 at the root, feature 2 below it on the right."""
+    from miserly.cli.lightgbm_model import features_met
+
+    leaves = [{"leaf_index": k} for k in range(3)]
+    right = {"split_feature": 2, "left_child": leaves[1], "right_child": leaves[2]}
+    root = {"split_feature": 0, "left_child": leaves[0], "right_child": right}
+    met = features_met({"num_leaves": 3, "tree_structure": root}, 3)
+    assert met.tolist() == [[True, False, False], [True, False, True], [True, False, True]]
 
 
 def test_a_rival_that_is_not_there_is_said_to_be_missing(tmp_path, monkeypatch):
-    from miserly.cli import racing
+    from miserly.cli import lightgbm_race
 
-    monkeypatch.setattr(racing, "find_spec", lambda name: None)
+    monkeypatch.setattr(lightgbm_race, "find_spec", lambda name: None)
     table(180)[["age", "chol", "disease"]].to_csv(tmp_path / "a.csv", index=False)
     done = run("bench", tmp_path / "a.csv", "--target", "disease", *QUICK)
     assert "pip install lightgbm" in complaint(done)

@@ -147,7 +147,7 @@ def test_too_many_words_are_no_categories(tmp_path):
         tmp_path / "a.csv", index=False
     )
     done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
-    assert "column 'id' holds 300 different words" in complaint(done)
+    assert "column 'id' has 300 categories" in complaint(done)
 
 
 def test_debug_shows_where(folder):

@@ -99,8 +99,8 @@ def test_what_came_of_it_is_said(folder):
     done = run("compress", folder / "svc2.skops", "--data", folder / "rows2.csv", "--target", "ring",
                "--vectors", 12, "--out", folder / "said.skops")  # fmt: skip
     first, second, third = done.stdout.splitlines()
-    assert first.startswith("57 support vectors made 12 (21.1 %), rbf kernel")
-    assert second.startswith("on 80 rows set aside: the answer of the full model for ")
+    assert first.startswith("57 support vectors reduced to 12 (21.1 %), rbf kernel")
+    assert second.startswith("on a test set of 80 rows: the prediction of the full model for ")
     assert "; accuracy " in second and ", full model " in second
     assert third == f"saved to {folder / 'said.skops'} (scikit-learn SVC)"
 
@@ -115,7 +115,7 @@ def test_a_libsvm_model_needs_no_scikit_learn_model(folder):
                "--out", folder / "ratio.model", "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     record = json.loads(done.stdout)
-    assert record["vectors"] == round(0.2 * record["vectors_before"]) and record["rows_judging"] == 80
+    assert record["vectors"] == round(0.2 * record["vectors_before"]) and record["rows_test"] == 80
     assert record["agreement"] > 0.9 and abs(record["accuracy"] - record["accuracy_before"]) < 0.08
     assert done.stderr == ""
 
@@ -138,7 +138,7 @@ def test_svm_predict_scores_what_was_made_alike(folder, n_classes):
 def test_without_rows_support_vectors_have_to_do(folder):
     done = run("compress", folder / "svc2.model", "--vectors", 10, "--out", folder / "none.model", "--json")
     record = json.loads(done.stdout)
-    assert record["rows_judging"] == 0 and record["agreement"] is None
+    assert record["rows_test"] == 0 and record["agreement"] is None
     X, _ = rows(seed=1)
     full, small = (read_libsvm(folder / name, 2).labels(X) for name in ("svc2.model", "none.model"))
     assert np.mean(full == small) > 0.95
@@ -152,7 +152,7 @@ def test_scalers_stay_in_front_of_a_kernel_that_cannot_take_them_in(folder, scal
     done = run("compress", folder / "pipe.skops", "--data", folder / "rows2.csv", "--target", "ring", "--out",
                folder / "small_pipe.skops", "--out", folder / "pipe.model", "--vectors", 12)  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "rows must be scaled before LibSVM sees them" in done.stderr
+    assert "scale rows as the model's pipeline does before you give them to LibSVM" in done.stderr
     small = skops.load(folder / "small_pipe.skops")
     assert np.mean(small.predict(X) == model.predict(X)) > 0.9
     ready = model[:-1].transform(X)
@@ -198,7 +198,7 @@ def test_numbers_and_outliers(folder, model):
         assert record["mse"] < 0.2 * np.var(y)
         words = run("compress", folder / "other.skops", "--data", folder / "rows2.csv", "--target", "ring",
                     "--vectors", 3, "--out", folder / "no.skops")  # fmt: skip
-        assert "the model answers with numbers, and the target holds '" in complaint(words)
+        assert "the model predicts numbers, and the target holds '" in complaint(words)
     else:
         assert np.mean(small.predict(X) == model.predict(X)) > 0.9
 

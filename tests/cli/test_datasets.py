@@ -50,7 +50,7 @@ def test_rankings_gaps_and_words_are_written(tmp_path, monkeypatch):
     np.testing.assert_array_equal(written["target"].astype(np.float32), X[:, 0])
     assert written["qid"].tolist() == np.repeat([5, 6, 7], 4).tolist()
     done = run("datasets", "some", "--out", tmp_path / "a.csv", "--costs-out", tmp_path / "c.csv")
-    assert "some has no prices to write" in complaint(done)
+    assert "some has no costs to write" in complaint(done)
 
 
 def test_names_and_files_go_together(tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from miserly import load
-from miserly.cli import options, searching
+from miserly.cli import options
 from miserly.data.holdout import validation_mask
 from miserly.datasets import load_heart
 from miserly.selection.frontier import frontier as frontier_of_python
@@ -43,7 +43,7 @@ def frontier(folder, *words):
 # -- what it does --------------------------------------------------------------------------------------------
 
 
-def test_a_table_a_promise_a_report_and_a_model(folder):
+def test_a_table_a_guarantee_a_report_and_a_model(folder):
     files = ("--out", folder / "report.html", "--save", folder / "m.miser")
     done = frontier(folder, "--mean-budget", 30, "--confidence", 0.9, *files)
     assert done.exit_code == 0, done.output
@@ -68,8 +68,8 @@ def test_a_record_for_machines_is_all_there_is_on_standard_output(folder):
     record = json.loads(done.stdout)
     assert record["metric"] == "accuracy" and record["unit"] == "CAD" and record["rows"] == 180
     assert record["chosen"]["plan_mean_cost"] <= record["chosen"]["plan_max_cost"] <= 8
-    assert record["chosen"]["promises"][0]["text"] == "no row costs more than 8 CAD"
-    assert record["chosen"]["promises"][0]["seen"] is None  # not a number, which JSON does not have
+    assert record["chosen"]["guarantees"][0]["text"] == "no row costs more than 8 CAD"
+    assert record["chosen"]["guarantees"][0]["seen"] is None  # not a number, which JSON does not have
     budgets = [line["budget"] for line in record["budgets"]]
     assert budgets == sorted(budgets) and 8 in budgets
     assert all(line["mean_cost"] <= line["budget"] for line in record["budgets"])
@@ -192,7 +192,7 @@ def test_numbers_and_rankings(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--confidence", 0.95), "--confidence needs something to promise"),
+        (("--confidence", 0.95), "--confidence needs something to guarantee"),
         (("--confidence", 95, "--budget", 3), "--confidence is between 0 and 1"),
         (("--save", "m.miser"), "--save needs --budget, --mean-budget or --max-loss"),
         (("--out", "report.pdf"), "must end in .html or .htm"),
@@ -217,7 +217,7 @@ def test_mistakes_are_said_before_anything_is_searched(folder, options, message)
     assert message in complaint(frontier(folder, *options))
 
 
-def test_what_cannot_be_promised_is_told_after_the_table(folder):
+def test_what_cannot_be_guaranteed_is_reported_after_the_table(folder):
     """36 kept rows cannot show much; the table, the report and the record are there all the same."""
     wanted = ("--max-loss", 0.05, "--mean-budget", 60, "--confidence", 0.99999)
     done = frontier(folder, *wanted, "--out", folder / "no.html", "--save", folder / "no.miser", "--json")
@@ -227,7 +227,7 @@ def test_what_cannot_be_promised_is_told_after_the_table(folder):
     assert (folder / "no.html").exists() and not (folder / "no.miser").exists()
 
 
-def test_a_promise_needs_rows(folder, tmp_path):
+def test_a_guarantee_needs_rows(folder, tmp_path):
     table(48)[["age", "chol", "disease"]].to_csv(tmp_path / "few.csv", index=False)
     given = (tmp_path / "few.csv", "--target", "disease", "--mean-budget", 1, "--confidence", 0.9)
     assert "--confidence needs 50 rows or more, and there are 48" in complaint(run("frontier", *given))
@@ -303,6 +303,7 @@ def test_commands_and_learners_are_completed():
 
 def test_learners_to_complete_are_those_there_are():
     from miserly.selection.candidates import pool_for
+    from miserly.selection.tables import short_name
 
     every = [*pool_for("two classes"), *pool_for("numbers"), *pool_for("documents")]
-    assert {searching.short_name(one) for one in every} == set(options.NAMES)
+    assert {short_name(type(one).__name__) for one in every} == set(options.NAMES)

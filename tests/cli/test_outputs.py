@@ -83,9 +83,9 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, what):
 
 def test_an_interrupt_leaves_the_old_predictions(folder, tmp_path, monkeypatch):
     """Ctrl-C after some rows have been answered."""
-    from miserly.cli import answering, batches, csv_files
+    from miserly.cli import batches, csv_files, predictions
 
-    answered, real = [], answering.Predictions._answered
+    answered, real = [], predictions.Predictions._answered
 
     def interrupted(self, batch, n_rows):
         if answered:
@@ -96,7 +96,7 @@ def test_an_interrupt_leaves_the_old_predictions(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "CELLS", 30)
     monkeypatch.setattr(csv_files, "FEWEST_ROWS", 1)
     monkeypatch.setattr(batches, "ROWS", 10)
-    monkeypatch.setattr(answering.Predictions, "_answered", interrupted)
+    monkeypatch.setattr(predictions.Predictions, "_answered", interrupted)
     (tmp_path / "a.csv").write_bytes(OLD)
     done = run("predict", folder / "heart.miser", folder / "heart.csv", "--out", tmp_path / "a.csv")
     assert done.exit_code == 130 and 0 < answered[0] < 120

@@ -140,7 +140,7 @@ def test_all_problems_of_a_table_are_told_at_once(fit, tmp_path):
         "costs.csv: no cost for column 'c'",
         "costs.csv: a cost for 'bb', which is no column; did you mean 'b'?",
         "a.csv, line 5, column 'a': '12O' is not a number, as 37 others are",
-        "if all are words; also in line 10",
+        "if all are categories; also in line 10",
         "a.csv, line 7, column 'b': infinity",
         "a.csv, line 11, column 'y': the target is missing",
     ):

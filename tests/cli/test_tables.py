@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from miserly.cli import csv_files, parquet_files, tables, writing
+from miserly.cli import csv_files, parquet_files, tables, writers
 from miserly.cli.problems import Problems
-from miserly.cli.writing import write_table
+from miserly.cli.writers import write_table
 from miserly.errors import DataError
 
 from .running import QUICK, complaint, run, table
@@ -22,7 +22,7 @@ def without(monkeypatch):
     real = tables.find_spec
 
     def hide(*hidden):
-        for module in (tables, writing, parquet_files):
+        for module in (tables, writers, parquet_files):
             monkeypatch.setattr(module, "find_spec", lambda name: None if name in hidden else real(name))
 
     return hide

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from miserly import BudgetedEstimator, CostLassoRegressor, GreedyMiserClassifier, frontier
-from miserly.cli.training import guess_task
+from miserly.cli.training_table import guess_task
 from miserly.data.tasks import read_task
 from miserly.errors import DataError
 

@@ -396,7 +396,7 @@ def test_a_path_that_cannot_be_written_is_told_before_anything_is_fitted(heart, 
     with pytest.raises(DataError, match="there is no folder"):
         heart.to_html(tmp_path / "nowhere" / "a.html")
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(DataError, match="may not be written"):
+    with pytest.raises(DataError, match="no permission to write"):
         heart.to_html(tmp_path / "a.html")
 
 

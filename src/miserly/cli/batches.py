@@ -1,7 +1,7 @@
-"""Rows of a file as a plan takes them, some at a time.
+"""The rows of a file for a plan, in batches.
 
-Cells are read a few thousand at a time, so that they are still in the processor's cache when they become
-numbers, and given to the plan in larger batches. In ranking a batch holds whole queries.
+Cells are read a few thousand at a time, so that they are still in the processor's cache when they are
+converted to numbers. The plan runs on larger batches. In ranking a batch holds whole queries.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from miserly.plan import Plan
 
 __all__ = ["Batch", "Batches"]
 
-ROWS = 20_000  # that a plan is given at a time,
-MATRIX = 1_000_000  # unless they are more numbers than this
+ROWS = 20_000  # of a batch ...
+MATRIX = 1_000_000  # ... unless they hold more numbers than this
 OTHER = "another class"
 
 
@@ -82,16 +82,16 @@ class Batches:
     plan : Plan
     source : Source
     query : str or None
-        The column that says which rows belong together.
+        The column with the query of each row.
     keep : sequence of str
     problems : Problems
-        Told of every line that cannot be read.
+        Collects every line that cannot be read.
 
     Attributes
     ----------
     bad, infinite, strange : dict of list
-        By column, the lines and texts of cells that are no number, of infinite numbers, and of cells that are
-        no known category. All of them count as missing.
+        By column, the lines and texts of cells that are not numbers, of infinite numbers, and of unknown
+        categories. All of them are treated as missing.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Batches:
         return self._file.header
 
     def place(self, line: int, column: str) -> str:
-        """Where a cell is to be found."""
+        """The place of a cell, for messages."""
         return f"{self._source.name}, {self._file.unit} {line}, column {column!r}"
 
-    def tell(self, cells: dict[str, list[tuple[int, str]]], what: str, problems: Problems) -> None:
+    def report(self, cells: dict[str, list[tuple[int, str]]], what: str, problems: Problems) -> None:
         """Add a problem for each column of `bad`, `infinite` or `strange`."""
         for name, found in cells.items():
             line, text = found[0]
@@ -126,8 +126,8 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         size = max(1, min(ROWS, MATRIX // max(1, self._plan.n_features)))
-        if self._query is not None and not self._stand_together(self._query):
-            size = 2**62  # a query may be found again in the last row
+        if self._query is not None and not self._are_adjacent(self._query):
+            size = 2**62  # a query may occur again in the last row
         waiting: list[Batch] = []
         for chunk in self._file.chunks(self._columns):
             waiting.append(self._batch(chunk))
@@ -146,8 +146,8 @@ class Batches:
             dict.fromkeys([*map(str, map(self._plan.costs.name, self._plan.features)), *also, *self._keep])
         )
 
-    def _stand_together(self, query: str) -> bool:
-        """Whether the rows of each query stand together."""
+    def _are_adjacent(self, query: str) -> bool:
+        """Whether the rows of each query are adjacent."""
         seen: set[str] = set()
         last = None
         file = CsvFile(self._source, Problems()) if isinstance(self._file, CsvFile) else self._file
@@ -215,7 +215,7 @@ class Batches:
 
 
 def _cut(batch: Batch) -> tuple[Batch, Batch]:
-    """A batch without its last query, which may go on, and that query; without queries all of it."""
+    """A batch without its last query, which may continue, and that query; without queries all of it."""
     end = len(batch)
     if batch.qid is not None:
         end = int(np.argmax(batch.qid == batch.qid[-1]))

@@ -1,4 +1,4 @@
-"""What the cells of a table say: numbers, booleans, dates, or that a value is missing."""
+"""The cells of a table: numbers, booleans, dates and missing values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DATE = re.compile(_DAY + _CLOCK)
 
 @dataclass(frozen=True)
 class Format:
-    """How a CSV file is written: what stands between columns, in numbers, and the encoding of its text."""
+    """The format of a CSV file: the separator, the marks in numbers, and the encoding."""
 
     sep: str = ","
     decimal: str = "."
@@ -33,7 +33,7 @@ class Format:
 
     @classmethod
     def read(cls, sep: str, decimal: str, thousands: str | None, encoding: str) -> Format:
-        """The format that options ask for.
+        """The format that options describe.
 
         >>> Format.read("tab", ",", ".", "latin-1")
         Format(sep='\\t', decimal=',', thousands='.', encoding='latin-1')
@@ -55,7 +55,7 @@ class Format:
         return cls(sep, decimal, thousands, encoding)
 
     def number(self, text: str) -> float:
-        """The number that a cell holds; ValueError if it holds none.
+        """The number in a cell; ValueError if it is not a number.
 
         >>> Format().number("1e3"), Format(decimal=",", thousands=".").number("1.234,5")
         (1000.0, 1234.5)
@@ -66,7 +66,7 @@ class Format:
             if "." in text:
                 raise ValueError(text)
             text = text.replace(",", ".")
-        if "_" in text:  # which Python reads, and no table means
+        if "_" in text:  # Python accepts it in numbers, tables do not use it
             raise ValueError(text)
         return float(text)
 
@@ -79,9 +79,9 @@ class Format:
         return text.replace(self.thousands, "")
 
     def numbers(self, cells: Sequence[str | None]) -> NDArray[np.float64] | None:
-        """Cells as numbers, NaN where one is missing; None if some cell is no number."""
+        """Cells as numbers, NaN where one is missing; None if some cell is not a number."""
         if self.decimal == "." and not self.thousands:
-            try:  # as nearly all columns are; other ways take three times as long
+            try:  # fast path for nearly all columns: three times as fast
                 values = np.array(list(map(float, cells)), dtype=np.float64)  # type: ignore[arg-type]
                 return values if "_" not in "".join(cells) else None  # type: ignore[arg-type]
             except (TypeError, ValueError):
@@ -95,7 +95,7 @@ class Format:
             return None
 
     def hint(self, text: str) -> str:
-        """What would make a number of a cell, if it was meant to be one; an empty string where nothing would.
+        """The options that would make a number of a cell; an empty string if there are none.
 
         >>> Format().hint("1,234")
         'give --thousands , if it is 1234, or --decimal , if it is 1.234'
@@ -141,7 +141,7 @@ def is_date(text: str) -> bool:
 
 
 class Known:
-    """The known values of a column by the text of a cell: text as it is, booleans in any case, numbers.
+    """The known values of a column by the text of a cell. Booleans may be in any case.
 
     >>> known = Known((False, True), Format())
     >>> known("TRUE"), "maybe" in known
@@ -168,7 +168,7 @@ class Known:
         return True
 
     def __call__(self, text: str) -> Any:
-        """The value that a cell stands for; KeyError if it is not known."""
+        """The value of a cell; KeyError if it is not known."""
         if self._numbers and text not in self._text:
             try:
                 self._text[text] = self._numbers[self._form.number(text)]

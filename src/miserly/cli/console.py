@@ -1,4 +1,4 @@
-"""Talking to a person: where output goes, how numbers look, and how mistakes are said."""
+"""Output for people: streams, the format of numbers, and error messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Misuse(MiserlyError):
 
 
 def friendly(command: Command) -> Command:
-    """Say what went wrong in one line and exit with its code; with `debug=True`, show where it happened."""
+    """Report an error in one line and exit with its code; with `debug=True`, show the traceback."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
@@ -48,22 +48,22 @@ def friendly(command: Command) -> Command:
             with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *place: warn(" ".join(str(message).split()))
                 command(*args, **options)
-        except BrokenPipeError:  # whoever reads our output has seen enough: `miserly predict ... | head`
+        except BrokenPipeError:  # the reader of our output has closed it: `miserly predict ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(TROUBLE) from None
         except (MiserlyError, OSError) as error:
             if options.get("debug"):
                 raise
             for line in error.problems if isinstance(error, ManyProblems) else [_words(error)]:
-                _complain(line)
+                _print_error(line)
             raise typer.Exit(USAGE if isinstance(error, Misuse) else TROUBLE) from None
         except KeyboardInterrupt as stop:
-            _complain("; ".join(["interrupted", *getattr(stop, "__notes__", ())]))
+            _print_error("; ".join(["interrupted", *getattr(stop, "__notes__", ())]))
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if options.get("debug") or isinstance(error, typer.Exit):
                 raise
-            _complain(f"unexpected {type(error).__name__}: {error} (--debug shows where)")
+            _print_error(f"unexpected {type(error).__name__}: {error} (--debug shows the traceback)")
             raise typer.Exit(TROUBLE) from None
 
     return run  # type: ignore[return-value]
@@ -75,7 +75,7 @@ def _words(error: Exception) -> str:
     return str(error)
 
 
-def _complain(message: str) -> None:
+def _print_error(message: str) -> None:
     err.print(Text.assemble(("error:", "bold red"), f" {' '.join(message.split())}"), soft_wrap=True)
 
 
@@ -84,12 +84,12 @@ def warn(message: str) -> None:
 
 
 def print_json(record: Any) -> None:
-    """A record for machines, on standard output and nothing else; numbers without a value are null."""
+    """Print JSON on standard output; numbers that are not finite are null."""
     sys.stdout.write(f"{json_text(record, indent=2)}\n")
 
 
 def json_text(record: Any, indent: int | None = None) -> str:
-    """A record as JSON, with escapes for characters that a terminal would act on."""
+    """JSON with escapes for characters that would control a terminal."""
     text = json.dumps(_plain(record), indent=indent, allow_nan=False, ensure_ascii=False)
     return text.translate({code: f"\\u{code:04x}" for code in CONTROLS if code >= 0x7F})
 
@@ -107,9 +107,9 @@ def _plain(record: Any) -> Any:
 def check_output(
     path: Path, endings: Sequence[str] = (), inputs: Iterable[Path | None] = (), force: bool = False
 ) -> None:
-    """Say what is wrong with a file to write before hours are spent on what goes into it.
+    """Refuse an output file that cannot be written, before a long computation.
 
-    A file that is also read, one of the `inputs`, is replaced only by `force`.
+    A file that is also one of the `inputs` is refused, unless `force` is set.
     """
     if endings and path.suffix.lower() not in endings:
         raise Misuse(f"{path}: the name must end in {' or '.join(endings)}")
@@ -117,13 +117,13 @@ def check_output(
         raise DataError(f"{path}: there is no folder {path.parent}")
     check_target(path)
     if not os.access(path.parent, os.W_OK):
-        raise DataError(f"{path}: no file may be written to this folder")
+        raise DataError(f"{path}: no permission to write to this folder")
     if not force and any(one is not None and _same_file(path, one) for one in inputs):
         raise Misuse(f"{path}: this file is also read; give another name, or --force to replace it")
 
 
 def refuse_twice(*paths: Path | None) -> None:
-    """Refuse two outputs in one file."""
+    """Refuse two outputs to the same file."""
     given = [path for path in paths if path is not None]
     for place, path in enumerate(given):
         if any(path.resolve() == other.resolve() for other in given[:place]):
@@ -135,7 +135,7 @@ def _same_file(path: Path, other: Path) -> bool:
 
 
 def shell_word(text: str) -> str:
-    """A word as a shell takes it, ready to be pasted.
+    """A word quoted for a shell.
 
     >>> print(shell_word("chol"), shell_word("blood pressure"), shell_word("a\x1bb"))
     chol 'blood pressure' $'a\\x1bb'
@@ -146,7 +146,7 @@ def shell_word(text: str) -> str:
 
 
 def shell_line(*words: object) -> str:
-    """A command as a shell takes it.
+    """A command quoted for a shell.
 
     >>> print(shell_line("miserly", "show", "my plan.miser"))
     miserly show 'my plan.miser'
@@ -155,7 +155,7 @@ def shell_line(*words: object) -> str:
 
 
 def amount(value: float, unit: str = "") -> str:
-    """A cost as a person writes it.
+    """A cost with its unit.
 
     >>> amount(102.9, "CAD"), amount(4), amount(0.00125, "s"), amount(17000)
     ('102.90 CAD', '4', '0.00125 s', '17,000')
@@ -170,7 +170,7 @@ def amount(value: float, unit: str = "") -> str:
 
 
 def amounts(values: Iterable[float]) -> list[str]:
-    """Costs of one column, all with the same number of decimals.
+    """Costs of one column, with the same number of decimals.
 
     >>> amounts([1, 102.9]), amounts([1, 20]), amounts([0.001, 2.5])
     (['1.00', '102.90'], ['1', '20'], ['0.001', '2.5'])
@@ -192,7 +192,7 @@ def percent(value: float) -> str:
 
 
 def listing(names: list[str], most: int = 12) -> str:
-    """Names separated by commas; of very many only the first.
+    """Names separated by commas; of many only the first.
 
     >>> listing(["a", "b", "c"], most=2)
     'a, b and 1 more'

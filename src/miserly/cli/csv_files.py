@@ -1,4 +1,4 @@
-"""Reading CSV files in chunks, with the number of every line and all that is wrong with them."""
+"""CSV files in chunks, with line numbers and a list of their problems."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from miserly.errors import DataError, did_you_mean
 __all__ = ["FORMATS", "Chunk", "CsvFile", "Source", "opened"]
 
 FORMATS = (".csv", ".parquet")
-CELLS = 6_000  # that are held at a time: they fit into a processor's cache ...
+CELLS = 6_000  # of a chunk: they fit into a processor's cache ...
 FEWEST_ROWS = 16  # ... unless rows are very wide
 
 
@@ -71,32 +71,32 @@ def _not_a_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a file: the cells of each column as text, and in which lines they end."""
+    """Some rows of a file: the cells of each column as text, and the lines in which they end."""
 
     lines: list[int]
     cells: Mapping[str, Sequence[str]]
 
     def text(self, name: str) -> Sequence[str]:
-        """The cells of a column, as they stand in the file."""
+        """The cells of a column as text."""
         return self.cells[name]
 
     def values(self, name: str) -> Sequence[Any]:
-        """What to write to keep a column as it is."""
+        """The values to write in order to copy a column."""
         return self.text(name)
 
     def numbers(self, name: str, form: Format) -> NDArray[np.float64] | None:
-        """A column as numbers; None if some cells hold none."""
+        """A column as numbers; None if some cells are not numbers."""
         return form.numbers(self.text(name))
 
 
 class CsvFile:
-    """A CSV file whose header is sound.
+    """A CSV file with a valid header.
 
     Parameters
     ----------
     source : Source
     problems : Problems
-        Told of every line with too few or too many values; such a line is passed over.
+        Collects every line with too few or too many values. Such lines are skipped.
     """
 
     unit = "line"
@@ -123,13 +123,13 @@ class CsvFile:
                     if len(rows) == size:
                         yield _chunk(lines, rows, places)
                         lines, rows = [], []
-                elif cells:  # lines that are blank are passed over
+                elif cells:  # blank lines are skipped
                     ragged.append((reader.line_num, len(cells)))
             if rows:
                 yield _chunk(lines, rows, places)
-        self._tell(ragged)
+        self._report(ragged)
 
-    def _tell(self, ragged: Sequence[tuple[int, int]]) -> None:
+    def _report(self, ragged: Sequence[tuple[int, int]]) -> None:
         """Lines with too few or too many values are one problem."""
         if ragged:
             line, found = ragged[0]
@@ -140,7 +140,7 @@ class CsvFile:
 
     @contextlib.contextmanager
     def _reader(self) -> Iterator[Any]:
-        """The lines as lists of cells; their numbers are those that an editor shows."""
+        """A reader of lines as lists of cells; line numbers are those of an editor."""
         name, form = self._source.name, self._source.form
         encoding = "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
         with self._source.path.open(encoding=encoding, newline="") as file:
@@ -153,7 +153,7 @@ class CsvFile:
                 raise DataError(self._not_text(encoding)) from None
 
     def _not_text(self, encoding: str) -> str:
-        """What to do about a file that is not in the encoding it should be in."""
+        """The error for a file in another encoding."""
         with self._source.path.open("rb") as file:
             start = file.read(2)
         other = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
@@ -193,7 +193,7 @@ def _chunk(lines: list[int], rows: list[list[str]], places: Mapping[str, int]) -
 
 
 def _strange_line(path: Path, encoding: str) -> int:
-    """The number of the first line that is not in an encoding; 1 where lines cannot be told apart."""
+    """The number of the first line that is not in an encoding; 1 if lines cannot be separated."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:

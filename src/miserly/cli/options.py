@@ -1,21 +1,28 @@
-"""Options that several commands share, with the words that `--help` says of them."""
+"""Options that several commands share, in groups, with their help texts."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["Budget", "CostFile", "Debug", "Decimal", "Encoding", "Force", "Handovers", "Ignore", "Jobs",
-           "Json", "Learners", "MaxFits", "MetricName", "Model", "Query", "Rival", "Seed", "Sep", "Table",
-           "Target", "Task", "TaskName", "Thousands", "TimeLimit", "Unknown", "Words"]  # fmt: skip
+if TYPE_CHECKING:
+    from miserly.cli.cells import Format
 
-# What --learners takes: the learners of "auto", whatever they are called for classes, numbers or rankings.
+__all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "Query", "Rival", "SearchOptions",
+           "Seed", "TableOptions", "Task", "Unknown", "expanded"]  # fmt: skip
+
+# What --learners takes: the learners of "auto", for classes, numbers or rankings.
 NAMES = ("AdaBoostBT", "AFR", "ASTC", "BudgetedTree", "CostLasso", "Cronus", "CSCC", "CSTC", "EarlyExit",
          "GreedyMiser", "SoftCascade", "SpeedBoost")  # fmt: skip
 METRICS = ("accuracy", "balanced_accuracy", "log_loss", "mse", "mae", "r2", "ndcg@5", "precision@5")
+_CSV, _SEARCH = "CSV format", "Search"  # panels of the help
 
 
 class Task(StrEnum):
@@ -28,14 +35,14 @@ class Task(StrEnum):
 
 
 class Unknown(StrEnum):
-    """What a word means that the plan has never met."""
+    """How to treat a category that is not in the plan."""
 
     missing = "missing"
     error = "error"
 
 
 class Rival(StrEnum):
-    """Whom the frontier races."""
+    """What the frontier is compared with."""
 
     lightgbm = "lightgbm"
 
@@ -50,74 +57,168 @@ def _complete_metric(incomplete: str) -> list[str]:
     return [name for name in METRICS if name.startswith(incomplete)]
 
 
-Table = Annotated[
-    Path,
-    typer.Argument(help="A table: .csv or .parquet, or - for CSV on standard input.", show_default=False),
-]
-Sep = Annotated[str, typer.Option(help="CSV: what stands between columns, such as ';' or tab.")]
-Decimal = Annotated[str, typer.Option(help="CSV: the decimal mark of numbers, . or ,")]
-Thousands = Annotated[
-    str | None, typer.Option(help="CSV: what groups digits, as the comma in 1,234.", show_default=False)
-]
-Encoding = Annotated[str, typer.Option(help="CSV: the encoding of the text, such as cp1252.")]
-Force = Annotated[bool, typer.Option("--force", help="Write also to a file that is read.")]
+# -- single options ------------------------------------------------------------------------------------------
+
 Model = Annotated[Path, typer.Argument(help="A saved plan.", show_default=False)]
-Target = Annotated[str, typer.Option(help="The column to predict.", show_default=False)]
-CostFile = Annotated[
-    Path | None,
-    typer.Option(help="What columns cost: .csv (feature,cost[,group,setup]), .json or .toml; else 1 each."),
-]
 Query = Annotated[
-    str | None,
-    typer.Option(help="In ranking, the column that says which rows belong together.", show_default=False),
+    str | None, typer.Option(help="In ranking, the column with the query of each row.", show_default=False)
 ]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(help="A column to leave out; may be given several times.", show_default=False),
-]
-Words = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A column of words although it looks like numbers; may be given several times.",
-        show_default=False,
-    ),
-]
-TaskName = Annotated[Task, typer.Option(help="What the target holds.")]
-Budget = Annotated[
-    float | None, typer.Option(min=0.0, help="A cap: no row ever costs more.", show_default=False)
-]
-Seed = Annotated[int, typer.Option(min=0, help="Which rows are set aside, and what is drawn.")]
-MetricName = Annotated[
-    str | None,
-    typer.Option(
-        help="accuracy, balanced_accuracy, log_loss; mse, mae, r2; ndcg@K, precision@K. By default accuracy, "
-        "mse or ndcg@5.",
-        show_default=False,
-        autocompletion=_complete_metric,
-    ),
-]
-Learners = Annotated[
-    str | None,
-    typer.Option(
-        help=f"Some of {', '.join(NAMES)}, with commas between; by default all that suit the target.",
-        show_default=False,
-        autocompletion=_complete_learners,
-    ),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(min=0.0, help="Seconds after which the search begins no fit.", show_default=False),
-]
-Handovers = Annotated[
-    bool | None,
-    typer.Option(
-        "--handovers/--no-handovers",
-        help="Whether two models may be put in turn, the expensive one for rows that the cheap one leaves in "
-        "doubt. By default with all learners, not with --learners.",
-        show_default=False,
-    ),
-]
-MaxFits = Annotated[int, typer.Option(min=2, help="How many settings of learners are tried.")]
-Jobs = Annotated[int, typer.Option(help="Processes to fit in; -1 is one for every core.")]
-Json = Annotated[bool, typer.Option("--json", help="Print a record for machines instead of words.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where in the program a mistake was found.")]
+Budget = Annotated[float | None, typer.Option(min=0.0, help="A cap: no row costs more.", show_default=False)]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Force = Annotated[bool, typer.Option("--force", help="Allow an output file that is also an input.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+# -- groups --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """A table to learn from, and the roles of its columns."""
+
+    data: Annotated[
+        Path,
+        typer.Argument(help="A table: .csv or .parquet, or - for CSV on standard input.", show_default=False),
+    ]
+    target: Annotated[str, typer.Option(help="The column to predict.", show_default=False)]
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="The costs of columns: a .csv (feature, cost and optionally group, setup), .json or .toml "
+            "file. By default 1 each."
+        ),
+    ] = None
+    query: Query = None
+    task: Annotated[Task, typer.Option(help="What the target holds.")] = Task.auto
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; may be given several times.", show_default=False),
+    ] = None
+    words: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of categories that look like numbers; may be given several times.",
+            show_default=False,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How CSV files are written."""
+
+    sep: Annotated[
+        str, typer.Option(help="The separator of columns, such as ';' or tab.", rich_help_panel=_CSV)
+    ] = ","
+    decimal: Annotated[str, typer.Option(help="The decimal mark, . or ,", rich_help_panel=_CSV)] = "."
+    thousands: Annotated[
+        str | None,
+        typer.Option(
+            help="The thousands separator, such as the comma in 1,234.",
+            show_default=False,
+            rich_help_panel=_CSV,
+        ),
+    ] = None
+    encoding: Annotated[
+        str, typer.Option(help="The text encoding, such as cp1252.", rich_help_panel=_CSV)
+    ] = "utf-8"
+
+    @property
+    def form(self) -> Format:
+        """The format, checked."""
+        from miserly.cli.cells import Format
+
+        return Format.read(self.sep, self.decimal, self.thousands, self.encoding)
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How `frontier` searches."""
+
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="accuracy, balanced_accuracy, log_loss; mse, mae, r2; ndcg@K, precision@K. By default "
+            "accuracy, mse or ndcg@5.",
+            show_default=False,
+            autocompletion=_complete_metric,
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None
+    learners: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Some of {', '.join(NAMES)}, separated by commas. By default all that suit the target.",
+            show_default=False,
+            autocompletion=_complete_learners,
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Seconds after which no new fit is started.",
+            show_default=False,
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None
+    max_fits: Annotated[
+        int,
+        typer.Option(min=2, help="The number of hyperparameter values to try.", rich_help_panel=_SEARCH),
+    ] = 60
+    handovers: Annotated[
+        bool | None,
+        typer.Option(
+            "--handovers/--no-handovers",
+            help="Whether to try pairs of models: an expensive one for the rows that a cheap one is not "
+            "confident about. By default yes, except with --learners.",
+            show_default=False,
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None
+    jobs: Annotated[
+        int, typer.Option(help="Number of worker processes; -1 is one per core.", rich_help_panel=_SEARCH)
+    ] = 1
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.", rich_help_panel=_SEARCH)] = 0
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: a parameter that is a dataclass becomes one option per field."""
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            parameters += _fields(hints[name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        built = {
+            name: group(**{field.name: options.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**built, **options)
+
+    del run.__wrapped__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _fields(group: Any) -> list[inspect.Parameter]:
+    """The fields of a group as parameters."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]

@@ -1,4 +1,4 @@
-"""Reading Parquet files in chunks, by pyarrow or polars."""
+"""Parquet files in chunks, read by pyarrow or polars."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from miserly.errors import DataError
 
 __all__ = ["ParquetFile"]
 
-CELLS = 200_000  # that are held at a time
+CELLS = 200_000  # of a chunk
 FEWEST_ROWS = 64
 _NUMBERS = ("int", "uint", "float", "double", "halffloat")
 
 
 @dataclass(frozen=True)
 class ParquetChunk(Chunk):
-    """Some rows of a Parquet file; columns of numbers are not turned into text and back."""
+    """Some rows of a Parquet file; columns of numbers are not converted to text and back."""
 
     columns: dict[str, Any]
 
@@ -97,11 +97,11 @@ class ParquetFile:
             start += size
 
     def _guarded(self, read: Any) -> Any:
-        """What a library reads; each has its own family of errors for a broken file."""
+        """Call a reader and translate the errors of its library for a broken file."""
         try:
             return read()
         except DataError:
             raise
         except Exception as error:
-            told = (str(error).splitlines() or [type(error).__name__])[0]
-            raise DataError(f"{self._source.name}: not a sound Parquet file ({told})") from None
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise DataError(f"{self._source.name}: not a sound Parquet file ({reason})") from None

@@ -1,4 +1,4 @@
-"""Everything that is wrong with what was given, said in one go."""
+"""All problems of the input, reported together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from miserly.errors import DataError
 
 __all__ = ["ManyProblems", "Problems", "also_in"]
 
-MOST = 20  # problems that are told
-MOST_LINES = 5  # that are named for one of them
+MOST = 20  # problems that are reported
+MOST_LINES = 5  # lines that are named for one problem
 
 
 class ManyProblems(DataError):
@@ -21,7 +21,7 @@ class ManyProblems(DataError):
 
 
 class Problems:
-    """What was found to be wrong so far.
+    """The problems that were found so far.
 
     >>> problems = Problems()
     >>> problems.add("line 2: 2 values for 3 columns")
@@ -37,7 +37,7 @@ class Problems:
         self._found.append(problem)
 
     def settle(self) -> None:
-        """Raise what was found, if anything was."""
+        """Raise the problems, if there are any."""
         if len(self._found) == 1:
             raise DataError(self._found[0])
         if self._found:
@@ -46,7 +46,7 @@ class Problems:
 
 
 def also_in(places: Sequence[int], what: str = "line") -> str:
-    """Where else a problem was found, for the end of a sentence.
+    """The other places of a problem, for the end of a sentence.
 
     >>> also_in([]), also_in([7]), also_in([7, 9, 12, 13, 20, 31, 44])
     ('', '; also in line 7', '; also in lines 7, 9, 12, 13, 20 and 2 more')

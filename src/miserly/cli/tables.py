@@ -1,8 +1,8 @@
-"""Tables in files: CSV and Parquet to columns of numbers, booleans or text, by one rule.
+"""Tables in files: CSV and Parquet as columns of numbers, booleans or text.
 
 A column is numbers if all its values are; booleans if all are `true` or `false`; else text. Empty cells, NA,
-N/A, NaN, nan, null and None are missing; a question mark is text. CSV needs nothing but the standard library,
-Parquet pandas with pyarrow, or polars; the columns are the same.
+N/A, NaN, nan, null and None are missing; a question mark is text. CSV needs only the standard library,
+Parquet needs pandas with pyarrow, or polars. The columns are the same.
 """
 
 from __future__ import annotations
@@ -21,14 +21,22 @@ from miserly.cli.csv_files import FORMATS, CsvFile, Source
 from miserly.cli.problems import Problems, also_in
 from miserly.errors import DataError
 
-__all__ = ["FORMATS", "PARQUET", "Columns", "numbers_only", "read_table", "refuse_dates", "refuse_strays"]
+__all__ = [
+    "FORMATS",
+    "PARQUET",
+    "TableColumns",
+    "numbers_only",
+    "read_table",
+    "refuse_dates",
+    "refuse_strays",
+]
 
-_NEARLY_ALL = 0.9  # of the values: a column with so many numbers was meant to hold nothing else
+_NEARLY_ALL = 0.9  # of the values: a column with this share of numbers should hold only numbers
 PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class TableColumns:
     """The columns of a file by name: float64 with NaN, or objects (text, booleans) with None."""
 
     source: Source
@@ -51,24 +59,24 @@ class Columns:
             raise DataError(self.source.no_column(name, self.header))
         return self.values[name]
 
-    def without(self, names: Collection[str]) -> Columns:
+    def without(self, names: Collection[str]) -> TableColumns:
         kept = {name: values for name, values in self.values.items() if name not in names}
-        return Columns(self.source, kept, self.header, self.lines)
+        return TableColumns(self.source, kept, self.header, self.lines)
 
     def place(self, row: int, column: str) -> str:
-        """Where the value of row number `row` (from 0) is to be found."""
+        """The place of a value, for messages; `row` counts from 0."""
         where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
         return f"{self.source.name}, {where}, column {column!r}"
 
     def also(self, rows: Sequence[int]) -> str:
-        """Where else, for the end of a sentence."""
+        """The other places of a problem, for the end of a sentence."""
         if self.lines is None:
             return also_in([row + 1 for row in rows], "row")
         return also_in([int(self.lines[row]) for row in rows])
 
 
-def read_table(source: Source, problems: Problems, *, text: Collection[str] = ()) -> Columns:
-    """The columns of a file; those named in `text` stay text although they may look like numbers."""
+def read_table(source: Source, problems: Problems, *, text: Collection[str] = ()) -> TableColumns:
+    """The columns of a file; those named in `text` stay text even if they look like numbers."""
     if source.kind == ".parquet":
         raw = _read_parquet(source)
         values, lines = {name: _settled(column, name in text) for name, column in raw.items()}, None
@@ -78,14 +86,14 @@ def read_table(source: Source, problems: Problems, *, text: Collection[str] = ()
     if not any(len(column) for column in values.values()):
         problems.settle()
         raise DataError(f"{source.name}: no rows")
-    return Columns(source, values, tuple(values), lines)
+    return TableColumns(source, values, tuple(values), lines)
 
 
 # -- CSV -----------------------------------------------------------------------------------------------------
 
 
 class _Column:
-    """One column while it is read: numbers until a chunk holds something else, and text from there on."""
+    """A column while it is read: numbers until a chunk holds something else, then text."""
 
     def __init__(self, form: Format, is_text: bool) -> None:
         self._form = form
@@ -113,7 +121,7 @@ class _Column:
 def _read_csv(
     file: CsvFile, source: Source, names: Sequence[str], text: Collection[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Columns, and the line of each row. Columns that turn from numbers to text late are read once more."""
+    """Columns, and the line of each row. Columns that turn from numbers to text late are read again."""
     columns = {name: _Column(source.form, name in text) for name in names}
     lines: list[int] = []
     for chunk in file.chunks(names):
@@ -178,7 +186,7 @@ def _settled(values: Any, as_text: bool) -> NDArray[Any]:
 
 
 def _is_numeric(values: Any) -> bool:
-    """Whether a library has made numbers of a column; pandas' types have a kind, polars' an answer."""
+    """Whether a column of pandas or polars holds numbers."""
     dtype = getattr(values, "dtype", None)
     return getattr(dtype, "kind", "") in ("i", "u", "f") or bool(getattr(dtype, "is_numeric", bool)())
 
@@ -198,11 +206,11 @@ def _cell(value: Any) -> str | None:
     return plain_cell(str(value))
 
 
-# -- what is refused -----------------------------------------------------------------------------------------
+# -- checks -------------------------------------------------------------------------------------------------
 
 
-def numbers_only(table: Columns, name: str, problems: Problems) -> NDArray[np.float64]:
-    """A column that must be numbers; NaN, and a problem, where it holds something else."""
+def numbers_only(table: TableColumns, name: str, problems: Problems) -> NDArray[np.float64]:
+    """A column that must be numbers. If it holds something else, NaN and a problem."""
     values = table[name]
     if values.dtype != object:
         return values
@@ -230,8 +238,8 @@ def _hint(form: Format, text: str) -> str:
     return f"; {hint}" if hint else ""
 
 
-def refuse_strays(table: Columns, name: str, problems: Problems) -> None:
-    """Refuse a column of numbers, or of booleans, with a few other values: it would turn into text unseen."""
+def refuse_strays(table: TableColumns, name: str, problems: Problems) -> None:
+    """Refuse a column of numbers or booleans with a few other values: it would silently become text."""
     form = table.source.form
     words = {row: value for row, value in enumerate(table[name].tolist()) if isinstance(value, str)}
     for read, one in ((form.numbers, "a number"), (as_booleans, "true or false")):
@@ -242,12 +250,12 @@ def refuse_strays(table: Columns, name: str, problems: Problems) -> None:
             problems.add(
                 f"{table.place(strays[0], name)}: {value!r} is not {one}, as {n_others:,} others are"
                 f"{_hint(form, value) if one == 'a number' else ''}; leave a missing value empty, or give "
-                f"--words {shell_word(name)} if all are words{table.also(strays[1:])}"
+                f"--words {shell_word(name)} if all are categories{table.also(strays[1:])}"
             )
 
 
-def refuse_dates(table: Columns, name: str, problems: Problems) -> bool:
-    """Refuse a column of dates: as categories they would say nothing about new rows."""
+def refuse_dates(table: TableColumns, name: str, problems: Problems) -> bool:
+    """Refuse a column of dates: as categories they carry no information about new rows."""
     words = {row: value for row, value in enumerate(table[name].tolist()) if isinstance(value, str)}
     dates = [row for row, value in words.items() if is_date(value)]
     if not dates or len(dates) < _NEARLY_ALL * len(words):

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from miserly.plan.show.phrases import plain
 from miserly.report.page.axis import WIDE
-from miserly.report.page.words import Words, price_text, short_name
+from miserly.report.page.words import Words, price_text
 from miserly.report.style import COLOURS, INK, SOFT, STYLE, dress, matplotlib, money
 from miserly.selection.evaluation import Candidate
+from miserly.selection.tables import short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +76,7 @@ def _draw_models(axes: Axes, found: Frontier) -> None:
         colour, mark = COLOURS[place % len(COLOURS)], _MARKS[(place + place // len(COLOURS)) % len(_MARKS)]
         strong = [one for one in best if one.learner == name]
         faint = [one for one in found.candidates if one.learner == name and one not in strong]
-        label = short_name(name)
+        label = plain(short_name(name))
         _dots(axes, faint, mark, colour, "" if strong else label)
         if strong:
             _bars(axes, strong, mark, colour, label)

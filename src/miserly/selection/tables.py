@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from miserly.selection.offers import Offer
     from miserly.selection.results import Frontier
 
-__all__ = ["frame", "interval", "offered", "record", "shown", "summary"]
+__all__ = ["frame", "interval", "offered", "record", "short_name", "shown", "summary"]
 
 _MOST_MODELS, _MOST_TOLD = 15, 3  # lines of a summary: of models, of failures and of learners left out
 _WIDEST = 100  # letters of a line
@@ -61,6 +61,15 @@ def shown(one: Candidate) -> str:
     return " ".join([one.learner, *told])
 
 
+def short_name(learner: str) -> str:
+    """The name of a learner without Classifier, Regressor or Ranker.
+
+    >>> short_name("ASTCClassifier(terms='boosted')"), short_name("GreedyMiserRanker")
+    ("ASTC(terms='boosted')", 'GreedyMiser')
+    """
+    return re.sub(r"(Classifier|Regressor|Ranker)(?=$|\()", "", learner)
+
+
 def summary(found: Frontier) -> str:
     """A frontier on one screen: the best model for each cost, what failed and what was left out."""
     best = found.pareto_candidates
@@ -92,12 +101,11 @@ def briefly(one: Candidate) -> str:
 
 
 def _half(one: Candidate) -> str:
-    """A learner without the word that all of its kind end with, and what was chosen last for it."""
-    name = re.sub(r"(Classifier|Regressor|Ranker)(?=$|\()", "", one.learner)
+    """A learner by its short name, and what was chosen last for it."""
     last = [f"{key}={value:.3g}" for key, value in one.params.items() if not isinstance(value, (str, bool))][
         -1:
     ]
-    return " ".join([name, *last])
+    return " ".join([short_name(one.learner), *last])
 
 
 def _first(lines: Sequence[str], where: str) -> list[str]:

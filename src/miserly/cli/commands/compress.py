@@ -7,56 +7,53 @@ from typing import Annotated
 
 import typer
 
-from miserly.cli.cells import Format
 from miserly.cli.console import check_output, friendly, print_json, refuse_twice
-from miserly.cli.options import Debug, Decimal, Encoding, Force, Json, Sep, Thousands
+from miserly.cli.options import CsvOptions, Debug, Force, Json, Seed, expanded
 
 __all__ = ["compress"]
 
 
 @friendly
+@expanded
 def compress(
     model: Annotated[
         Path, typer.Argument(help="A trained SVM: .skops, or a LibSVM model file.", show_default=False)
     ],
+    csv: CsvOptions,
     files: Annotated[
         list[Path] | None,
         typer.Option(
             "--out",
-            help="Where to save: .skops for scikit-learn, .miser for a plan, else a LibSVM model file; "
-            "may be given several times. By default beside the model, as it is, with -small in its name.",
+            help="The file to save: .skops for scikit-learn, .miser for a plan, else a LibSVM model file; "
+            "may be given several times. By default the name of the model with -small added.",
             show_default=False,
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Rows like those it will see: .csv, .parquet, or LibSVM's format. A fifth of them judges.",
+            help="Rows to fit to: .csv, .parquet, or LibSVM's format. A fifth of them is the test set.",
             show_default=False,
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The column of a table with the answers.", show_default=False)
+        str | None, typer.Option(help="The column of a table with the labels.", show_default=False)
     ] = None,
     ratio: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="The share of support vectors that may be left.")
+        float, typer.Option(min=0.0, max=1.0, help="The share of support vectors to keep.")
     ] = 0.1,
     vectors: Annotated[
-        int | None, typer.Option(min=1, help="Their number, instead of --ratio.", show_default=False)
+        int | None, typer.Option(min=1, help="The number of vectors, instead of --ratio.", show_default=False)
     ] = None,
-    sep: Sep = ",",
-    decimal: Decimal = ".",
-    thousands: Thousands = None,
-    encoding: Encoding = "utf-8",
     force: Force = False,
-    seed: Annotated[int, typer.Option(min=0, help="Which rows judge, and what is drawn.")] = 0,
+    seed: Seed = 0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Make a trained support vector machine small: fewer vectors, moved until it answers as before."""
-    from miserly.cli import compress as small
+    """Compress a trained support vector machine: fewer vectors, with nearly the same predictions."""
+    from miserly.cli import svm_compression as small
 
-    form = Format.read(sep, decimal, thousands, encoding)
+    form = csv.form
     files = files or [model.with_name(f"{model.stem}-small{model.suffix}")]
     refuse_twice(*files)
     for path in files:

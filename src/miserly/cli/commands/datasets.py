@@ -1,4 +1,4 @@
-"""`miserly datasets`: the data sets at hand, or one of them as files."""
+"""`miserly datasets`: the available data sets, or one of them as files."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ __all__ = ["datasets"]
 def datasets(
     name: Annotated[
         str | None,
-        typer.Argument(help="One of them, or the beginning of its name; else all.", show_default=False),
+        typer.Argument(
+            help="A data set, or the beginning of its name. By default all are listed.", show_default=False
+        ),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option("--out", help="Write it to this .csv or .parquet file.", show_default=False)
+        Path | None, typer.Option("--out", help="The .csv or .parquet file to write.", show_default=False)
     ] = None,
     costs: Annotated[
         Path | None,
-        typer.Option("--costs-out", help="Write its prices: .csv, .json or .toml.", show_default=False),
+        typer.Option("--costs-out", help="Write its costs: .csv, .json or .toml.", show_default=False),
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """List the data sets at hand, the bundled one and those of the folder MISERLY_DATA; or write one."""
-    from miserly.cli import sets
+    """List the available data sets (bundled, and in the folder MISERLY_DATA), or write one to files."""
+    from miserly.cli import dataset_files
     from miserly.cli.csv_files import FORMATS
 
     if (name is None) != (table is None):
@@ -39,16 +41,16 @@ def datasets(
         )
     if name is None or table is None:
         if as_json:
-            print_json(sets.set_records())
+            print_json(dataset_files.set_records())
         else:
-            sets.print_datasets()
+            dataset_files.print_datasets()
         return
     refuse_twice(table, costs)
     check_output(table, FORMATS)
     if costs is not None:
         check_output(costs, (".csv", ".json", ".toml"))
-    record = sets.write_set(sets.full_name(name), table, costs)
+    record = dataset_files.write_set(dataset_files.full_name(name), table, costs)
     if as_json:
         print_json(record)
     else:
-        sets.print_written(record)
+        dataset_files.print_written(record)

@@ -15,12 +15,12 @@ __all__ = ["demo"]
 
 @friendly
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="The folder for the plan and the pictures.")] = Path(
-        "miserly-demo"
-    ),
+    folder: Annotated[
+        Path, typer.Option("--out", help="The folder for the plan, the drawing and the report.")
+    ] = Path("miserly-demo"),
     debug: Debug = False,
 ) -> None:
-    """Heart disease with real prices: what each budget buys, a plan, and a patient's way through it."""
+    """Show what budgets buy on heart disease data with real prices, and one patient step by step."""
     from miserly.cli.demo import run_demo
 
     run_demo(folder)

@@ -9,55 +9,30 @@ from typing import Annotated
 
 import typer
 
-from miserly.cli.cells import Format
 from miserly.cli.console import Misuse, check_output, friendly, print_json
-from miserly.cli.options import (
-    Budget,
-    CostFile,
-    Debug,
-    Decimal,
-    Encoding,
-    Force,
-    Ignore,
-    Json,
-    Query,
-    Seed,
-    Sep,
-    Table,
-    Target,
-    Task,
-    TaskName,
-    Thousands,
-    Words,
-)
+from miserly.cli.options import Budget, CsvOptions, Debug, Force, Json, Seed, TableOptions, expanded
 
 __all__ = ["fit"]
 
 
 @friendly
+@expanded
 def fit(
-    data: Table,
-    target: Target,
-    model: Annotated[Path, typer.Option("--out", help="Where to save the plan.", show_default=False)],
-    costs: CostFile = None,
+    table: TableOptions,
+    csv: CsvOptions,
+    model: Annotated[Path, typer.Option("--out", help="The file to save the plan to.", show_default=False)],
     budget: Budget = None,
     tradeoff: Annotated[
-        float, typer.Option(min=0.0, help="How much mean loss one unit of cost must save to be spent.")
+        float, typer.Option(min=0.0, help="The mean loss that one unit of cost must save.")
     ] = 0.0,
-    task: TaskName = Task.auto,
-    query: Query = None,
-    ignore: Ignore = None,
-    words: Words = None,
-    sep: Sep = ",",
-    decimal: Decimal = ".",
-    thousands: Thousands = None,
-    encoding: Encoding = "utf-8",
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of boosting at most.")] = 300,
-    depth: Annotated[int, typer.Option(min=1, max=16, help="Depth of trees.")] = 4,
+    rounds: Annotated[int, typer.Option(min=1, help="The largest number of boosting rounds.")] = 300,
+    depth: Annotated[int, typer.Option(min=1, max=16, help="The depth of trees.")] = 4,
     validation: Annotated[
         float,
         typer.Option(
-            min=0.0, max=0.9, help="Share of rows set aside to choose the number of rounds; 0 for none."
+            min=0.0,
+            max=0.9,
+            help="The share of rows in the validation set, which chooses the number of rounds; 0 for none.",
         ),
     ] = 0.2,
     seed: Seed = 0,
@@ -65,26 +40,24 @@ def fit(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Learn a Greedy Miser from a table and save its plan."""
-    from miserly.cli.training import Settings, fit_problem, read_problem
+    """Fit a Greedy Miser to a table and save its plan."""
+    from miserly.cli.greedy_miser_fit import FitOptions, fit_greedy_miser
+    from miserly.cli.training_table import read_training_table
     from miserly.utils.checks import read_budget
 
     if not math.isfinite(tradeoff):
         raise Misuse(f"--tradeoff must be a number, not {tradeoff}")
     limit = None if budget is None else read_budget(budget)
-    form = Format.read(sep, decimal, thousands, encoding)
-    check_output(model, (), (data, costs), force)
-    problem = read_problem(
-        data, target, query=query, ignore=ignore or (), words=words or (), costs=costs, task=task.value,
-        form=form,
-    )  # fmt: skip
+    form = csv.form
+    check_output(model, (), (table.data, table.costs), force)
+    rows = read_training_table(table, form)
     quiet = as_json or not sys.stderr.isatty()
-    settings = Settings(limit, tradeoff, rounds, depth, validation, seed, verbose=not quiet)
-    fitted = fit_problem(problem, settings)
+    options = FitOptions(limit, tradeoff, rounds, depth, validation, seed, verbose=not quiet)
+    fitted = fit_greedy_miser(rows, options)
     fitted.plan.save(model)
-    from miserly.cli.showing import fit_record, print_fit
+    from miserly.cli.plan_output import fit_record, print_fit
 
     if as_json:
-        print_json(fit_record(problem, fitted, model))
+        print_json(fit_record(rows, fitted, model))
     else:
-        print_fit(problem, fitted, model)
+        print_fit(rows, fitted, model)

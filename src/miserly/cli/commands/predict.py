@@ -1,4 +1,4 @@
-"""`miserly predict`: a saved plan over a table."""
+"""`miserly predict`: a saved plan on the rows of a table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from miserly.cli.cells import Format
 from miserly.cli.console import check_output, friendly
-from miserly.cli.options import Debug, Decimal, Encoding, Force, Json, Model, Query, Sep, Thousands, Unknown
+from miserly.cli.options import Budget, CsvOptions, Debug, Force, Json, Model, Query, Unknown, expanded
 
 __all__ = ["predict"]
 
 
 @friendly
+@expanded
 def predict(
     model: Model,
     data: Annotated[
@@ -24,14 +24,13 @@ def predict(
             show_default=False,
         ),
     ],
-    budget: Annotated[
-        float | None, typer.Option(min=0.0, help="A cap: no row costs more.", show_default=False)
-    ] = None,
+    csv: CsvOptions,
+    budget: Budget = None,
     target: Annotated[
         Path | None,
         typer.Option(
             "--out",
-            help="A .csv or .parquet file to write; else rows go to standard output.",
+            help="The .csv or .parquet file to write. By default rows go to standard output.",
             show_default=False,
         ),
     ] = None,
@@ -42,27 +41,23 @@ def predict(
     ] = None,
     query: Query = None,
     unknown: Annotated[
-        Unknown, typer.Option(help="What a word is that the plan has never met.")
+        Unknown, typer.Option(help="How to treat a category that is not in the plan.")
     ] = Unknown.missing,
-    sep: Sep = ",",
-    decimal: Decimal = ".",
-    thousands: Thousands = None,
-    encoding: Encoding = "utf-8",
     force: Force = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Run a saved plan over a table: the answer, the cost and the number of features bought for each row."""
-    from miserly.cli.answering import Asked, Predictions
+    """Run a saved plan on a table: prediction, cost and number of features bought for each row."""
     from miserly.cli.csv_files import FORMATS, opened
-    from miserly.cli.predicting import predict as answer
+    from miserly.cli.prediction_output import predict as answer
+    from miserly.cli.predictions import Predictions, PredictOptions
     from miserly.cli.problems import Problems
     from miserly.plan import load
 
-    form = Format.read(sep, decimal, thousands, encoding)
+    form = csv.form
     if target is not None:
         check_output(target, FORMATS, (data, model), force)
     plan = load(model)
-    asked = Asked(budget, query, proba, tuple(keep or ()), unknown.value)
+    asked = PredictOptions(budget, query, proba, tuple(keep or ()), unknown.value)
     with opened(data, form) as source:
         answer(Predictions(plan, source, asked, Problems()), target, as_json)

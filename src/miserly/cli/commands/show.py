@@ -20,12 +20,14 @@ def show(
         Path | None, typer.Option(help="Also draw the plan to this .svg or .html file.", show_default=False)
     ] = None,
     force: Force = False,
-    everything: Annotated[bool, typer.Option("--all", help="List the features it never buys, too.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also list the features that it never buys.")
+    ] = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Say in words what a saved plan does, and what its features cost."""
-    from miserly.cli.showing import plan_record, print_plan
+    """Describe a saved plan, and list what its features cost."""
+    from miserly.cli.plan_output import plan_record, print_plan
     from miserly.plan import load
 
     plan = load(model)

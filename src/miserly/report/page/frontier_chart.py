@@ -10,10 +10,10 @@ import numpy as np
 from miserly.plan.show.phrases import plain
 from miserly.report.page.axis import Axis
 from miserly.report.page.charting import LEGEND, Chart, colour_of, escaped, mark_of
-from miserly.report.page.words import Words, settings, short_name
+from miserly.report.page.words import Words, settings
 from miserly.selection.evaluation import Candidate
 from miserly.selection.offers import Offer
-from miserly.selection.tables import record
+from miserly.selection.tables import record, short_name
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
@@ -70,7 +70,7 @@ def _dots(some: Sequence[Candidate], words: Words, axis: Axis) -> Chart:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": escaped(short_name(some[0].learner)),
+        "name": escaped(plain(short_name(some[0].learner))),
         "legendgroup": escaped(some[0].learner),
         "x": [axis.place(one.mean_cost) for one in some],
         "y": [words.height(one.mean_value) for one in some],

@@ -8,12 +8,13 @@ import numpy as np
 
 from miserly.plan.show.phrases import plain
 from miserly.selection.handovers import Pair
+from miserly.selection.tables import short_name
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
     from miserly.selection.evaluation import Candidate
 
-__all__ = ["Words", "metric_name", "model_name", "price_text", "settings", "short_name"]
+__all__ = ["Words", "metric_name", "model_name", "price_text", "settings"]
 
 SHARES = ("accuracy", "balanced_accuracy")
 _NAMES = {
@@ -104,24 +105,13 @@ def price_text(amount: float) -> str:
     return np.format_float_positional(float(f"{amount:.3g}"), trim="-")
 
 
-def short_name(learner: str) -> str:
-    """The name of a learner without Classifier, Regressor or Ranker.
-
-    >>> short_name("GreedyMiserClassifier"), short_name("ASTCClassifier(terms='boosted')")
-    ('GreedyMiser', "ASTC(terms='boosted')")
-    """
-    for ending in ("Classifier", "Regressor", "Ranker"):
-        learner = learner.replace(ending, "")
-    return plain(learner)
-
-
 def model_name(one: Candidate) -> str:
     """The name of a model in a sentence."""
     contender = one.trial.contender
     if contender.dial is None:
         return "answer that buys nothing"
     if isinstance(contender, Pair):
-        first, then = (short_name(half.learner) for half in (contender.first, contender.then))
+        first, then = (plain(short_name(half.learner)) for half in (contender.first, contender.then))
         return f"{one.learner} from {first} to {then}"
     return plain(one.learner, _LONGEST_NAME)
 

@@ -1,4 +1,4 @@
-"""`miserly datasets`: the data sets at hand, listed, or one of them written to files."""
+"""`miserly datasets`: list the available data sets, or write one of them to files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.text import Text
 
 from miserly import datasets
 from miserly.cli.console import amount, err, out, shell_line
-from miserly.cli.showing import new_table
-from miserly.cli.writing import warn_of_formulas, write_table
+from miserly.cli.plan_output import new_table
+from miserly.cli.writers import warn_of_formulas, write_table
 from miserly.datasets import Dataset
 from miserly.errors import DataError
 
@@ -34,7 +34,7 @@ def full_name(name: str) -> str:
 
 
 def set_records() -> list[dict[str, Any]]:
-    """Every data set, for machines."""
+    """All data sets as JSON."""
     with err.status("reading"):
         return [set_record(name, datasets.load(name)) for name in datasets.names()]
 
@@ -53,13 +53,13 @@ def set_record(name: str, data: Dataset) -> dict[str, Any]:
 
 
 def print_datasets() -> None:
-    """Every data set by name, with its size and prices, and how to get at them."""
+    """Print all data sets with their sizes and prices, and how to load them."""
     table = new_table("name", "rows", "features", "target", "price of all", right=("rows", "features"))
     table.columns[0].no_wrap = True
     for one in set_records():
         kind = f"{one['classes']} classes" if one["queries"] is None else f"{one['queries']:,} queries"
         total = one["cost_of_all_features"]
-        prices = "none known" if total is None else amount(total, one["unit"])
+        prices = "none" if total is None else amount(total, one["unit"])
         table.add_row(Text(one["name"]), f"{one['rows']:,}", f"{one['features']:,}", kind, prices)
     out.print(table)
     hint = (
@@ -73,10 +73,10 @@ def print_datasets() -> None:
 
 
 def write_set(name: str, table: Path, costs: Path | None) -> dict[str, Any]:
-    """Write a data set as `frontier` and `fit` read it; gives the record of it."""
+    """Write a data set in the format that `frontier` and `fit` read. Returns its record."""
     data = datasets.load(name)
     if costs is not None and data.costs is None:
-        raise DataError(f"{name} has no prices to write; without --costs every feature costs 1")
+        raise DataError(f"{name} has no costs to write; without --costs every feature costs 1")
     warn_of_formulas(write_table(table, _columns(data)))
     if costs is not None and data.costs is not None:
         data.costs.write(costs)
@@ -86,7 +86,7 @@ def write_set(name: str, table: Path, costs: Path | None) -> dict[str, Any]:
 
 
 def print_written(record: dict[str, Any]) -> None:
-    """What was written, and the command that goes on from there."""
+    """Print what was written, and the next command."""
     out.print(
         Text(f"{record['rows']:,} rows, {record['features']:,} features written to {record['table']}"),
         soft_wrap=True,
@@ -98,7 +98,7 @@ def print_written(record: dict[str, Any]) -> None:
 
 
 def _columns(data: Dataset) -> dict[str, list[Any]]:
-    """Features, queries in ranking, and the target; words instead of codes where they are known."""
+    """Features, queries in ranking, and the target; categories instead of codes if they are known."""
     columns: dict[str, list[Any]] = {}
     for place, name in enumerate(data.feature_names):
         words = (data.categories or {}).get(place)

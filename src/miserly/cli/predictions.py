@@ -1,7 +1,6 @@
-"""`miserly predict`: a saved plan over the rows of a file, some rows at a time.
+"""`miserly predict`: a saved plan on the rows of a file, in batches.
 
-The file needs the columns that the plan reads and no more. Memory does not grow with its length but for a few
-numbers per row.
+The file needs only the columns that the plan reads. Memory holds one batch, and a few numbers per row.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from miserly.plan.engine.batch import Run
 from miserly.plan.engine.effort import engine_for
 from miserly.plan.engine.ranking import ranked
 
-__all__ = ["Answers", "Asked", "Predictions", "Tally"]
+__all__ = ["Answers", "PredictOptions", "Predictions", "RunTotals"]
 
 METRICS = {"classes": "accuracy", "numbers": "mse", "ranking": "ndcg@5"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a prediction was asked for."""
+class PredictOptions:
+    """The options of `miserly predict`."""
 
     budget: float | None = None
     query: str | None = None
@@ -40,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a plan says about some rows, and what that cost."""
+    """The predictions of a plan for some rows, and their costs."""
 
     plan: Plan
     run: Run
@@ -65,21 +64,21 @@ def _shares(plan: Plan) -> list[str]:
 
 
 @dataclass(eq=False)
-class Tally:
-    """What all rows cost together, and how well they were answered."""
+class RunTotals:
+    """The costs and the labels of all rows, for the summary."""
 
     costs: list[NDArray[np.float64]] = field(default_factory=list)
     n_features: int = 0
     n_stopped: int = 0
     truth: list[NDArray[Any]] = field(default_factory=list)
-    said: list[NDArray[Any]] = field(default_factory=list)
+    predicted: list[NDArray[Any]] = field(default_factory=list)
     qid: list[NDArray[np.int64]] = field(default_factory=list)
 
     @property
     def cost(self) -> NDArray[np.float64]:
         return np.concatenate(self.costs)
 
-    def add(self, run: Run, batch: Batch, said: NDArray[Any]) -> None:
+    def add(self, run: Run, batch: Batch, predicted: NDArray[Any]) -> None:
         self.costs.append(run.cost)
         self.n_features += int(run.acquired.sum())
         self.n_stopped += int(run.stopped.sum())
@@ -87,18 +86,18 @@ class Tally:
             return
         truth = batch.truth
         if truth.dtype == object:
-            pairs = zip(truth.tolist(), said.tolist(), strict=True)
+            pairs = zip(truth.tolist(), predicted.tolist(), strict=True)
             self.truth.append(
                 np.array([np.nan if one is None else float(one == other) for one, other in pairs])
             )
             return
         self.truth.append(truth)
-        self.said.append(said)
+        self.predicted.append(predicted)
         if batch.qid is not None:
             self.qid.append(batch.qid)
 
     def value(self, metric: str) -> float | None:
-        """The metric over all rows; None if the truth of some is not known."""
+        """The metric over all rows; None if the label of some is missing."""
         truth = np.concatenate(self.truth) if self.truth else np.zeros(0)
         if not len(truth) or np.isnan(truth).any():
             return None
@@ -107,23 +106,23 @@ class Tally:
         from miserly.metrics import get_metric
 
         qid = np.concatenate(self.qid) if self.qid else None
-        return get_metric(metric).value(truth, np.concatenate(self.said), qid=qid)
+        return get_metric(metric).value(truth, np.concatenate(self.predicted), qid=qid)
 
 
 class Predictions:
-    """A plan over the rows of a file.
+    """A plan on the rows of a file.
 
     Parameters
     ----------
     plan : Plan
     source : Source
-    asked : Asked
+    asked : PredictOptions
     problems : Problems
-        Told of every cell that cannot be used.
+        Collects every cell that cannot be used.
     """
 
-    def __init__(self, plan: Plan, source: Source, asked: Asked, problems: Problems) -> None:
-        self.plan, self.asked, self.tally = plan, asked, Tally()
+    def __init__(self, plan: Plan, source: Source, asked: PredictOptions, problems: Problems) -> None:
+        self.plan, self.asked, self.totals = plan, asked, RunTotals()
         self._source, self._problems = source, problems
         self._check_plan()
         self.batches = Batches(plan, source, asked.query, asked.keep, problems)
@@ -140,13 +139,13 @@ class Predictions:
         plan, asked = self.plan, self.asked
         if plan.costs.names is None:
             raise DataError(
-                f"this plan knows its {plan.n_features} columns by number only; run it from Python, "
+                f"this plan knows its {plan.n_features} columns only by number; run it from Python, "
                 "or fit it on columns with names"
             )
         if plan.listwise and asked.query is None:
             raise DataError("this plan compares the documents of a query: give their column with --query")
         if asked.probabilities and plan.link not in ("logistic", "softmax"):
-            raise PlanError("--proba: this plan does not answer with classes that have probabilities")
+            raise PlanError("--proba: this plan does not predict class probabilities")
 
     def _check_columns(self) -> None:
         plan, asked, present = self.plan, self.asked, set(self.batches.header)
@@ -161,27 +160,29 @@ class Predictions:
         self._problems.settle()
 
     def __iter__(self) -> Iterator[Answers]:
-        """Answers for some rows at a time; problems are told after the last."""
+        """Answers in batches; problems are raised after the last batch."""
         n_rows = 0
         for batch in self.batches:
             n_rows += len(batch)
             yield self._answered(batch, n_rows)
-        self.batches.tell(self.batches.bad, "not a number", self._problems)
+        self.batches.report(self.batches.bad, "not a number", self._problems)
         infinite = "infinite; leave the cell empty if the value is missing"
-        self.batches.tell(self.batches.infinite, infinite, self._problems)
+        self.batches.report(self.batches.infinite, infinite, self._problems)
         if self.asked.unknown == "error":
-            self.batches.tell(self.batches.strange, "unknown to the plan", self._problems)
+            self.batches.report(self.batches.strange, "unknown to the plan", self._problems)
         self._problems.settle()
         if not n_rows:
             raise DataError(f"{self._source.name}: no rows")
 
     def _answered(self, batch: Batch, n_rows: int) -> Answers:
-        """Run the plan over some rows; `n_rows` with all before them, which compiling must be worth."""
+        """Run the plan on a batch; `n_rows` counts the rows so far, which decides whether to compile."""
         plan, asked = self.plan, self.asked
         run = plan.run(batch, budget=asked.budget, qid=batch.qid, compiled=engine_for(plan, n_rows))
         scores = ranked(run, batch.qid)
         table = scores[:, None] if scores.ndim == 1 else scores
         shares = links.probabilities(plan.link, table) if asked.probabilities else None
-        said = links.labels(plan.link, table, plan.classes)
-        self.tally.add(run, batch, said)
-        return Answers(plan, run, said, shares, {name: list(values) for name, values in batch.kept.items()})
+        predicted = links.labels(plan.link, table, plan.classes)
+        self.totals.add(run, batch, predicted)
+        return Answers(
+            plan, run, predicted, shares, {name: list(values) for name, values in batch.kept.items()}
+        )

@@ -1,7 +1,6 @@
-"""Writing tables: CSV and Parquet, a chunk at a time, whole or not at all.
+"""Writers of tables: CSV and Parquet, in chunks. A file is written completely or not at all.
 
-A text cell that a spreadsheet would run as a formula gets a quote in front in CSV files; numbers stay as they
-are.
+In CSV files a text cell that a spreadsheet would run as a formula gets a quote in front. Numbers do not.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Cells = Mapping[str, Sequence[Any]]
 
 
 class TableWriter(Protocol):
-    """What takes a table, some rows at a time."""
+    """A writer that takes a table in chunks."""
 
     n_guarded: int
 
@@ -35,7 +34,7 @@ class TableWriter(Protocol):
 
 
 def guarded(value: Any) -> Any:
-    """A text that a spreadsheet would run as a formula, with a quote in front; anything else as it is.
+    """A value for a CSV cell. Text that a spreadsheet would run as a formula gets a quote in front.
 
     >>> guarded("=1+1"), guarded("-5.0"), guarded("-"), guarded(-5.0)
     ("'=1+1", '-5.0', '-', -5.0)
@@ -114,7 +113,7 @@ def _plain_list(values: Sequence[Any]) -> Any:
 
 @contextlib.contextmanager
 def table_writer(path: Path) -> Iterator[TableWriter]:
-    """What writes a .csv or .parquet file, as its name ends; the file is there when the block has ended."""
+    """A writer of a .csv or .parquet file. The file appears when the block ends without an error."""
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise DataError(f"{path}: tables are written to {' and '.join(FORMATS)} files")
@@ -132,13 +131,13 @@ def table_writer(path: Path) -> Iterator[TableWriter]:
 
 
 def write_table(path: Path, columns: Cells) -> int:
-    """Write columns to a .csv or .parquet file; gives the number of cells that looked like formulas."""
+    """Write columns to a .csv or .parquet file. Returns the number of cells that looked like formulas."""
     with table_writer(path) as writer:
         writer.add(columns)
     return writer.n_guarded
 
 
 def warn_of_formulas(n_guarded: int) -> None:
-    """Say that cells were changed, if any were."""
+    """Warn if cells were changed."""
     if n_guarded:
         warn(f"{n_guarded:,} cells look like formulas of a spreadsheet; a ' was put in front of them")

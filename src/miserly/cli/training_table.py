@@ -1,4 +1,4 @@
-"""`miserly fit`: from a table in a file to a saved plan."""
+"""A table in a file as what learners take: numbers, labels, queries, categories and costs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from numpy.typing import NDArray
 from miserly.cli.cells import Format
 from miserly.cli.console import Misuse, shell_word
 from miserly.cli.csv_files import opened
+from miserly.cli.options import TableOptions
 from miserly.cli.problems import Problems
-from miserly.cli.tables import Columns, numbers_only, read_table, refuse_dates, refuse_strays
+from miserly.cli.tables import TableColumns, numbers_only, read_table, refuse_dates, refuse_strays
 from miserly.costs import Costs
 from miserly.data import frames as _frames
 from miserly.data.tasks import read_task
 from miserly.errors import CostError, did_you_mean
 from miserly.plan import Plan
-from miserly.plan.engine.effort import engine_for
 
-__all__ = ["Fitted", "Problem", "Settings", "fit_problem", "guess_task", "noted", "read_problem"]
+__all__ = ["NUMBER_METRICS", "TrainingTable", "guess_task", "noted", "read_training_table"]
 
-SCORES = {"classes": "accuracy", "numbers": "r2", "ranking": "ndcg@5"}  # what a fit is reported by
 NUMBER_METRICS = ("mse", "mae", "r2")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """What there is to learn: rows as numbers, labels, queries, and what columns are called and cost."""
+class TrainingTable:
+    """Rows as numbers, labels, queries, and the names, categories and costs of columns."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -38,62 +37,33 @@ class Problem:
     names: tuple[str, ...]
     categories: dict[int, tuple[Any, ...]]
     costs: Costs
-    task: str
-    target: str
-    query: str | None
-    source: str = ""  # the name of the table
+    task: str  # "classes", "numbers" or "ranking"
+    options: TableOptions
+    source: str  # the name of the table
+
+    @property
+    def target(self) -> str:
+        return self.options.target
 
     def take(self, rows: NDArray[np.bool_]) -> tuple[Any, Any, Any]:
         return self.X[rows], self.y[rows], None if self.qid is None else self.qid[rows]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to learn."""
-
-    budget: float | None
-    tradeoff: float
-    rounds: int
-    depth: int
-    validation: float
-    seed: int
-    verbose: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What came of it; `value` and `mean_cost` are those of the rows set aside, if any were."""
-
-    plan: Plan
-    stopped_by: str
-    metric: str
-    value: float | None
-    mean_cost: float | None
-    n_validation: int
-
-
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def read_problem(
-    path: Path,
-    target: str,
-    *,
-    query: str | None = None,
-    ignore: Sequence[str] = (),
-    words: Sequence[str] = (),
-    costs: Path | None = None,
-    task: str = "auto",
-    metric: str | None = None,
-    form: Format | None = None,
-) -> Problem:
-    """What a table holds, with columns sorted into target, query and features; those in `words` are text.
+def read_training_table(
+    options: TableOptions, form: Format | None = None, metric: str | None = None
+) -> TrainingTable:
+    """Read a table and sort its columns into target, query and features.
 
-    A metric of numbers says that the target holds numbers. Everything that is wrong with the table and its
-    prices is told in one go.
+    A metric for numbers makes the target numbers. All problems of the table and its prices are reported
+    together.
     """
+    target, query = options.target, options.query
+    ignore, words, task = options.ignore or (), options.words or (), options.task.value
     problems = Problems()
-    with opened(path, form) as source:
+    with opened(options.data, form) as source:
         table = read_table(source, problems, text=words)
     for name in dict.fromkeys([target, *([query] if query else []), *ignore, *words]):
         if name not in table:
@@ -108,22 +78,21 @@ def read_problem(
         task = _task(task, query, table[target])
     prices = None
     if others <= set(table.header):  # else columns that are not features would seem to lack a price
-        prices = _costs(costs, features.columns, others, source.name, problems)
+        prices = _costs(options.costs, features.columns, others, source.name, problems)
     X, categories = _matrix(features, words, problems)
     labels = _labels(table, target, task, problems) if target in table else None
     qid = _queries(table, query, problems) if query is not None and query in table else None
     problems.settle()
     assert labels is not None and prices is not None
-    return Problem(
-        X, labels, qid, tuple(features.columns), categories, prices, task, target, query, source.name
-    )
+    names = tuple(features.columns)
+    return TrainingTable(X, labels, qid, names, categories, prices, task, options, source.name)
 
 
 def _task(task: str, query: str | None, labels: NDArray[Any]) -> str:
     if task == "auto":
         return "ranking" if query is not None else guess_task(labels)
     if task == "ranking" and query is None:
-        raise Misuse("ranking needs --query, the column that says which rows belong together")
+        raise Misuse("ranking needs --query, the column with the query of each row")
     if task != "ranking" and query is not None:
         raise Misuse(f"--query is for ranking; with --task {task}, leave its column out with --ignore")
     return task
@@ -138,7 +107,7 @@ def guess_task(labels: NDArray[Any]) -> str:
     return read_task(labels).task
 
 
-def _labels(table: Columns, target: str, task: str, problems: Problems) -> NDArray[Any]:
+def _labels(table: TableColumns, target: str, task: str, problems: Problems) -> NDArray[Any]:
     labels = table[target] if task == "classes" else numbers_only(table, target, problems)
     _refuse_missing(table, target, "target", problems)
     if task != "classes":
@@ -149,22 +118,22 @@ def _labels(table: Columns, target: str, task: str, problems: Problems) -> NDArr
     return labels.astype(np.int64) if (labels == np.rint(labels)).all() else labels
 
 
-def _queries(table: Columns, query: str, problems: Problems) -> NDArray[Any]:
+def _queries(table: TableColumns, query: str, problems: Problems) -> NDArray[Any]:
     values = table[query]
     _refuse_missing(table, query, "query", problems)
     return np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)[1]
 
 
-def _refuse_missing(table: Columns, name: str, what: str, problems: Problems) -> None:
+def _refuse_missing(table: TableColumns, name: str, what: str, problems: Problems) -> None:
     missing = [row for row, value in enumerate(table[name].tolist()) if value is None or value != value]
     if missing:
         problems.add(f"{table.place(missing[0], name)}: the {what} is missing{table.also(missing[1:])}")
 
 
 def _matrix(
-    features: Columns, words: Sequence[str], problems: Problems
+    features: TableColumns, words: Sequence[str], problems: Problems
 ) -> tuple[NDArray[np.float64], dict[int, tuple[Any, ...]]]:
-    """Columns as numbers, and what the codes of those with text or booleans stand for."""
+    """Columns as numbers, and the categories of those with text or booleans."""
     categories: dict[int, tuple[Any, ...]] = {}
     X = np.full((len(features), len(features.columns)), np.nan)
     for place, name in enumerate(features.columns):
@@ -188,14 +157,14 @@ def _matrix(
     return X, categories
 
 
-def _categories(features: Columns, name: str, problems: Problems) -> tuple[Any, ...]:
+def _categories(features: TableColumns, name: str, problems: Problems) -> tuple[Any, ...]:
     present = {value for value in features[name].tolist() if value is not None}
     if present <= {False, True}:
         return (False, True)
     if len(present) > _frames.MAX_CATEGORIES:
         problems.add(
-            f"{features.source.name}: column {name!r} holds {len(present)} different words, and at most "
-            f"{_frames.MAX_CATEGORIES} can be categories; group the rare ones, or --ignore {shell_word(name)}"
+            f"{features.source.name}: column {name!r} has {len(present)} categories, and at most "
+            f"{_frames.MAX_CATEGORIES} are possible; group the rare ones, or --ignore {shell_word(name)}"
         )
     return tuple(sorted(present))
 
@@ -203,7 +172,7 @@ def _categories(features: Columns, name: str, problems: Problems) -> tuple[Any, 
 def _costs(
     path: Path | None, names: Sequence[str], others: Collection[str], data: str, problems: Problems
 ) -> Costs | None:
-    """What the columns cost. Prices of columns that are not features, such as ignored ones, do not count."""
+    """The costs of the columns. Costs of columns that are not features are dropped."""
     if path is None:
         return Costs.uniform(tuple(names)) if names else None
     features, costs = set(names), Costs.read(path)
@@ -236,64 +205,9 @@ def _costs(
         return None
 
 
-# -- learning ------------------------------------------------------------------------------------------------
-
-
-def fit_problem(problem: Problem, settings: Settings) -> Fitted:
-    """Fit a Greedy Miser; the number of rounds is chosen on rows set aside, unless there are to be none."""
-    learner = _learner(problem, settings)
-    if not settings.validation:
-        fitted = learner.fit(problem.X, problem.y, **_ranked(problem.qid))
-        plan = _finished(fitted.plan_, problem)
-        return Fitted(plan, fitted.stopped_by_, SCORES[problem.task], None, None, 0)
-    from miserly.data.holdout import validation_mask
-
-    classes = problem.y if problem.task == "classes" else None
-    aside = validation_mask(len(problem.y), settings.validation, settings.seed, classes, problem.qid)
-    X, y, qid = problem.take(~aside)
-    X_val, y_val, qid_val = problem.take(aside)
-    given = {"X_val": X_val, "y_val": y_val, **_ranked(qid), **_ranked(qid_val, "_val")}
-    fitted = learner.fit(X, y, **given)
-    plan = _finished(fitted.plan_, problem)
-    mean_cost = float(fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val))).cost.mean())
-    value = float(fitted.score(X_val, y_val, **_ranked(qid_val)))
-    return Fitted(plan, fitted.stopped_by_, SCORES[problem.task], value, mean_cost, int(aside.sum()))
-
-
-def _learner(problem: Problem, settings: Settings) -> Any:
-    from miserly import learners
-
-    kinds = {
-        "classes": learners.GreedyMiserClassifier,
-        "numbers": learners.GreedyMiserRegressor,
-        "ranking": learners.GreedyMiserRanker,
-    }
-    return kinds[problem.task](
-        costs=problem.costs,
-        budget=settings.budget,
-        tradeoff=settings.tradeoff,
-        n_rounds=settings.rounds,
-        max_depth=settings.depth,
-        categorical_features=sorted(problem.categories),
-        early_stopping=bool(settings.validation),
-        metric="log_loss" if problem.task == "classes" else None,  # accuracy on a few rows is a coarse judge
-        random_state=settings.seed,
-        verbose=int(settings.verbose),
-    )
-
-
-def _ranked(qid: NDArray[Any] | None, note: str = "") -> dict[str, Any]:
-    return {} if qid is None else {f"qid{note}": qid}
-
-
-def _finished(plan: Plan, problem: Problem) -> Plan:
-    """The plan with the words for its codes and a note of what it was learned from."""
-    return noted(plan.replace(categories=problem.categories), problem)
-
-
-def noted(plan: Plan, problem: Problem) -> Plan:
-    """The plan with a note of what it was learned from."""
-    info = {**plan.info, "task": problem.task, "target": problem.target, "rows": len(problem.y)}
-    if problem.query is not None:
-        info["query"] = problem.query
+def noted(plan: Plan, table: TrainingTable) -> Plan:
+    """The plan with a note about the table that it was fitted to."""
+    info = {**plan.info, "task": table.task, "target": table.target, "rows": len(table.y)}
+    if table.options.query is not None:
+        info["query"] = table.options.query
     return plan.replace(info=info)

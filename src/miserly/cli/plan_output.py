@@ -1,4 +1,4 @@
-"""How plans and fits look in a terminal, and as records for machines."""
+"""Plans and fits in a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from miserly.plan import Plan
 from miserly.plan.purchases import purchases
 
 if TYPE_CHECKING:
-    from miserly.cli.training import Fitted, Problem
+    from miserly.cli.greedy_miser_fit import FitResult
+    from miserly.cli.training_table import TrainingTable
 
 __all__ = [
     "bought_in_order",
@@ -32,7 +33,7 @@ __all__ = [
 
 
 def new_table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """A plain table; numbers stand to the right."""
+    """A plain table; numbers are right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
@@ -46,13 +47,13 @@ def bought_in_order(plan: Plan) -> list[str]:
 
 
 def plan_panel(description: str, title: str) -> Panel:
-    """What a plan does, in words, in a frame as wide as the terminal."""
+    """The description of a plan in a frame as wide as the terminal."""
     text = Text(reflowed(description, out.width - 4))
     return Panel(text, title=Text(title), title_align="left", border_style="dim")
 
 
 def reflowed(text: str, width: int) -> str:
-    """Prose broken anew for a width; lines that are indented stay lines of their own.
+    """Text wrapped to a width. Indented lines are not joined.
 
     >>> print(reflowed("one two\\nthree\\n  four five six", 12))
     one two
@@ -80,7 +81,7 @@ def _broken(line: str, width: int) -> str:
 
 
 def shortened(description: str) -> str:
-    """A description without the workings of single steps."""
+    """A description without the details of single steps."""
     parts = description.split("\n\n")
     return "\n\n".join(
         part for part in parts if not part.startswith(("How the steps", "How the first steps"))
@@ -88,7 +89,7 @@ def shortened(description: str) -> str:
 
 
 def costs_table(plan: Plan, everything: bool) -> Table:
-    """What features cost; those the plan never buys only if `everything` is wanted."""
+    """What features cost; those that the plan never buys only with `everything`."""
     costs = plan.costs
     used = set(plan.features.tolist())
     listed = [f for f in range(len(costs)) if f in used or everything]
@@ -106,14 +107,14 @@ def costs_table(plan: Plan, everything: bool) -> Table:
 
 
 def unused_note(plan: Plan) -> str:
-    """What is left out of the table of costs."""
+    """The features that the table of costs leaves out."""
     unused = np.setdiff1d(np.arange(plan.n_features), plan.features)
     names = listing([str(plan.costs.name(int(f))) for f in unused])
     return f"Never bought: {names}." if len(unused) else ""
 
 
 def plan_record(plan: Plan) -> dict[str, Any]:
-    """A plan for machines."""
+    """A plan as JSON."""
     return {
         "steps": len(plan.nodes),
         "terms": len(plan.terms),
@@ -128,7 +129,7 @@ def plan_record(plan: Plan) -> dict[str, Any]:
 
 
 def print_plan(plan: Plan, title: str, everything: bool) -> None:
-    """A plan in words, and its costs."""
+    """The description of a plan, and its costs."""
     out.print(plan_panel(plan.describe(), title))
     out.print(costs_table(plan, everything))
     note = "" if everything else unused_note(plan)
@@ -139,14 +140,14 @@ def print_plan(plan: Plan, title: str, everything: bool) -> None:
 # -- fits ----------------------------------------------------------------------------------------------------
 
 
-def fit_record(problem: Problem, fitted: Fitted, path: Path) -> dict[str, Any]:
-    """What `fit` did, for machines."""
+def fit_record(table: TrainingTable, fitted: FitResult, path: Path) -> dict[str, Any]:
+    """The result of `fit` as JSON."""
     plan = fitted.plan
     return {
         "model": str(path),
-        "task": problem.task,
-        "target": problem.target,
-        "rows": len(problem.y),
+        "task": table.task,
+        "target": table.target,
+        "rows": len(table.y),
         "validation_rows": fitted.n_validation,
         "rounds": len(plan.nodes),
         "stopped_by": fitted.stopped_by,
@@ -159,41 +160,41 @@ def fit_record(problem: Problem, fitted: Fitted, path: Path) -> dict[str, Any]:
     }
 
 
-def print_fit(problem: Problem, fitted: Fitted, path: Path) -> None:
-    """What `fit` did, in words."""
+def print_fit(table: TrainingTable, fitted: FitResult, path: Path) -> None:
+    """The result of `fit` as text."""
     plan, unit = fitted.plan, fitted.plan.costs.unit
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column(overflow="fold")
-    facts.add_row("learned", Text(f"{problem.target} ({_what(problem)}) from {len(problem.y):,} rows"))
+    facts.add_row("learned", Text(f"{table.target} ({_what(table)}) from {len(table.y):,} rows"))
     facts.add_row("rounds", f"{len(plan.nodes)} ({_why(fitted)})")
     facts.add_row("buys", Text(listing(bought_in_order(plan))))
     facts.add_row(
         "costs", f"at most {amount(plan.max_cost, unit)} of {amount(plan.costs.total, unit)} for all"
     )
     if fitted.value is not None and fitted.mean_cost is not None:
-        aside = f"on the {fitted.n_validation:,} rows set aside, which also chose the number of rounds"
+        rows = f"on a validation set of {fitted.n_validation:,} rows, which also chose the number of rounds"
         facts.add_row(
             "reaches", f"{fitted.metric} {fitted.value:.4g} for {amount(fitted.mean_cost, unit)} on average"
         )
-        facts.add_row("", Text(aside, style="dim"))
+        facts.add_row("", Text(rows, style="dim"))
     facts.add_row("saved", Text(str(path)))
     out.print(facts)
 
 
-def _what(problem: Problem) -> str:
-    if problem.task == "classes":
-        classes = [str(label) for label in np.unique(problem.y)]
+def _what(table: TrainingTable) -> str:
+    if table.task == "classes":
+        classes = [str(label) for label in np.unique(table.y)]
         return f"{len(classes)} classes: {listing(classes, most=5)}"
-    if problem.task == "ranking":
-        return f"a ranking within {len(np.unique(np.asarray(problem.qid))):,} queries"
+    if table.task == "ranking":
+        return f"a ranking within {len(np.unique(np.asarray(table.qid))):,} queries"
     return "a number"
 
 
-def _why(fitted: Fitted) -> str:
+def _why(fitted: FitResult) -> str:
     reasons = {
-        "rounds": "as many as allowed",
-        "early stopping": "the best on the rows set aside",
+        "rounds": "the largest number allowed",
+        "early stopping": "the best on the validation set",
         "no split": "nothing more was worth its price",
         "budget": "the budget was spent",
     }

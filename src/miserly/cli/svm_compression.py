@@ -1,4 +1,4 @@
-"""`miserly compress`: a trained kernel machine from a file, made small, and to files again."""
+"""`miserly compress`: read a trained SVM from a file, compress it, and write it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from miserly.learners.kernel.svm_models import Affine, fold, machine_of, scaled_
 from miserly.solvers.kernel_machine import KernelMachine
 from miserly.utils.files import atomic_path
 
-__all__ = ["FileRows", "Outcome", "Trained", "compress", "outcome_record", "print_outcome", "read_model",
-           "read_rows", "save"]  # fmt: skip
+__all__ = ["CompressionOutcome", "FileRows", "TrainedSvm", "compress", "outcome_record", "print_outcome",
+           "read_model", "read_rows", "save"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
 TABLES = (".csv", ".parquet")
-JUDGING = 0.2  # of the rows only judge what came of it
+TEST_SHARE = 0.2  # of the rows, which only evaluate the result
 
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """Rows for a machine, the answers to them where the file has them, and the names of columns."""
+    """The rows of a file, their labels if there are any, and the names of columns."""
 
     path: Path
     X: Floats
@@ -46,27 +46,29 @@ class FileRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
-    """A machine, and the steps of a pipeline that rows pass before they come to it, where there are any."""
+class TrainedSvm:
+    """A kernel machine, and the steps of the pipeline before it, if there are any."""
 
     machine: KernelMachine
     before: Any = None
     names: tuple[str, ...] | None = None
-    scaler: Affine | None = None  # what the steps do, if they only scale
+    scaler: Affine | None = None  # the steps as one scaler, if they only scale
 
     def ready(self, X: Floats) -> Floats:
         return X if self.before is None else np.asarray(self.before.transform(X), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """A machine made small, and how it does on rows that it was not made with."""
+class CompressionOutcome:
+    """A compressed machine, and its agreement and scores on the test set."""
 
-    trained: Trained
+    trained: TrainedSvm
     compressed: Compressed
-    n_judging: int = 0
+    n_test: int = 0
     agreement: float | None = None
-    scores: tuple[str, float, float] | None = None  # a metric, of the full machine, and of the small one
+    scores: tuple[str, float, float] | None = (
+        None  # a metric, its value for the full machine and for the small one
+    )
 
     @property
     def small(self) -> KernelMachine:
@@ -77,7 +79,7 @@ class Outcome:
 
 
 def read_rows(path: Path, target: str | None, form: Format | None = None) -> FileRows:
-    """The rows of a table, or of a file in LibSVM's own format, where every row has a label."""
+    """The rows of a table, or of a file in LibSVM's format, where every row has a label."""
     if path.suffix.lower() not in TABLES and str(path) != "-":
         from miserly.datasets import read_svmlight
 
@@ -93,17 +95,17 @@ def read_rows(path: Path, target: str | None, form: Format | None = None) -> Fil
     for place, name in enumerate(features.columns):
         missing = np.flatnonzero(np.isnan(X[:, place])).tolist()
         if missing:
-            where = f"{features.place(missing[0], name)}: no value; a kernel needs them all"
+            where = f"{features.place(missing[0], name)}: the value is missing; a kernel needs every value"
             problems.add(f"{where}{features.also(missing[1:])}")
     problems.settle()
     return FileRows(path, X, labels, tuple(features.columns))
 
 
-def read_model(path: Path, rows: FileRows | None) -> tuple[Trained, FileRows | None]:
-    """The machine of a scikit-learn model saved with skops, or of a LibSVM model file; and rows to match."""
+def read_model(path: Path, rows: FileRows | None) -> tuple[TrainedSvm, FileRows | None]:
+    """The machine of a skops file or a LibSVM model file, and the rows in the order of its features."""
     if not path.is_file():
         raise DataError(f"{path}: {'this is a folder' if path.is_dir() else 'no such file'}")
-    trained = _read_skops(path) if path.suffix.lower() == ".skops" else Trained(read_libsvm(path))
+    trained = _read_skops(path) if path.suffix.lower() == ".skops" else TrainedSvm(read_libsvm(path))
     if rows is None:
         return trained, None
     if trained.names is not None and rows.names is not None:
@@ -116,8 +118,8 @@ def read_model(path: Path, rows: FileRows | None) -> tuple[Trained, FileRows | N
     return trained, rows
 
 
-def _read_skops(path: Path) -> Trained:
-    """A fitted SVM, or a pipeline that ends in one. Nothing is built that skops does not know to be safe."""
+def _read_skops(path: Path) -> TrainedSvm:
+    """A fitted SVM, or a pipeline that ends in one. Types that skops does not trust are refused."""
     try:
         import skops.io
     except ImportError:
@@ -125,30 +127,30 @@ def _read_skops(path: Path) -> Trained:
     try:
         strange = skops.io.get_untrusted_types(file=path)
         model = None if strange else skops.io.load(path)
-    except Exception as error:  # whatever a broken archive makes of itself
+    except Exception as error:  # a broken archive may raise anything
         raise DataError(f"{path}: not a sound skops file ({' '.join(str(error).split())[:100]})") from None
     if strange:
         raise DataError(f"{path}: holds types that skops does not trust: {listing(sorted(strange), 5)}")
     return _trained(model)
 
 
-def _trained(model: Any) -> Trained:
-    """The machine of a model, and what is in front of it."""
+def _trained(model: Any) -> TrainedSvm:
+    """The machine of a model, and the steps before it."""
     from sklearn.pipeline import Pipeline
 
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else tuple(str(name) for name in names)
     if not isinstance(model, Pipeline):
-        return Trained(machine_of(model), names=names)
+        return TrainedSvm(machine_of(model), names=names)
     machine, before = machine_of(model[-1]), model[:-1] if len(model.steps) > 1 else None
     try:
-        return Trained(machine, before, names, scaled_machine(model)[1])
+        return TrainedSvm(machine, before, names, scaled_machine(model)[1])
     except DataError:
-        return Trained(machine, before, names)
+        return TrainedSvm(machine, before, names)
 
 
 def _in_order(rows: FileRows, names: tuple[str, ...]) -> FileRows:
-    """The columns that a model knows, in its order."""
+    """The columns of a model, in its order."""
     assert rows.names is not None
     for name in names:
         if name not in rows.names:
@@ -157,8 +159,8 @@ def _in_order(rows: FileRows, names: tuple[str, ...]) -> FileRows:
     return replace(rows, X=rows.X[:, [rows.names.index(name) for name in names]], names=names)
 
 
-def _as_wide(trained: Trained, rows: FileRows) -> tuple[Trained, FileRows]:
-    """Vectors and rows of one width: LibSVM's files leave out columns of zeros at the end."""
+def _as_wide(trained: TrainedSvm, rows: FileRows) -> tuple[TrainedSvm, FileRows]:
+    """Vectors and rows of the same width: LibSVM's files omit columns of zeros at the end."""
     machine, width = trained.machine, rows.X.shape[1]
     if width < machine.n_features:
         if rows.names is not None:
@@ -176,58 +178,60 @@ def _widened(values: Floats, width: int) -> Floats:
 
 
 def compress(
-    trained: Trained, rows: FileRows | None, n_vectors: int | None, ratio: float, seed: int
-) -> Outcome:
-    """Make the machine small; a fifth of the rows, if there are any, only judge it."""
+    trained: TrainedSvm, rows: FileRows | None, n_vectors: int | None, ratio: float, seed: int
+) -> CompressionOutcome:
+    """Compress the machine. A fifth of the rows, if there are any, is the test set."""
     size = n_vectors or max(1, round(ratio * trained.machine.n_vectors))
-    recipe = CompressionOptions(seed=seed)
+    options = CompressionOptions(seed=seed)
     if rows is not None and rows.y is not None and trained.machine.kind == "regressor":
         rows = replace(rows, y=_as_numbers(rows.y))
     with err.status("compressing") as status:
         if rows is None or len(rows.X) < 10:
-            made = compress_machine(trained.machine, size, recipe, watch=status.update)
-            return Outcome(trained, made)
-        aside = validation_mask(len(rows.X), JUDGING, seed)
+            made = compress_machine(trained.machine, size, options, watch=status.update)
+            return CompressionOutcome(trained, made)
+        is_test = validation_mask(len(rows.X), TEST_SHARE, seed)
         ready = trained.ready(rows.X)
-        made = compress_machine(trained.machine, size, recipe, ready[~aside], watch=status.update)
-    return _judged(trained, made, ready[aside], None if rows.y is None else rows.y[aside])
+        made = compress_machine(trained.machine, size, options, ready[~is_test], watch=status.update)
+    return _evaluated(trained, made, ready[is_test], None if rows.y is None else rows.y[is_test])
 
 
-def _judged(trained: Trained, made: Compressed, X: Floats, y: NDArray[Any] | None) -> Outcome:
+def _evaluated(
+    trained: TrainedSvm, made: Compressed, X: Floats, y: NDArray[Any] | None
+) -> CompressionOutcome:
     full, small = trained.machine.labels(X), made.machine.labels(X)
     if trained.machine.kind == "regressor":
         agreement = 1.0 - float(np.mean((full - small) ** 2)) / max(float(np.var(full)), 1e-300)
         scores = None
         if y is not None:
             scores = ("mse", float(np.mean((full - y) ** 2)), float(np.mean((small - y) ** 2)))
-        return Outcome(trained, made, len(X), agreement, scores)
+        return CompressionOutcome(trained, made, len(X), agreement, scores)
     agreement = float(np.mean(full == small))
     if y is None or trained.machine.kind != "classifier":
-        return Outcome(trained, made, len(X), agreement)
-    right = [float(np.mean([_same(a, b) for a, b in zip(said, y, strict=True)])) for said in (full, small)]
-    return Outcome(trained, made, len(X), agreement, ("accuracy", right[0], right[1]))
+        return CompressionOutcome(trained, made, len(X), agreement)
+    right = [float(np.mean([_same(a, b) for a, b in zip(given, y, strict=True)])) for given in (full, small)]
+    return CompressionOutcome(trained, made, len(X), agreement, ("accuracy", right[0], right[1]))
 
 
 def _as_numbers(y: NDArray[Any]) -> Floats:
     try:
         return y.astype(np.float64)
     except (TypeError, ValueError):
-        raise DataError(f"the model answers with numbers, and the target holds {y.tolist()[0]!r}") from None
+        raise DataError(f"the model predicts numbers, and the target holds {y.tolist()[0]!r}") from None
 
 
-def _same(said: Any, truth: Any) -> bool:
-    """Whether a class is the one in the file, where numbers may have come as 1 or 1.0."""
+def _same(label: Any, truth: Any) -> bool:
+    """Whether two labels are the same; numbers may be written as 1 or 1.0."""
     try:
-        return float(said) == float(truth)
+        return float(label) == float(truth)
     except (TypeError, ValueError):
-        return str(said) == str(truth)
+        return str(label) == str(truth)
 
 
 # -- writing -------------------------------------------------------------------------------------------------
 
 
-def save(outcome: Outcome, path: Path) -> str:
-    """Write the small machine in the form that the file's ending asks for; gives what it is, in words."""
+def save(outcome: CompressionOutcome, path: Path) -> str:
+    """Write the compressed machine in the format of the file's ending. Returns a description of it."""
     kind = path.suffix.lower()
     if kind == ".skops":
         return _save_skops(outcome, path)
@@ -237,14 +241,14 @@ def save(outcome: Outcome, path: Path) -> str:
     folded = outcome.small if scaler is None else fold(outcome.small, scaler)
     n_written = write_libsvm(outcome.small if folded is None else folded, path)
     if outcome.trained.before is not None and (scaler is None or folded is None):
-        warn(f"{path}: rows must be scaled before LibSVM sees them, as the model's pipeline scales them")
+        warn(f"{path}: scale rows as the model's pipeline does before you give them to LibSVM")
     _warn_of_labels(outcome.small, path)
     if n_written > outcome.small.n_vectors:
-        return f"LibSVM model, {n_written} lines: a vector stands once for every class it needs"
+        return f"LibSVM model, {n_written} lines: a vector is repeated for every class that needs it"
     return "LibSVM model"
 
 
-def _save_skops(outcome: Outcome, path: Path) -> str:
+def _save_skops(outcome: CompressionOutcome, path: Path) -> str:
     try:
         import skops.io
     except ImportError:
@@ -261,11 +265,11 @@ def _save_skops(outcome: Outcome, path: Path) -> str:
     return f"scikit-learn {type(model).__name__}"
 
 
-def _save_plan(outcome: Outcome, path: Path) -> str:
-    """A plan that costs one for each kernel."""
+def _save_plan(outcome: CompressionOutcome, path: Path) -> str:
+    """A plan in which each kernel evaluation costs one."""
     trained, small = outcome.trained, outcome.small
     if trained.before is not None and trained.scaler is None:
-        raise DataError(f"{path}: a plan has no place for the steps in front of this kernel; save a .skops")
+        raise DataError(f"{path}: a plan cannot hold the steps before this kernel; save a .skops file")
     names = trained.names or tuple(str(place) for place in range(small.n_features))
     costs = Costs(dict.fromkeys(names, 0.0), evaluation=1.0, unit="kernels")
     info = {"learner": "compress", "vectors": small.n_vectors}
@@ -281,20 +285,20 @@ def _warn_of_labels(machine: KernelMachine, path: Path) -> None:
         return
     pairs = list(zip(label_numbers(machine.classes), machine.classes.tolist(), strict=True))
     if any(str(number) != str(label) for number, label in pairs) and machine.classes.dtype.kind not in "iuf":
-        said = listing([f"{number} is {label!r}" for number, label in pairs], 6)
-        warn(f"{path}: LibSVM's labels are numbers: {said}")
+        names = listing([f"{number} is {label!r}" for number, label in pairs], 6)
+        warn(f"{path}: LibSVM's labels are numbers: {names}")
 
 
-# -- saying --------------------------------------------------------------------------------------------------
+# -- output --------------------------------------------------------------------------------------------------
 
 
-def outcome_record(outcome: Outcome, saved: Sequence[Path]) -> dict[str, Any]:
-    """What came of it, for machines."""
+def outcome_record(outcome: CompressionOutcome, saved: Sequence[Path]) -> dict[str, Any]:
+    """The result as JSON."""
     record: dict[str, Any] = {
         "vectors_before": outcome.trained.machine.n_vectors,
         "vectors": outcome.small.n_vectors,
         "kernel": outcome.small.kernel.name,
-        "rows_judging": outcome.n_judging,
+        "rows_test": outcome.n_test,
         "agreement": outcome.agreement,
         "saved": [str(path) for path in saved],
     }
@@ -304,17 +308,17 @@ def outcome_record(outcome: Outcome, saved: Sequence[Path]) -> dict[str, Any]:
     return record
 
 
-def print_outcome(outcome: Outcome, saved: Sequence[tuple[Path, str]]) -> None:
-    """What came of it, for a person."""
+def print_outcome(outcome: CompressionOutcome, saved: Sequence[tuple[Path, str]]) -> None:
+    """The result as text."""
     before, after = outcome.trained.machine.n_vectors, outcome.small.n_vectors
     kernel = outcome.small.kernel.name
-    out.print(f"{before:,} support vectors made {after:,} ({percent(after / before)}), {kernel} kernel")
+    out.print(f"{before:,} support vectors reduced to {after:,} ({percent(after / before)}), {kernel} kernel")
     if outcome.agreement is not None:
-        words = f"on {outcome.n_judging:,} rows set aside: "
+        words = f"on a test set of {outcome.n_test:,} rows: "
         if outcome.small.kind == "regressor":
-            words += f"{percent(outcome.agreement)} of the variance of the full model's answers kept"
+            words += f"{percent(outcome.agreement)} of the variance of the full model's predictions kept"
         else:
-            words += f"the answer of the full model for {percent(outcome.agreement)}"
+            words += f"the prediction of the full model for {percent(outcome.agreement)}"
         if outcome.scores is not None:
             name, full, small = outcome.scores
             words += f"; {name} {small:.4g}, full model {full:.4g}"

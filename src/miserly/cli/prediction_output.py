@@ -1,4 +1,4 @@
-"""Where predictions go: a file, a pipe, a record for machines, or a person at a terminal."""
+"""Where predictions go: a file, a pipe, JSON, or a terminal."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import IO, Any, Protocol
 
 from rich.text import Text
 
-from miserly.cli.answering import Predictions
 from miserly.cli.console import amount, err, json_text, out, warn
-from miserly.cli.showing import new_table
-from miserly.cli.writing import CsvWriter, table_writer, warn_of_formulas
+from miserly.cli.plan_output import new_table
+from miserly.cli.predictions import Predictions
+from miserly.cli.writers import CsvWriter, table_writer, warn_of_formulas
 
 __all__ = ["predict"]
 
-MOST_ROWS = 20  # of predictions shown to a person
-IN_MEMORY = 1 << 20  # characters that wait for the last row; more of them wait on the disk
+MOST_ROWS = 20  # of predictions shown in a terminal
+IN_MEMORY = 1 << 20  # characters of output kept in memory until the last row; more go to disk
 
 
 class Outlet(Protocol):
-    """What takes predictions, some rows at a time."""
+    """A target of predictions, which takes them in batches."""
 
     n_guarded: int
 
@@ -31,7 +31,7 @@ class Outlet(Protocol):
 
 
 def predict(predictions: Predictions, path: Path | None, as_json: bool) -> None:
-    """Run a plan over a file. Nothing is written or printed before all rows are known to be sound."""
+    """Run a plan on a file. Nothing is written or printed before all rows have been read without problems."""
     is_piped = path is None and not as_json and not out.is_terminal
     first = FirstRows()
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as spool:
@@ -51,14 +51,14 @@ def predict(predictions: Predictions, path: Path | None, as_json: bool) -> None:
     if as_json:
         return
     if path is None and not is_piped:
-        first.show(len(predictions.tally.cost))
+        first.show(len(predictions.totals.cost))
     (err if is_piped else out).print(Text(summary(predictions)), soft_wrap=True)
     if path is not None:
         out.print(Text(f"written to {path}"), soft_wrap=True)
 
 
 class FirstRows:
-    """The first rows, for a person."""
+    """The first rows, for a terminal."""
 
     def __init__(self) -> None:
         self.n_guarded = 0
@@ -86,7 +86,7 @@ class FirstRows:
 
 
 class JsonRows:
-    """Rows as records of JSON, with commas between."""
+    """Rows as JSON objects, separated by commas."""
 
     def __init__(self, file: IO[str]) -> None:
         self.n_guarded = 0
@@ -100,7 +100,7 @@ class JsonRows:
 
 
 def _print_record(predictions: Predictions, rows: Any) -> None:
-    """One JSON document whose last entry is the spooled rows."""
+    """Print one JSON document. Its last entry is the spooled rows."""
     head = json_text(_record(predictions), indent=2)
     sys.stdout.write(f'{head.removesuffix("}").rstrip()},\n  "predictions": [\n')
     _pour(rows)
@@ -108,14 +108,14 @@ def _print_record(predictions: Predictions, rows: Any) -> None:
 
 
 def _record(predictions: Predictions) -> dict[str, Any]:
-    tally, metric = predictions.tally, predictions.metric
-    value = None if metric is None else tally.value(metric)
+    totals, metric = predictions.totals, predictions.metric
+    value = None if metric is None else totals.value(metric)
     return {
-        "rows": len(tally.cost),
+        "rows": len(totals.cost),
         "unit": predictions.plan.costs.unit,
-        "mean_cost": float(tally.cost.mean()),
-        "max_cost": float(tally.cost.max()),
-        "stopped_by_budget": tally.n_stopped,
+        "mean_cost": float(totals.cost.mean()),
+        "max_cost": float(totals.cost.max()),
+        "stopped_by_budget": totals.n_stopped,
         "unknown_values": {name: len(cells) for name, cells in predictions.batches.strange.items()},
         **({} if value is None else {str(metric): value}),
     }
@@ -131,24 +131,24 @@ def _warn(predictions: Predictions, n_guarded: int) -> None:
         words = sorted({text for _, text in cells})
         where = predictions.batches.place(cells[0][0], name)
         warn(
-            f"{where}: unknown to the plan; {len(cells):,} rows have such words there "
-            f"({', '.join(words[:3])}), which count as missing"
+            f"{where}: unknown to the plan; {len(cells):,} rows have such categories there "
+            f"({', '.join(words[:3])}), which are treated as missing"
         )
     warn_of_formulas(n_guarded)
 
 
 def summary(predictions: Predictions) -> str:
-    """How many, for how much, and how well if the file has the target."""
-    tally, unit, metric = predictions.tally, predictions.plan.costs.unit, predictions.metric
-    cost = tally.cost
+    """The number of rows, their costs, and the metric if the file has the target."""
+    totals, unit, metric = predictions.totals, predictions.plan.costs.unit, predictions.metric
+    cost = totals.cost
     parts = [
         f"{len(cost):,} rows",
         f"{amount(float(cost.mean()), unit)} on average, {amount(float(cost.max()), unit)} at most",
-        f"{tally.n_features / len(cost):.1f} features bought on average",
+        f"{totals.n_features / len(cost):.1f} features bought on average",
     ]
-    if tally.n_stopped:
-        parts.append(f"the budget stopped {tally.n_stopped:,} rows")
-    value = None if metric is None else tally.value(metric)
+    if totals.n_stopped:
+        parts.append(f"the budget stopped {totals.n_stopped:,} rows")
+    value = None if metric is None else totals.value(metric)
     if value is not None:
         parts.append(f"{metric} {value:.4g}")
     return "; ".join(parts)

@@ -1,7 +1,7 @@
-"""LightGBM with its own penalties on features (CEGB), priced by the same ledger as everybody else.
+"""LightGBM with its own penalties on features (CEGB), with costs counted as for other models.
 
-A row pays for the features that it meets on its way through the trees so far, once, and for the set-ups of
-their groups. LightGBM's penalty knows no groups: it is told what each feature costs bought alone.
+A row pays once for each feature that it meets in the trees so far, and for the set-ups of their groups.
+LightGBM's penalties do not know groups: each feature is penalised by its cost with the set-up of its group.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from miserly.costs import Costs
 from miserly.data.rows import Rows
 
-__all__ = ["PENALTIES", "ROUNDS", "Stage", "bills", "features_met", "fit_lightgbm", "stages"]
+__all__ = ["PENALTIES", "ROUNDS", "BoostedStage", "features_met", "fit_lightgbm", "stages"]
 
 Floats = NDArray[np.float64]
 
-ROUNDS = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 100)  # at which a model is judged
+ROUNDS = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 100)  # numbers of rounds at which a model is evaluated
 PENALTIES = (0.0, *np.geomspace(1e-7, 1e-1, 11).tolist())  # from none to one that allows no feature
 _SETTINGS = {"learning_rate": 0.1, "max_depth": 4, "num_leaves": 16, "max_bin": 255, "num_threads": 1,
              "verbose": -1, "deterministic": True}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
-    """A model after some rounds: raw scores (n, K), and what each row pays."""
+class BoostedStage:
+    """A model after some rounds: raw scores (n, K), and the cost of each row."""
 
     rounds: int
     scores: Floats
@@ -38,9 +38,9 @@ class Stage:
 def fit_lightgbm(
     rows: Rows, costs: Costs, n_classes: int, penalty: float, categorical: list[int], seed: int
 ) -> Any:
-    """Boosted trees whose gain must exceed a penalty for each feature that is new to the model.
+    """Boosted trees. The gain of a split on a new feature must exceed a penalty.
 
-    LightGBM's gain is twice the drop of the summed loss, so the penalty is that of a Miser's `tradeoff`.
+    LightGBM's gain is twice the decrease of the summed loss, so `penalty` has the meaning of `tradeoff`.
     """
     import lightgbm as lgb
 
@@ -65,8 +65,8 @@ def _objective(rows: Rows, n_classes: int) -> dict[str, Any]:
     return {"objective": "lambdarank" if grades else "regression"}
 
 
-def stages(booster: Any, X: Floats, costs: Costs) -> Iterator[Stage]:
-    """The model round by round, at some of them."""
+def stages(booster: Any, X: Floats, costs: Costs) -> Iterator[BoostedStage]:
+    """The model after each number of rounds in `ROUNDS`."""
     trees = [features_met(tree, X.shape[1]) for tree in booster.dump_model()["tree_info"]]
     leaves = booster.predict(X, pred_leaf=True).reshape(len(X), -1)
     each, last = booster.num_model_per_iteration(), booster.current_iteration()
@@ -77,11 +77,11 @@ def stages(booster: Any, X: Floats, costs: Costs) -> Iterator[Stage]:
             met |= trees[k][leaves[:, k]]
         done = rounds
         scores = booster.predict(X, num_iteration=rounds, raw_score=True).reshape(len(X), -1)
-        yield Stage(rounds, scores, bills(costs, met, rounds * each))
+        yield BoostedStage(rounds, scores, costs.of_each(met) + costs.evaluation * rounds * each)
 
 
 def features_met(tree: dict[str, Any], n_features: int) -> NDArray[np.bool_]:
-    """The features on the way to each leaf: (leaves, n_features)."""
+    """The features on the path to each leaf: (leaves, n_features)."""
     found = np.zeros((tree["num_leaves"], n_features), dtype=np.bool_)
     waiting: list[tuple[dict[str, Any], tuple[int, ...]]] = [(tree["tree_structure"], ())]
     while waiting:
@@ -92,11 +92,3 @@ def features_met(tree: dict[str, Any], n_features: int) -> NDArray[np.bool_]:
         else:
             found[node.get("leaf_index", 0), list(seen)] = True
     return found
-
-
-def bills(costs: Costs, met: NDArray[np.bool_], evaluations: int = 0) -> Floats:
-    """What each row pays for the features it has met, their groups, and the trees that were evaluated."""
-    paid = met @ costs.feature + costs.evaluation * evaluations
-    for group, setup in enumerate(costs.setup):
-        paid = paid + setup * met[:, costs.group == group].any(axis=1)
-    return np.asarray(paid)
