@@ -217,7 +217,7 @@ def test_numbers_and_outliers(folder, model):
         (("svc2.model", "--data", "narrow.csv"), "1 columns for a model of 2 features"),
         (("broken.skops",), "not a sound skops file"),
         (("forest.skops",), "OneClassSVM, got DummyClassifier"),
-        (("svc2.model", "--data", "holes.csv"), "holes.csv, line 3, column 'z': no value"),
+        (("svc2.model", "--data", "holes.csv"), "holes.csv, line 3, column 'z': the value is missing"),
     ],
 )
 def test_mistakes_are_said_in_one_line(folder, words, said, monkeypatch):
