@@ -61,7 +61,7 @@ def test_rows_pay_for_what_they_meet():
     assert [stage.rounds for stage in found] == list(ROUNDS)
     for stage in found:
         assert (stage.cost == 7.0 + 0.5 * stage.rounds).all()
-        assert stage.cost[0] == costs.of([False, True, False], evaluations=stage.rounds)
+        assert stage.cost[0] == costs.of([1], evaluations=stage.rounds)
 
 
 def test_features_on_the_path_to_a_leaf():

@@ -220,7 +220,7 @@ def test_unknown_words_are_warned_about(folder, tmp_path):
     (tmp_path / "new.csv").write_text("age,chol,thal\n50,200,normal\n60,210,strange\n")
     done = run("predict", folder / "heart.miser", tmp_path / "new.csv")
     assert done.exit_code == 0
-    said = "new.csv, line 3, column 'thal': unknown to the plan; 1 rows have such words there (strange)"
+    said = "new.csv, line 3, column 'thal': unknown to the plan; 1 rows have such categories there (strange)"
     assert said in done.stderr
     assert "'strange' is unknown to the plan" in complaint(
         run("predict", folder / "heart.miser", tmp_path / "new.csv", "--unknown", "error")

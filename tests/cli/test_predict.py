@@ -138,7 +138,9 @@ def test_one_bad_cell_does_not_void_its_column(tmp_path):
     frame.to_csv(tmp_path / "b.csv", index=False)
     done = run("predict", tmp_path / "m.miser", tmp_path / "b.csv", "--out", tmp_path / "out.csv")
     assert done.exit_code == 0
-    assert "b.csv, line 1202, column 'smokes': unknown to the plan; 1 rows have such words" in done.stderr
+    assert (
+        "b.csv, line 1202, column 'smokes': unknown to the plan; 1 rows have such categories" in done.stderr
+    )
     written = pd.read_csv(tmp_path / "out.csv")["prediction"].to_numpy()
     others = np.arange(2000) != 1200
     np.testing.assert_array_equal(written[others], smokes[others])
