@@ -303,8 +303,8 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
     def predict(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[Any]:
-        rows, given = self.read_rows(X, unknown), {"budget": budget, "qid": qid, "n_threads": self.n_threads}
-        done = self.plan_for(qid).run(rows, account=False, encoded=True, **given)
+        plan, rows, n_threads = self.plan_for(qid), self.read_rows(X, unknown), self.n_threads
+        done = plan.run(rows, budget=budget, qid=qid, n_threads=n_threads, account=False, encoded=True)
         return self.labels_from(as_columns(ranked(done, qid)))
 
     @available_if(_wraps_classifier)
