@@ -1,0 +1,1 @@
+"""Numerics over arrays, without estimators: descent, greedy selection, Gram matrices, kernel machines."""

@@ -5,9 +5,9 @@ Reyzin, Training-Time Optimization of a Budgeted Booster, 2014). A learner that 
 about ``left / c`` more like it, so the bound that a budget buys is ``Z^(left / c)``, smallest for the learner
 of largest ``-ln Z / c`` (their eq. 1). Here ``drop = -ln Z`` is what a learner brings.
 
-Costs in the rules are those a learner had at first, also for features already paid: at a cost of 0 they would
-win for ever, however little they say. For the same reason what is free from the start counts as the cheapest
-that is not (`counted`). What a learner makes a budget *pay* is another matter, and none of the rules'.
+Rules use the costs that a learner had at first, also for features already paid. At a cost of 0 these would
+always win, however weak they are. For the same reason a free learner counts as the cheapest that is not free
+(`counted`). What a budget really pays is not part of the rules.
 """
 
 from __future__ import annotations
@@ -72,12 +72,11 @@ def counted(cost: Floats) -> Floats:
 
 @dataclass
 class SelectionRule:
-    """One of `RULES`, and where the hybrid one stands.
+    """One of `RULES`, and the state of the hybrid one.
 
-    "hybrid" is greedy at first. It turns to the smoothed rule, for good, once the best that any feature not
-    yet used would bring per unit of cost falls below `switch` times the best of the first round: what is left
-    to discover cheaply is then no longer worth being greedy for, and greed would only use what is cheap over
-    and over.
+    "hybrid" is greedy at first. It switches to the smoothed rule, once and for all, when the best reduction
+    per unit of cost of any unused feature falls below `switch` times the best of the first round. From then
+    on the greedy rule would only use cheap features again and again.
     """
 
     name: str
@@ -87,7 +86,7 @@ class SelectionRule:
     _first: float = field(default=0.0, init=False)
 
     def look(self, drop: Floats, cost: Floats, unused: NDArray[np.bool_]) -> None:
-        """See what every feature would bring at the beginning of a round."""
+        """Update the state by the reductions of all features at the beginning of a round."""
         if self.name != "hybrid" or self.switched:
             return
         best = float(greedy(drop, cost, 0.0)[unused].max(initial=0.0))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from miserly.solvers.gaps import exit_threshold
-from miserly.solvers.gram import Centred, Columns, gram
+from miserly.solvers.gram import Centred, TermColumns, gram
 from miserly.solvers.mixed_norm import Blocks
 
 __all__ = ["Cascade", "CascadeProblem", "initialise", "refit_stages", "sparse_weights"]
@@ -71,7 +71,7 @@ class CascadeProblem:
 
     Attributes
     ----------
-    columns : Columns of (n, T)
+    columns : TermColumns of (n, T)
     target : array of (n,)
         1 and -1.
     share : array of (n,)
@@ -85,7 +85,7 @@ class CascadeProblem:
         Of a refit, relative to the mean diagonal of the Gram.
     """
 
-    columns: Columns
+    columns: TermColumns
     target: Floats
     share: Floats
     mass: Floats

@@ -1,7 +1,7 @@
-"""Columns of many rows: standardising them, and having some rows of some of them at a time.
+"""Columns of many rows: standardising them, and reading some rows of some of them at a time.
 
-Large tables are gone through in pieces of 8,192 rows, several side by side if there are threads. Sums of the
-pieces are added in order, so that nothing depends on the number of threads.
+Large tables are read in pieces of 8,192 rows, several in parallel if there are threads. Sums of the pieces
+are added in order, so that results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from miserly.utils.compiled import compiled
 
 __all__ = [
     "CodedColumns",
-    "Columns",
     "DenseColumns",
+    "TermColumns",
     "means_and_deviations",
     "pieces_of",
     "side_by_side",
@@ -40,7 +40,7 @@ def pieces_of(n: int) -> list[slice]:
 def side_by_side(
     work: Callable[[slice], Result], pieces: list[slice], n_threads: int = 1
 ) -> Iterator[Result]:
-    """The results of all pieces, in order; no more at a time than there are threads, to save memory."""
+    """The results of all pieces, in order; at most as many at a time as there are threads, to save memory."""
     if n_threads == 1 or len(pieces) == 1:
         yield from map(work, pieces)
         return
@@ -49,11 +49,11 @@ def side_by_side(
             yield from pool.map(work, pieces[first : first + n_threads])
 
 
-# -- having some rows and columns --------------------------------------------------------------------------
+# -- reading some rows and columns -------------------------------------------------------------------------
 
 
-class Columns(Protocol):
-    """Columns (n, T) of which some rows can be had at a time."""
+class TermColumns(Protocol):
+    """Columns (n, T) of terms that can be read some rows at a time."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -70,7 +70,7 @@ class Columns(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseColumns:
-    """Columns that lie in memory as they are: n T values."""
+    """Columns kept as an array of n T values."""
 
     values: NDArray[Any]
 
@@ -119,7 +119,7 @@ class CodedColumns:
         return _block(self, rows, terms)
 
 
-def _block(columns: Columns, rows: Any, terms: Any) -> NDArray[Any]:
+def _block(columns: TermColumns, rows: Any, terms: Any) -> NDArray[Any]:
     row, term = _numbers(columns.shape, rows, terms)
     out = np.empty((len(row), len(term)), dtype=columns.dtype)
     columns.fill(out, rows, terms)
@@ -135,7 +135,7 @@ def _numbers(shape: tuple[int, int], rows: Any, terms: Any) -> tuple[NDArray[np.
     return row, term
 
 
-# Compiled for speed: gathering by NumPy's index arrays takes several times as long.
+# Compiled, because NumPy's index arrays take several times as long.
 
 
 @compiled(nogil=True)
@@ -165,7 +165,7 @@ def _decode(codes, decoder, rows, terms, out):  # type: ignore[no-untyped-def]
 def means_and_deviations(
     X: NDArray[Any], weight: Floats | None, columns: NDArray[np.int64], n_threads: int = 1
 ) -> tuple[Floats, Floats]:
-    """Weighted means of the values of some columns that are there, and deviations with the mean for others.
+    """Weighted means of the known values of some columns, and deviations with the mean for missing values.
 
     The mean of an empty column is 0; the deviation of a constant one, as far as rounding can tell, is 1.
 
@@ -191,7 +191,7 @@ def means_and_deviations(
 
 @compiled(nogil=True)
 def _add_up(X, weight, start, columns):  # type: ignore[no-untyped-def]
-    """Weights, and weighted sums of what values differ from `start` by, and of the squares of that."""
+    """Sums of weights, of weighted differences from `start`, and of their weighted squares."""
     total = np.zeros((3, len(columns)))
     for i in range(len(X)):
         for j in range(len(columns)):

@@ -7,8 +7,8 @@ With columns H (n, T), targets Y (n, C) and weights W = diag(w), all that weight
 `gram` adds it up 8,192 rows at a time: one symmetric product per piece, float32 where the columns are, and
 the sum of the pieces in float64, so the error stays near 1e-7 of the diagonal however many rows there are.
 Pieces may be computed side by side, and are added in order: the result does not depend on the number of
-threads. Grams of disjoint sets of rows add and subtract: of two children only the smaller needs to be gone
-through. Columns that do not have mean zero are centred afterwards, by rank-one corrections.
+threads. Grams of disjoint sets of rows add and subtract: of two children only the smaller needs a pass over
+its rows. Columns that do not have mean zero are centred afterwards, by rank-one corrections.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from miserly.solvers.columns import CodedColumns, Columns, DenseColumns, pieces_of, side_by_side
+from miserly.solvers.columns import CodedColumns, DenseColumns, TermColumns, pieces_of, side_by_side
 from miserly.solvers.width import check_width
 
-__all__ = ["Centred", "CodedColumns", "Columns", "DenseColumns", "Gram", "gram"]
+__all__ = ["Centred", "CodedColumns", "DenseColumns", "Gram", "TermColumns", "gram"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64] | None
@@ -31,10 +31,10 @@ Rows: TypeAlias = NDArray[np.int64] | None
 
 @dataclass(frozen=True, eq=False)
 class Centred:
-    """What is left of a Gram when every column and target has its weighted mean taken off.
+    """A Gram of columns and targets less their weighted means.
 
-    A column that is constant among these rows, to rounding, has a diagonal of exactly zero. `doubt` is how
-    much of a square may be rounding.
+    A column that is constant among these rows, up to rounding errors, has a diagonal of exactly zero. `doubt`
+    is the part of a square that may be a rounding error.
     """
 
     products: Floats  # (T, T)
@@ -45,7 +45,7 @@ class Centred:
     doubt: Floats  # (T,)
 
     def less(self, weights: Floats, intercept: Floats) -> Centred:
-        """The same for what linear scores ``H B + b`` leave of the targets.
+        """The same for the residuals of the targets after linear scores ``H B + b``.
 
         >>> H, Y = np.array([[1.0], [2.0], [6.0]]), np.array([[1.0], [2.0], [3.0]])
         >>> found = gram(DenseColumns(H), Y).centred().less(np.array([[0.5]]), np.array([1.0]))
@@ -66,7 +66,7 @@ class Centred:
 class Gram:
     """``[H 1 Y]' W [H 1 Y]`` (T + 1 + C, T + 1 + C), in float64, of columns of some precision.
 
-    `squares` are those that rounding goes by: of what is left of a larger Gram, those of the larger one.
+    `squares` are the scale of rounding errors: for a difference of Grams, those of the larger one.
     """
 
     total: Floats
@@ -98,7 +98,7 @@ class Gram:
 
 
 def gram(
-    columns: Columns,
+    columns: TermColumns,
     targets: Floats,
     weight: Floats | None = None,
     rows: Rows = None,
@@ -110,7 +110,7 @@ def gram(
 
     Parameters
     ----------
-    columns : Columns of (n, T)
+    columns : TermColumns of (n, T)
     targets : array of (n, C)
     weight : array of (n,), optional
     rows : int array, optional

@@ -10,10 +10,10 @@ terms once, each group one set-up. The next term is the one with the largest
     (error(S) - error(S + t)) / (price of t now)
 
 among those that still fit; whatever costs nothing comes first, the most useful first. Prices fall as features
-are bought and groups open. A term that does not fit is passed over, and the next best is taken.
+are bought and groups open. A term that does not fit is skipped, and the next best is taken.
 
 With the Gram matrix of the centred terms, a partial Cholesky factorisation keeps for every term what is left
-of it (its `rest`) and of its products with the targets once the chosen terms are projected out. The drop of
+of it (its `rest`) and of its products with the targets after the chosen terms are projected out. The drop of
 the error is then ``|rest products|^2 / rest``, and choosing one more term takes one column of the Gram.
 """
 
@@ -78,10 +78,10 @@ class Market:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What tells a term from noise: the number of rows, and how many numbers were fitted to make each term.
+    """The test of a term against noise: the number of rows, and the degrees of freedom of each term.
 
-    A number fitted to noise takes away 1 / (rows not yet used up by fitted numbers) of the error left. A term
-    must take away `times` as much for each of its own (in stepwise regression, "F to enter").
+    A number fitted to noise lowers the remaining error by 1 / (rows less degrees of freedom used). A term
+    must lower it `times` as much for each of its degrees of freedom (in stepwise regression, "F to enter").
     """
 
     rows: float
@@ -89,7 +89,7 @@ class Evidence:
     times: float
 
     def share(self, chosen: list[int]) -> Floats:
-        """The share of the error left that each term must take away, once some are chosen."""
+        """The share of the remaining error that each term must remove, after some are chosen."""
         left = self.rows - 1.0 - self.freedom[chosen].sum()
         return np.asarray(self.times * self.freedom / max(left, 1e-9))
 
@@ -126,7 +126,7 @@ def greedy_least_squares(
     toll : float, default=0
         What a unit of cost must take off the squared error at least.
     evidence : Evidence, optional
-        How much more than a column of noise a term must explain; by default, anything will do.
+        How much more than a column of noise a term must explain. By default any reduction is enough.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Weighted least squares on some columns, from their Gram matrix and a few looks at the rows."""
+"""Weighted least squares on some columns, from their Gram matrix and a few passes over the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from miserly.solvers.columns import Columns, pieces_of, side_by_side
+from miserly.solvers.columns import TermColumns, pieces_of, side_by_side
 from miserly.solvers.gram import Centred
 
 __all__ = ["least_squares"]
@@ -21,7 +21,7 @@ Ints: TypeAlias = NDArray[np.int64]
 def least_squares(
     gram: Centred,
     terms: Ints,
-    columns: Columns,
+    columns: TermColumns,
     targets: Floats,
     rows: Ints,
     weight: Floats | None = None,
@@ -30,8 +30,8 @@ def least_squares(
     """Minimise ``sum_i w_i |y_i - b - B' h_i|^2`` over the weights `B` of some columns, and intercepts `b`.
 
     `gram` is that of the rows and of all columns; `rows` are their numbers and `weight` is for these rows.
-    Where it was made of float32 products, the solution is refined: the products of the columns with the
-    residuals, in float64, show how far it is off.
+    If it was computed from float32 products, the solution is refined by the products of the columns with the
+    residuals, in float64.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def least_squares(
 
 
 def _factor(products: Floats, precision: float) -> tuple[Floats, bool]:
-    """The Cholesky factor of products; with a slight ridge where rounding alone tells columns apart."""
+    """The Cholesky factor of products; with a slight ridge where columns differ by rounding errors only."""
     try:
         found: tuple[Floats, bool] = cho_factor(products, lower=True)
     except LinAlgError:
@@ -63,9 +63,9 @@ def _factor(products: Floats, precision: float) -> tuple[Floats, bool]:
 
 @dataclass(frozen=True, eq=False)
 class _RowSums:
-    """Some rows and columns, gone through a piece at a time."""
+    """Sums over some rows and columns, one piece of rows at a time."""
 
-    columns: Columns
+    columns: TermColumns
     terms: Ints
     rows: Ints
     targets: Floats

@@ -33,7 +33,7 @@ REBUILD = 0.25  # share of changed rows or columns from which the whole Gram is 
 
 
 class Margin:
-    """A squared-hinge SVM that is solved again and again while its columns change.
+    """A squared-hinge SVM that is solved repeatedly while its columns change.
 
     Newton's method on the primal: where the support is known the problem is one linear system, and steps that
     change the support go through a line search. The Gram of the support is kept from one solution to the

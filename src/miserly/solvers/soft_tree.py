@@ -1,4 +1,4 @@
-"""Trees and chains of linear classifiers that rows go through with probabilities, and what they cost in all.
+"""Trees and chains of linear classifiers with soft gates: their shape, numbers, and objective.
 
 A row with score `f` at node `k` goes up with probability
 ``sigmoid(steepness_k (f . direction_k - threshold_k))``. The objective (Xu 2014, eqs. 3.13, 3.21 and 3.22;
@@ -11,10 +11,9 @@ with `r` the probability of reaching a node (a tree, CSTC) or of leaving there (
 to 1. Intercepts cost nothing. Steepness and direction are fixed; with several scores per node the direction
 is the combination of them that divides the rows.
 
-The sum over all nodes that a row meets is as printed, and fair while all ways are equally long. In a tree
-that was pruned it would reward leaving early, by the losses of nodes not met, and descent would send
-every row the shortest way. So here the loss of the node that a row leaves at counts once more for every
-level that is left.
+The papers sum the losses of all nodes that a row meets, which is right if all paths have the same length. In
+a pruned tree this would reward leaving early, by the losses of nodes not met, and descent would send every
+row the shortest way. So here the loss of the node that a row leaves at counts once more for every level left.
 """
 
 from __future__ import annotations
@@ -176,9 +175,9 @@ class SoftTreeProblem:
     target : array of (n,)
         Labels as the loss takes them: classes as 0, 1, 2, ...; numbers (n, C) for `MeanSquared`.
     mass : array of (n,)
-        How much each row counts; sums to 1.
+        Weights of the rows. They sum to 1.
     emphasis : array of (n,)
-        How much the loss of each row counts on top of its mass, which its costs do not.
+        Weight of each row's loss on top of its mass. It has no effect on costs.
     blocks : Blocks
         Prices in the unit of the loss: tradeoff times cost.
     l1, l2 : float

@@ -25,18 +25,18 @@ __all__ = ["DescentLimits", "cut_unreached", "descend", "fine_tune", "initialise
 Floats: TypeAlias = NDArray[np.float64]
 
 STEEPNESS = 10.0  # of a gate, over the deviation of its score
-CLOSE = 0.1  # of what is negligible: where ridge solutions move by less, they have arrived
-FULL = 600  # numbers of a node: up to as many, Newton steps take all second derivatives
+CLOSE = 0.1  # of what is negligible: ridge solutions that move by less have converged
+FULL = 600  # parameters of a node: up to this number, Newton steps use the full Hessian
 TUNING_ROUNDS = 25  # without prices there are no auxiliaries to wait for
 VANISHED = 1e-3  # of what is negligible: a weight this small is on its way to zero and is dropped
 
 
 @dataclass(frozen=True)
 class DescentLimits:
-    """How long to go on.
+    """Limits and tolerances of the descent.
 
-    `negligible` is the size below which weights count for nothing; `tolerance` how much (of its size) a sweep
-    over all nodes must lower the objective for another one to follow.
+    `negligible` is the size below which weights count as 0. `tolerance` is the relative reduction of the
+    objective by a sweep over all nodes below which the descent ends.
     """
 
     negligible: float = 1e-4

@@ -1,4 +1,4 @@
-"""How wide a problem may be: the one place that looks before a matrix of columns by columns is made."""
+"""How wide a problem may be: checks before a matrix of columns by columns is allocated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHAT_TO_DO = (
 
 
 def check_width(n_columns: int) -> None:
-    """Refuse to make a matrix of columns by columns that would not fit into memory.
+    """Raise `DataError` for a matrix of columns by columns that would not fit into memory.
 
     >>> check_width(100_000)
     Traceback (most recent call last):
@@ -30,7 +30,7 @@ def check_width(n_columns: int) -> None:
 
 
 def check_table(n_terms: int, n_features: int) -> None:
-    """Refuse a table of truth values, terms by features, that takes more than the largest square."""
+    """Raise `DataError` for a table of booleans, terms by features, larger than the largest square."""
     if n_terms * n_features > 8 * MAX_COLUMNS**2:
         raise DataError(
             f"a table of {n_terms:,} terms by {n_features:,} features is needed, of "

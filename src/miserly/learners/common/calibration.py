@@ -1,4 +1,4 @@
-"""From the scores of least squares to probabilities: one factor for all."""
+"""Calibration: one factor that turns scores of least squares into scores of probabilities."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.terms import BoostedTerms, LinearTerms, Terms
 from miserly.losses import Loss
-from miserly.solvers.gram import CodedColumns, Columns, DenseColumns, gram
+from miserly.solvers.gram import CodedColumns, DenseColumns, TermColumns, gram
 from miserly.solvers.greedy import Market, greedy_least_squares
 from miserly.solvers.mixed_norm import canonical
 
@@ -170,7 +170,7 @@ def _most_for_their_price(terms: LinearTerms, samples: Rows, costs: Costs, most:
     return np.sort(np.argsort(-rate, kind="stable")[:most])
 
 
-def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> Columns:
+def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> TermColumns:
     """The terms of training rows: trees as leaf codes, and in single precision where there are many."""
     dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
     if isinstance(terms, BoostedTerms):

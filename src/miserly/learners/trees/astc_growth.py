@@ -1,9 +1,9 @@
 """Growing a tree of classifiers from the root, node by node (Kusner et al. 2014, algorithm 1).
 
-A node begins with what its ancestors have paid, buys more terms by greedy least squares as far as its own
-budget goes, fits least squares, and sends about half of its rows to each child. A child starts from its
-parent's classifier and fits what that leaves over: a term comes in only if there is evidence for it, and
-where there is none the child is no worse than its parent. With every term in, this is least squares on all.
+A node gets for free what its ancestors have paid, buys more terms by greedy least squares within its own
+budget, fits least squares, and sends about half of its rows to each child. A child starts from its parent's
+classifier and fits the residual. A term is added only if there is evidence for it; without any the child is
+no worse than its parent. With every term added, this is least squares on all terms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.special import expit
 from miserly.learners.common.classifier_tree import ClassifierTree
 from miserly.plan import LEAVE
 from miserly.solvers.gaps import gap_threshold
-from miserly.solvers.gram import Columns, Gram, gram
+from miserly.solvers.gram import Gram, TermColumns, gram
 from miserly.solvers.greedy import PIVOT, Evidence, Market, greedy_least_squares
 from miserly.solvers.least_squares import least_squares
 
@@ -66,7 +66,7 @@ class TreeGrower:
 
     Attributes
     ----------
-    columns : Columns of (n, T)
+    columns : TermColumns of (n, T)
         Ready columns of the terms.
     targets : array of (n, C)
     weight : array of (n,), optional
@@ -80,7 +80,7 @@ class TreeGrower:
         Whether rows reach both children, with probabilities, rather than one of them.
     """
 
-    columns: Columns
+    columns: TermColumns
     targets: Floats
     weight: Floats | None
     max_depth: int
@@ -191,7 +191,7 @@ class TreeGrower:
         return gram(self.columns, self.targets, spread, rows=rows, n_threads=self.n_threads)
 
     def _shares(self, steering: Floats, threshold: float, weight: Floats | None) -> tuple[Floats, Floats]:
-        """How likely each row is to go up and to go low; both sum to 1, as one child is the other's rest.
+        """The probabilities of each row to go up and to go low, which sum to 1.
 
         A row that is negligible on one side belongs to the other side alone.
         """
@@ -206,7 +206,7 @@ class TreeGrower:
 
 
 def _direction(scores: Floats, weight: Floats | None) -> Floats:
-    """What steers: the one score there is, or the direction in which rows of different answers differ most.
+    """The direction that steers: the only score, or the direction in which rows of different answers differ.
 
     Of several scores it is the first principal component of their means over the rows that each class is the
     answer for; where all rows have one answer, that of the scores themselves.
@@ -229,7 +229,7 @@ def _direction(scores: Floats, weight: Floats | None) -> Floats:
 
 
 def _of_answers(scores: Floats, mass: Floats) -> tuple[Floats, Floats]:
-    """Mean scores (A, C) of the rows of each answer that there is, and the weight of these rows (A,)."""
+    """Mean scores (A, C) of the rows of each answer that occurs, and the weight of these rows (A,)."""
     _, answer = np.unique(scores.argmax(axis=1), return_inverse=True)
     size = np.bincount(answer, mass).astype(np.float64)
     sums = [np.bincount(answer, mass * column) for column in scores.T]
@@ -254,7 +254,7 @@ def path_budget(budgets: Floats) -> float:
 
 
 def _tree_of(grown: list[_GrownNode]) -> ClassifierTree:
-    """Nodes in the order of their positions, with the gaps closed."""
+    """The tree of grown nodes, in the order of their positions."""
     grown = sorted(grown, key=lambda node: node.position)
     place = {node.position: k for k, node in enumerate(grown)}
     n_scores = len(grown[0].intercept)
