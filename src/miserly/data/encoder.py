@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.encoded import EncodedFrame, recoded
 from miserly.errors import DataError, NotNumericError, did_you_mean
 from miserly.utils.checks import as_number, is_missing, shown
 
@@ -201,10 +202,29 @@ give None where a value is missing, or unknown='missing' to take such values as 
             places = dict(enumerate(range(self.n_columns)))
         else:
             places = self._places(labels, wanted)
+        if isinstance(frame, EncodedFrame):
+            if not self.categories and not frame.categories and all(places[f] == f for f in wanted):
+                return frame.values
+            columns = {f: self._recode(f, frame, places[f], unknown) for f in wanted}
+            return _side_by_side(len(frame), self.n_columns, columns)
         if not self.categories and self._is_whole(frame, labels):
             return np.asarray(frame.to_numpy())
         columns = {f: self.column(f, _pick(frame, labels, places[f]), unknown) for f in wanted}
         return _side_by_side(len(frame), self.n_columns, columns)
+
+    def _recode(self, column: int, frame: EncodedFrame, place: int, unknown: str) -> NDArray[Any]:
+        """A column of a frame that was encoded with other categories."""
+        known = frame.categories.get(place)
+        if known is None and column not in self.categories:
+            return frame.values[:, place]
+        if known is None or column not in self.categories:
+            return self.column(column, frame.decoded(place), unknown)
+        lookup = self._codes(column, np.array(known, dtype=object), "missing", numbered=False)
+        codes = recoded(frame.values[:, place], lookup)
+        if unknown == "error":
+            for row in np.flatnonzero(np.isnan(codes) & ~np.isnan(frame.values[:, place])).tolist():
+                raise self._strange(column, row, frame.decoded(place)[row])
+        return codes
 
     def _places(self, labels: Sequence[Any], wanted: Sequence[int]) -> dict[int, int]:
         """Where each wanted column is in a frame; all that are missing are named in one error."""

@@ -14,12 +14,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.encoded import EncodedFrame, in_order
 from miserly.data.encoder import Encoder, labels_of
 from miserly.errors import DataError
 
 __all__ = [
     "MAX_CATEGORIES",
     "Table",
+    "encode_frame",
     "first_text",
     "is_frame",
     "read_frame",
@@ -44,8 +46,8 @@ class Table:
 
 def is_frame(X: Any) -> bool:
     """Whether `X` is a data frame; a lazy one is refused, because its rows are not there yet."""
-    if isinstance(X, np.ndarray):
-        return False
+    if isinstance(X, (np.ndarray, EncodedFrame)):
+        return not isinstance(X, np.ndarray)
     import narwhals as nw
 
     if nw.dependencies.is_polars_lazyframe(X):
@@ -56,28 +58,84 @@ def is_frame(X: Any) -> bool:
 def read_frame(X: Any) -> Table:
     """Read a frame of training rows, and learn the categories of its columns.
 
+    Parameters
+    ----------
+    X : frame
+        Of pandas, polars or another library that narwhals knows, or an `EncodedFrame`.
+
+    Returns
+    -------
+    Table
+        Numbers, names of columns, and categories.
+
+    Raises
+    ------
+    DataError
+        If a column holds anything but numbers, text, categories and booleans, or too many categories.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> table = read_frame(pd.DataFrame({"age": [61.0, None], "thal": ["normal", "fixed"]}))
     >>> table.categories, table.values.tolist()
     ({1: ('fixed', 'normal')}, [[61.0, 1.0], [nan, 0.0]])
     """
+    known = X if isinstance(X, EncodedFrame) else encode_frame(X)
+    values, categories = known.with_present_categories() if known is X else (known.values, known.categories)
+    labels = known.columns
+    for column, present in categories.items():
+        if len(present) > MAX_CATEGORIES:
+            raise DataError(
+                f"column {_quoted(labels[column])} has {len(present)} different values; at most "
+                f"{MAX_CATEGORIES} can be categories. Group the rare ones, encode it as numbers, or leave it "
+                "out"
+            )
+    names = tuple(labels) if all(isinstance(label, str) for label in labels) else None
+    return Table(values, names, dict(categories))
+
+
+def encode_frame(X: Any) -> EncodedFrame:
+    """Encode a frame once, for many fits to some of its rows.
+
+    Parameters
+    ----------
+    X : frame
+        As for `read_frame`.
+
+    Returns
+    -------
+    EncodedFrame
+        Stands for the frame. Any number of categories is allowed here.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = encode_frame(pd.DataFrame({"thal": ["normal", "fixed", "reversible"]}))
+    >>> read_frame(frame.take(np.array([2, 0]))).categories
+    {0: ('normal', 'reversible')}
+    """
     import narwhals as nw
 
     refuse_twins(labels_of(X))
     frame = nw.from_native(X, eager_only=True)
+    header = frame.head(0).to_native()
     labels = list(frame.columns)
-    names = tuple(labels) if all(isinstance(label, str) for label in labels) else None
     kinds = [str(dtype) for dtype in frame.schema.values()]
     if labels and len(set(kinds)) == 1 and kinds[0] in ("Float32", "Float64"):
-        return Table(frame.to_numpy(), names, {})  # a view where the frame keeps its columns together
+        return EncodedFrame(frame.to_numpy(), header, {})  # a view where the frame keeps its columns together
     columns = [frame[:, j] for j in range(len(labels))]
-    learned = _learn(columns, labels)
+    read = [_kind(column, label) for column, label in zip(columns, labels, strict=True)]
+    learned: Categories = {
+        j: (False, True) if kind == "boolean" else _present(columns[j], labels[j])
+        for j, kind in enumerate(read)
+        if kind != "number"
+    }
     wide = any(kind not in _NARROW and j not in learned for j, kind in enumerate(kinds))
     values = np.empty((len(frame), len(labels)), dtype=np.float64 if wide else np.float32)
     encoder = Encoder(len(labels), labels, learned)
-    for j, (column, label) in enumerate(zip(columns, labels, strict=True)):
-        values[:, j] = encoder.column(j, column.to_list()) if j in learned else _numbers(column, label)
-    return Table(values, names, learned)
+    for j, column in enumerate(columns):
+        values[:, j] = encoder.column(j, column.to_list()) if j in learned else _numbers(column)
+    return EncodedFrame(values, header, learned, frozenset(j for j in learned if read[j] == "boolean"))
 
 
 def first_text(X: Any) -> Any:
@@ -87,6 +145,9 @@ def first_text(X: Any) -> Any:
     >>> first_text(pd.DataFrame({"age": [61.0], "smokes": [True], "thal": ["normal"]}))
     'thal'
     """
+    if isinstance(X, EncodedFrame):
+        text = sorted(set(X.categories) - X.booleans)
+        return X.columns[text[0]] if text else None
     if not is_frame(X):
         return None
     import narwhals as nw
@@ -106,18 +167,6 @@ def refuse_twins(labels: Sequence[Any]) -> None:
 
 
 # -- categories --------------------------------------------------------------------------------------------
-
-
-def _learn(columns: Sequence[Any], labels: Sequence[Any]) -> Categories:
-    """The categories of every column that holds text, categories or truth values."""
-    learned: Categories = {}
-    for j, (column, label) in enumerate(zip(columns, labels, strict=True)):
-        kind = _kind(column, label)
-        if kind == "boolean":
-            learned[j] = (False, True)
-        elif kind == "category":
-            learned[j] = _present(column, label)
-    return learned
 
 
 def _kind(column: Any, label: Any) -> str:
@@ -159,21 +208,13 @@ def _present(column: Any, label: Any) -> tuple[Any, ...]:
             raise DataError(
                 f"column {_quoted(label)} has categories of type {type(value).__name__}; use text"
             )
-    if len(values) > MAX_CATEGORIES:
-        raise DataError(
-            f"column {_quoted(label)} has {len(values)} different values; at most {MAX_CATEGORIES} can be "
-            "categories. Group the rare ones, encode it as numbers, or leave it out"
-        )
-    try:
-        return tuple(sorted(values))
-    except TypeError:
-        return tuple(sorted(values, key=lambda value: (type(value).__name__, str(value))))
+    return in_order(values)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------
 
 
-def _numbers(column: Any, label: Any) -> NDArray[Any]:
+def _numbers(column: Any) -> NDArray[Any]:
     import narwhals as nw
 
     if _is_empty(column):

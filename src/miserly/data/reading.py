@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from miserly.data.encoded import EncodedFrame
 from miserly.data.encoder import Encoder, labels_of, matrix_from, refuse_infinities
 from miserly.data.errors import as_data_errors
-from miserly.data.frames import Table, is_frame, read_frame, refuse_twins
+from miserly.data.frames import Table, encode_frame, is_frame, read_frame, refuse_twins
 from miserly.data.rows import Rows
 from miserly.data.target import check_queries, check_target
 from miserly.errors import DataError, NotNumericError
@@ -23,10 +24,10 @@ __all__ = ["encoded", "learned", "numbers_of", "read_rows"]
 _NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.bool_)  # float32 holds them without loss
 
 
-def read_rows(X: Any, y: Any, qid: Any = None) -> Rows:
+def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
     """Read rows, labels and queries for a search over learners, and check that there are as many of each.
 
-    Frames stay frames: each learner reads them with its own encoder.
+    Each learner learns the categories of the rows that it is fitted to, so frames stay frames.
 
     Parameters
     ----------
@@ -36,6 +37,8 @@ def read_rows(X: Any, y: Any, qid: Any = None) -> Rows:
         Labels.
     qid : array-like of (n,), optional
         Queries.
+    encode : bool, default=False
+        Whether a frame is encoded here, once, and stands in the rows as an `EncodedFrame`.
 
     Returns
     -------
@@ -59,6 +62,8 @@ def read_rows(X: Any, y: Any, qid: Any = None) -> Rows:
     if y is None:
         raise DataError("y is None; give the label of each row")
     labels = check_target(y, table, None, numeric=False)
+    if encode and is_frame(table):
+        table = encode_frame(table)
     return Rows(table, labels, qid=None if qid is None else check_queries(qid, len(table)))
 
 
@@ -67,7 +72,8 @@ def learned(estimator: Any, X: Any) -> Table:
     if is_frame(X):
         with as_data_errors():
             refuse_twins(labels_of(X))
-            validate_data(estimator, X, reset=True, skip_check_array=True)
+            header = X.header if isinstance(X, EncodedFrame) else X
+            validate_data(estimator, header, reset=True, skip_check_array=True)
             table = read_frame(X)
             check_array(table.values, dtype=None, ensure_all_finite=False, estimator=estimator)
         return table

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.encoded import EncodedFrame
+
 __all__ = ["Rows"]
 
 
@@ -15,12 +17,12 @@ __all__ = ["Rows"]
 class Rows:
     """Rows of a table, with the label, the weight and the query of each row.
 
-    Learners fit `Rows` whose `X` is a matrix of numbers. A search over learners keeps `X` as the user gave
-    it, because each learner reads frames itself.
+    Learners fit `Rows` whose `X` is a matrix of numbers. In a search over learners, `X` may be a frame, or an
+    `EncodedFrame` that stands for it, because each learner reads frames itself.
 
     Parameters
     ----------
-    X : array or frame of (n, n_features)
+    X : array, frame or EncodedFrame of (n, n_features)
         The feature values.
     y : array of (n,)
         The labels: classes, class codes, numbers, or grades of relevance.
@@ -80,6 +82,8 @@ def _rows_of(X: Any, rows: NDArray[Any]) -> Any:
     """Rows of an array or a frame."""
     if isinstance(X, np.ndarray):
         return X[rows]
+    if isinstance(X, EncodedFrame):
+        return X.take(rows)
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +29,7 @@ __all__ = [
     "bind_costs",
     "decision_of",
     "has_probabilities",
+    "read_encoded_frames",
     "threads_of",
 ]
 
@@ -374,6 +375,27 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+
+def read_encoded_frames(learners: Any) -> bool:
+    """Whether all of some learners can be fitted to an `EncodedFrame`, which `read_table` reads.
+
+    Parameters
+    ----------
+    learners : estimator, list or tuple of estimators, or str
+        A str stands for learners of this library.
+
+    Returns
+    -------
+    bool
+        True if each learner is a `PlanEstimator`, and so are the estimators that a meta-estimator fits.
+    """
+    if isinstance(learners, (list, tuple)):
+        return all(map(read_encoded_frames, learners))
+    if not isinstance(learners, MetaEstimatorMixin):
+        return isinstance(learners, (str, PlanEstimator))
+    inner = [value for value in learners.get_params(deep=False).values() if hasattr(value, "fit")]
+    return isinstance(learners, PlanEstimator) and read_encoded_frames(inner)
 
 
 def has_probabilities(learner: Any) -> bool:

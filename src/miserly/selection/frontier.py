@@ -20,7 +20,7 @@ from miserly.data.reading import read_rows
 from miserly.data.rows import Rows
 from miserly.data.tasks import read_task
 from miserly.errors import DataError
-from miserly.learners.base import bind_costs
+from miserly.learners.base import bind_costs, read_encoded_frames
 from miserly.metrics import Metric, get_metric
 from miserly.selection.asked import Asked
 from miserly.selection.cache import Cache
@@ -149,7 +149,7 @@ def frontier(
     """
     if X is None or y is None:
         raise DataError('give learners (or "auto"), rows and labels: frontier("auto", X, y, costs=...)')
-    everything = read_rows(X, y, qid)
+    everything = read_rows(X, y, qid, encode=read_encoded_frames(learners))
     prices = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
     named = get_metric(metric) if metric is not None else None
     taken = read_task(everything.y, task, qid=everything.qid, metric=None if named is None else named.name)
