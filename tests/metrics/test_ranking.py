@@ -134,7 +134,7 @@ def test_documents_dropped_early_may_score_minus_infinity():
         (lambda: ndcg([], []), "one grade and one score"),
         (lambda: ndcg([1, 0], [1, 2], qid=[1]), "query ids"),
         (lambda: ndcg([1, -1], [1, 2]), "from -1 to 1"),
-        (lambda: ndcg([1, 2000], [1, 2]), "exponential gain"),
+        (lambda: ndcg([1, 101], [1, 2]), "exponential gain"),
         (lambda: ndcg([1, 0], [1, 2], gain="cubic"), "'cubic'"),
         (lambda: ndcg([1, 0], [1, 2], empty="half"), "'half'"),
         (lambda: ndcg([1, 0], [1, 2], k=0), "k is a number of rows"),
@@ -209,3 +209,8 @@ def test_per_query_gives_one_value_each():
     assert largest.tolist() == [2.0, 2.0]
     _, tables = per_query(get_metric("log_loss"), [0, 1], [[0.5, 0.5], [0.5, 0.5]], qid=[1, 2])
     assert tables == pytest.approx([np.log(2), np.log(2)])
+
+
+def test_grades_up_to_100_have_an_exponential_gain_and_larger_ones_a_linear_gain():
+    assert ndcg([0, 100], [1, 2]) == 1.0
+    assert ndcg([0, 2000], [1, 2], gain="linear") == 1.0
