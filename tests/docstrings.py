@@ -38,7 +38,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.base",
     "learners.anytime",
     "learners.boosting",
-    "report",
     "selection",
 )
 

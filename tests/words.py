@@ -26,7 +26,6 @@ UNFINISHED: tuple[str, ...] = (
     "data",
     "docs",
     "grow",
-    "learners.base",
     "learners.anytime",
     "learners.boosting",
     "learners.common",
