@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from miserly.plan.extraction import Extracted, Similarity, extracted, leaf_similarity
 from miserly.plan.flow import is_chain, plan_of, remaining, stages
+from miserly.report.stage_boxes import stage_name
 from miserly.report.style import COLOURS, SOFT, STYLE, dress, matplotlib, save, subtitle
-from miserly.report.tree_plot import stage_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
