@@ -144,7 +144,7 @@ class Predictions:
             )
         if plan.listwise and asked.query is None:
             raise DataError("this plan compares the documents of a query: give their column with --query")
-        if asked.probabilities and plan.link not in ("logistic", "softmax"):
+        if asked.probabilities and not plan.has_probabilities:
             raise PlanError("--proba: this plan does not predict class probabilities")
 
     def _check_columns(self) -> None:

@@ -472,7 +472,7 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
             True if the plan has probabilities, or if there is no plan yet.
         """
         plan = getattr(self, "plan_", None)
-        return plan is None or plan.link in ("logistic", "softmax")
+        return plan is None or plan.has_probabilities
 
 
 class PlanRegressor(RegressorMixin, PlanEstimator):

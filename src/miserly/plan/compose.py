@@ -187,7 +187,7 @@ def handing_over_at(plan: Plan, level: float) -> Plan:
 
 def can_hand_over(plan: Plan) -> bool:
     """Whether a plan can be the first of a handover."""
-    return links.has_probabilities(plan.link) and is_chain(plan)
+    return plan.has_probabilities and is_chain(plan)
 
 
 def suit_each_other(first: Plan, then: Plan) -> bool:

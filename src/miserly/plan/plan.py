@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs, read_budget
 from miserly.data.encoder import Encoder
+from miserly.plan import links
 from miserly.plan.checks import check_plan
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.running import Runnable
@@ -125,6 +126,11 @@ class Plan(Runnable):
     def can_rank(self) -> bool:
         """Whether answers are single numbers, by which the documents of a query can be put in order."""
         return self.link == "identity" and self.n_outputs == 1
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the link gives class probabilities."""
+        return links.has_probabilities(self.link)
 
     @property
     def digest(self) -> str:

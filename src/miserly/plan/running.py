@@ -91,11 +91,11 @@ class Runnable:
         miserly.errors.DataError: column 'sex' holds numbers, but held categories such as 'f' when the model \
 was fitted (row 0: 1)
         """
-        from miserly.plan.engine.batch import run_rows
+        from miserly.plan.engine.batch import encode, run_rows
 
         return run_rows(
             self._plan,
-            X if encoded else self.encode(X, unknown),
+            X if encoded else encode(self._plan, X, unknown),
             budget=budget,
             count=count,
             qid=qid,

@@ -264,7 +264,7 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
 
 def _surprise(plan: Plan, scores: Floats, y: NDArray[Any]) -> float:
     """The mean logarithmic loss; infinite where there are no probabilities."""
-    if plan.classes is None or plan.link not in ("logistic", "softmax"):
+    if plan.classes is None or not plan.has_probabilities:
         return np.inf
     table = links.probabilities(plan.link, scores)
     true = np.where(plan.classes == y[:, None], table, 0.0).sum(axis=1)

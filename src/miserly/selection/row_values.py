@@ -63,7 +63,7 @@ class RowValues:
         return weight * self._right(plan, scores, y, queries)
 
     def _surprise(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        if plan.link not in ("logistic", "softmax"):
+        if not plan.has_probabilities:
             raise MetricError("log_loss needs probabilities, which this learner does not have")
         table = links.probabilities(plan.link, scores)
         least = np.finfo(np.float64).eps

@@ -81,7 +81,7 @@ def check_plan(plan: Any, rule: str, name: str) -> None:
         raise DataError(f"estimator must be a fitted learner of miserly, but {name} has no plan_")
     if not plan.can_stage:
         raise PlanError(f"exits need a plan that is a chain without gates, and the plan of {name} is not")
-    if rule == "confidence" and plan.link not in ("logistic", "softmax"):
+    if rule == "confidence" and not plan.has_probabilities:
         raise DataError(f"rule='confidence' needs class probabilities, but {name} has none")
     if rule != "confidence" and plan.n_scores > 1:
         raise DataError(

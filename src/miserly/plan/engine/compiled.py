@@ -18,7 +18,7 @@ import numpy as np
 
 from miserly.costs import SLACK
 from miserly.plan.engine.compiled_chain import score_chain, score_few
-from miserly.plan.engine.compiled_gates import GATE_RULES, STOPPED, send_documents, send_rows
+from miserly.plan.engine.compiled_gates import GATE_RULES, LISTWISE, STOPPED, send_documents, send_rows
 from miserly.plan.engine.compiled_terms import TERM_RULES, TREE, in_category, values_of
 from miserly.utils.compiled import compiled
 
@@ -285,7 +285,7 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
         n = _run_node(
             tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through, kept
         )
-        if nodes.listwise[k]:
+        if LISTWISE[nodes.gate[k]]:
             send_documents(nodes, k, order, start, first, last, scores, at, state[4])
         else:
             send_rows(nodes, k, rows[:n], scores, at)

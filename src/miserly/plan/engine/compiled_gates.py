@@ -8,10 +8,11 @@ from miserly.plan import links
 from miserly.plan.gates import Capacity, Confidence, Gate, Onward, Proximity, Rank, Threshold
 from miserly.utils.compiled import compiled
 
-__all__ = ["GATE_RULES", "STOPPED", "send_documents", "send_rows"]
+__all__ = ["GATE_RULES", "LISTWISE", "STOPPED", "send_documents", "send_rows"]
 
 # The gates that have a rule below. Compiled code reads their codes as constants.
 GATE_RULES: tuple[type[Gate], ...] = (Onward, Threshold, Confidence, Proximity, Rank, Capacity)
+LISTWISE = tuple(gate.listwise for gate in GATE_RULES)  # by code
 ONWARD, THRESHOLD, CONFIDENCE, PROXIMITY, CAPACITY = (
     gate.code for gate in (Onward, Threshold, Confidence, Proximity, Capacity)
 )

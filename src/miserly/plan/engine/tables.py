@@ -49,7 +49,6 @@ class Nodes(NamedTuple):
     bias: NDArray[np.float64]
     inherits: NDArray[np.bool_]
     gate: NDArray[np.int8]  # its code
-    listwise: NDArray[np.bool_]
     number: NDArray[np.float64]  # of the gate, as `Gate.numbers` gives them
     whole: NDArray[np.int64]
     up: NDArray[np.int64]
@@ -177,7 +176,6 @@ def _nodes(plan: Plan) -> Nodes:
         bias=np.array([node.bias for node in plan.nodes], dtype=float).reshape(-1, plan.n_scores),
         inherits=np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
         gate=np.array([node.gate.code for node in plan.nodes], dtype=np.int8),
-        listwise=np.array([node.gate.listwise for node in plan.nodes], dtype=np.bool_),
         number=np.array([number for number, _ in gates], dtype=np.float64),
         whole=np.array([whole for _, whole in gates], dtype=np.int64),
         up=np.array([node.up for node in plan.nodes], dtype=np.int64),
