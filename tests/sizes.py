@@ -26,7 +26,6 @@ UNFINISHED: tuple[str, ...] = (
     "learners.anytime",
     "learners.base",
     "learners.common",
-    "losses",
     "plan",
     "selection",
 )

@@ -159,7 +159,7 @@ class Identity(Link):
         return listing(shown, len(outputs) - len(shown))
 
 
-class Logistic(Link):
+class LogisticLink(Link):
     """One score, the log-odds of the second class."""
 
     name: ClassVar[str] = "logistic"
@@ -228,7 +228,9 @@ class Votes(Link):
         return f"{pairs} The answer is the class that wins most often: {classes}."
 
 
-LINKS: dict[str, Link] = {link.name: link for link in (Identity(), Logistic(), Softmax(), Sign(), Votes())}
+LINKS: dict[str, Link] = {
+    link.name: link for link in (Identity(), LogisticLink(), Softmax(), Sign(), Votes())
+}
 
 
 def has_probabilities(link: str) -> bool:
