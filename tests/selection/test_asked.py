@@ -85,7 +85,8 @@ def test_a_single_tree_is_fitted_at_every_cap_after_the_first_fit_of_the_first_l
 def test_mean_budgets_do_not_put_a_single_tree_first(wide, orders):
     changes = {"budgets": None, "mean_budgets": BUDGETS, "max_fits": 20}
     search(wide, [small(), SpeedBoostClassifier(n_rounds=10), BudgetedTreeClassifier()], **changes)
-    assert [name for name, _ in orders][1:4] == ["GreedyMiserClassifier"] * 3
+    assert [name for name, _ in orders][1:3] == ["GreedyMiserClassifier"] * 2
+    assert budgets_of(orders[1:3]) == [10.0, 2.0]
 
 
 def test_six_fits_serve_every_budget_asked_for(wide, orders):

@@ -98,8 +98,8 @@ def frontier(
         fitted at the largest and, if they are not behind, at all of them, with up to half of `max_fits`. No
         dial goes beyond the largest.
     mean_budgets : list of numbers, optional
-        The same for what rows pay on average; the first learner is fitted at them, the others are swept over
-        their own hyperparameters. Where neither is given, tables are for eight of these, geometric from the
+        The same for what rows pay on average; the first learner is fitted at two of them, the others are
+        swept over their own hyperparameters. Where neither is given, tables are for eight of these, geometric from the
         cheapest to the most expensive model.
     cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
         How rows are held out. By default five folds up to 2,000 rows (queries), a quarter of them beyond.
