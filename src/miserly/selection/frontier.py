@@ -99,8 +99,8 @@ def frontier(
         dial goes beyond the largest.
     mean_budgets : list of numbers, optional
         The same for what rows pay on average; the first learner is fitted at two of them, the others are
-        swept over their own hyperparameters. Where neither is given, tables are for eight of these, geometric from the
-        cheapest to the most expensive model.
+        swept over their own hyperparameters. Where neither is given, tables are for eight of these, geometric
+        from the cheapest to the most expensive model.
     cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
         How rows are held out. By default five folds up to 2,000 rows (queries), a quarter of them beyond.
     confidence : float, optional

@@ -198,8 +198,8 @@ class Search:
     def _served(self) -> Iterator[tuple[Contender, float] | None]:
         """The answer that buys nothing, and the first learner that can be held to budgets.
 
-        It is fitted at all caps, or at `_MEANS_FIRST` mean budgets: at a mean, models that cost some rows more
-        than others do better, and the search finds these.
+        It is fitted at all caps, or at `_MEANS_FIRST` mean budgets: at a mean, models that cost some rows
+        more than others do better, and the search finds these.
         """
         yield from self._nothing()
         for contender in self._held:
