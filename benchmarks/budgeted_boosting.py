@@ -24,7 +24,14 @@ from miserly.datasets import load
 from miserly.grow import Bins
 from miserly.grow.stumps import Stumps
 from miserly.learners.boosting.adaboost_rs import draw_rounds
-from miserly.learners.boosting.votes import Standing, StumpVoter, Till, VoteRound, boost, signs_of
+from miserly.learners.boosting.votes import (
+    BoostingState,
+    LearnerBudget,
+    StumpVoter,
+    VoteRound,
+    boost,
+    signs_of,
+)
 from miserly.solvers.budget_rules import SelectionRule
 
 BUDGETS = np.arange(2.0, 41.0, 2.0)
@@ -67,12 +74,12 @@ class Trial:
     def boost(
         self, rule: SelectionRule, n_rounds: int, budget: float | None, fill: bool = False
     ) -> list[VoteRound]:
-        standing = Standing(
+        state = BoostingState(
             signs_of(self.labels.astype(float), 2), np.full(len(self.labels), 1 / len(self.labels))
         )
-        till = Till(Ledger(self.costs, budget), fill)
+        limit = LearnerBudget(Ledger(self.costs, budget), fill)
         fresh = SelectionRule(rule.name, rule.tau, rule.switch)
-        return boost(StumpVoter(self.stumps), standing, till, fresh, n_rounds)[0]
+        return boost(StumpVoter(self.stumps), state, limit, fresh, n_rounds)[0]
 
     def errors(self, rounds: list[VoteRound]) -> tuple[np.ndarray, np.ndarray]:
         """What is spent, and the share of test rows that are wrong, after 0, 1, 2, ... rounds."""

@@ -37,7 +37,6 @@ UNFINISHED: tuple[str, ...] = (
     "grow",
     "learners.base",
     "learners.anytime",
-    "learners.boosting",
     "selection",
 )
 

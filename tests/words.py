@@ -27,7 +27,6 @@ UNFINISHED: tuple[str, ...] = (
     "docs",
     "grow",
     "learners.anytime",
-    "learners.boosting",
     "learners.common",
     "report",
     "selection",

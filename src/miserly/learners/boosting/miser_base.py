@@ -11,7 +11,6 @@ for all later trees. `tradeoff` is the paper's lambda divided by n, `step` its e
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Costs, Ledger
 from miserly.data.frames import Table
@@ -30,22 +29,21 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions
-from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners.base import bind_costs
 from miserly.learners.common.booster import Booster, account_for, max_trees_of, reserve_of
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.chain import Round, nodes_of, terms_of
+from miserly.learners.common.parameters import NOT_NEGATIVE, constraints
 from miserly.learners.common.progress import RoundsBar
 from miserly.learners.common.staged import StagedEstimator
 from miserly.learners.common.training import ScoreEvaluator, Training, Watch
 from miserly.losses import Loss
-from miserly.metrics import Metric, get_metric
+from miserly.metrics import get_metric
 from miserly.plan import Plan
 
 __all__ = ["GreedyMiser"]
 
-_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 PATIENCE = 20  # rounds without improvement, for early_stopping=True
 
 
@@ -65,28 +63,24 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
 
     default_metric: ClassVar[str]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "tradeoff": [Interval(Real, 0, None, closed="left")],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "tree_budget": [Interval(Real, 0, None, closed="both"), None],
-        "lookahead": ["boolean"],
-        "step": [Interval(Real, 0, None, closed="neither")],
-        "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
-        "n_rounds": [_ONE_OR_MORE],
-        "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
-        "min_samples_leaf": [_ONE_OR_MORE],
-        "l2_regularization": [Interval(Real, 0, None, closed="left")],
-        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
-        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
-        "early_stopping": ["boolean", _ONE_OR_MORE],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "metric": [str, Metric, None],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "tradeoff", "budget", "step", "n_rounds", "min_samples_leaf", "max_bins"),
+        *(
+            "categorical_features",
+            "early_stopping",
+            "validation_fraction",
+            "metric",
+            "random_state",
+            "n_jobs",
+        ),
+        "verbose",
+        tree_budget=[Interval(Real, 0, None, closed="both"), None],
+        lookahead=["boolean"],
+        max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
+        max_leaves=[Interval(Integral, 2, None, closed="left"), None],
+        l2_regularization=[NOT_NEGATIVE],
+        warm_start=["boolean"],
+    )
 
     def __init__(
         self,

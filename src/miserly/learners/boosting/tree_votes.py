@@ -1,18 +1,17 @@
-"""Trees as base learners of budgeted boosting, grown under the rule that chooses them.
+"""Trees as base learners of budgeted boosting, grown under the rule that selects them.
 
-A tree of several splits is rated as any base learner is: by ``drop``, the fall of the logarithm of the loss
-when each of its leaves votes at its best, against the cost of the features it splits on. Finding the
-best of all trees is out of reach, so a tree is grown: its first split is the one the rule likes best, and
-each further one is the split after which the rule rates the *whole tree* highest; when no split raises the
-rating, the tree is done. The cost thus enters every split:
+A tree is rated as any base learner: by ``drop``, the reduction of the logarithm of the loss with the best
+vote in every leaf, against the cost of its features. A tree is grown greedily. Its first split is the one
+that the rule rates best. Each further split is the one after which the rule rates the *whole tree* highest.
+The tree is finished when no split raises the rating. So every split depends on its cost:
 
-- a split on a feature that the tree uses already costs nothing more and always raises the rating;
-- one on a new feature of cost `c` must, under the greedy rule, bring more per unit of cost than the tree has
-  brought on average so far: ``drop'/(cost + c) > drop/cost``. Trees are then narrow, often of one feature;
-- under the smoothed rule ``tau * spent`` stands beside both costs, so that trees widen as money is spent;
-- early stopping ignores costs and fills every tree to its depth.
+- A split on a feature of the tree costs nothing more, and always raises the rating.
+- A split on a new feature of cost `c` must, under the greedy rule, bring more per unit of cost than the tree
+  so far: ``drop' / (cost + c) > drop / cost``. Such trees are narrow, often of one feature.
+- The smoothed rule adds ``tau * spent`` to both costs, so trees become wider as more is spent.
+- The rule "early-stop" ignores costs and grows every tree to its largest depth.
 
-Only what the tree starts with counts as its baseline: a vote without any split, which costs nothing.
+The baseline of ``drop`` is a vote without any split, which costs nothing.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from numpy.typing import NDArray
 
 from miserly.grow.stumps import TIE
 from miserly.grow.vote_trees import Growing, Leaf, VoteTrees
-from miserly.learners.boosting.votes import LEAST_FALL, Standing, Till, VoteRound
+from miserly.learners.boosting.votes import MIN_FALL, BoostingState, LearnerBudget, VoteRound
 from miserly.solvers.budget_rules import SelectionRule
 
 __all__ = ["TreeVoter"]
 
 Floats = NDArray[np.float64]
 
-LEAST_BOUND = 1e-6  # of a tree whose leaves are never wrong
-SMOOTHING = 0.05  # of the weight of all rows: what a leaf is wrong about at least, lest trees overfit
+MIN_BOUND = 1e-6  # of the loss of a tree without errors
+SMOOTHING = 0.05  # of the weight of all rows: smallest error of a leaf, against overfitting
 
 
 class TreeVoter:
@@ -41,70 +40,72 @@ class TreeVoter:
         self.max_depth = max_depth
         self._n_terms = 0
 
-    def vote(self, standing: Standing, till: Till, rule: SelectionRule) -> VoteRound | str:
-        push, share = standing.pushes()
+    def vote(self, state: BoostingState, budget: LearnerBudget, rule: SelectionRule) -> VoteRound | str:
+        push, share = state.pushes()
         growing = self.trees.plant(push, share, self.max_depth)
-        if not growing.leaves[0].found.fall.max(initial=0.0) > LEAST_FALL:
+        if not growing.leaves[0].found.fall.max(initial=0.0) > MIN_FALL:
             return "no edge"
-        shop = _Shop(till, rule, growing, n_terms=len(share))
-        if not shop.open():
+        splits = _SplitChoice(budget, rule, growing, n_terms=len(share))
+        if not splits.first():
             return "budget"
-        while shop.take():
+        while splits.next():
             pass
-        return self._add(growing, shop, standing, till)
+        return self._add(growing, splits, state, budget)
 
-    def _add(self, growing: Growing, shop: _Shop, standing: Standing, till: Till) -> VoteRound:
+    def _add(
+        self, growing: Growing, splits: _SplitChoice, state: BoostingState, budget: LearnerBudget
+    ) -> VoteRound:
         n_classes = len(growing.share)
         values = np.zeros((n_classes, growing.n_nodes))
-        score = np.zeros_like(standing.margins)
+        score = np.zeros_like(state.margins)
         for leaf in growing.leaves:
             values[:, leaf.node] = leaf.votes(SMOOTHING)
             score[:, leaf.rows] = values[:, leaf.node, None]
-        standing.add(score)
+        state.add(score)
         self._n_terms += n_classes
-        till.ledger.restore(shop.till.ledger.state())
-        till.settle(self._n_terms)
-        trees = tuple(growing.tree(value, till.costs.evaluation) for value in values)
-        return VoteRound(trees, np.arange(n_classes), np.ones(n_classes), shop.drop_by_feature)
+        budget.ledger.restore(splits.budget.ledger.state())
+        budget.settle(self._n_terms)
+        trees = tuple(growing.tree(value, budget.costs.evaluation) for value in values)
+        return VoteRound(trees, np.arange(n_classes), np.ones(n_classes), splits.drop_by_feature)
 
 
-class _Shop:
-    """The choice of one tree's splits, on a ledger of its own."""
+class _SplitChoice:
+    """The choice of the splits of one tree, with a copy of the ledger."""
 
-    def __init__(self, till: Till, rule: SelectionRule, growing: Growing, n_terms: int) -> None:
-        self.till = Till(till.ledger.copy(), till.fill_budget)
+    def __init__(self, budget: LearnerBudget, rule: SelectionRule, growing: Growing, n_terms: int) -> None:
+        self.budget = LearnerBudget(budget.ledger.copy(), budget.fill_budget)
         self.rule = rule
         self.growing = growing
         self.n_terms = n_terms
-        self.spent = till.ledger.spent
-        self.start = np.log(max(growing.bound, LEAST_BOUND))
-        self.inside = np.zeros(len(till.costs), dtype=np.bool_)  # the features this tree splits on
-        self.cost = 0.0  # of these, to the rule
+        self.spent = budget.ledger.spent
+        self.start = np.log(max(growing.bound, MIN_BOUND))
+        self.inside = np.zeros(len(budget.costs), dtype=np.bool_)  # features of the tree
+        self.cost = 0.0  # of these, for the rule
         self.rating = 0.0
         self.drop_by_feature: dict[int, float] = {}
 
-    def open(self) -> bool:
-        """Make the first split, as the rule says; gives whether it could be paid."""
+    def first(self) -> bool:
+        """Make the first split; returns whether the budget allows it."""
         (root,) = self.growing.leaves
-        drop, cost = self._drop(root), self.till.rule_costs(self.n_terms)
-        self.rule.look(drop, cost, ~self.till.ledger.paid)
-        fitting = self.till.fitting(self.n_terms) & (root.found.fall > LEAST_FALL)
+        drop, cost = self._drop(root), self.budget.rule_costs(self.n_terms)
+        self.rule.look(drop, cost, ~self.budget.ledger.paid)
+        fitting = self.budget.fitting(self.n_terms) & (root.found.fall > MIN_FALL)
         score = self.rule.score(drop, cost, self.spent)
-        best = self.till.choose(score, fitting)
+        best = self.budget.choose(score, fitting)
         if best is None:
             return False
-        self.till.ledger.evaluate(self.n_terms)
+        self.budget.ledger.evaluate(self.n_terms)
         self._split(root, best, float(cost[best]), float(score[best]))
         return True
 
-    def take(self) -> bool:
-        """Make the split after which the tree is rated highest; gives whether there was one to make."""
-        cost = self.cost + np.where(self.inside, 0.0, self.till.rule_costs(0))
-        allowed = self.inside | self.till.fitting(0)
+    def next(self) -> bool:
+        """Make the split after which the tree is rated highest; returns whether a split raises the rating."""
+        cost = self.cost + np.where(self.inside, 0.0, self.budget.rule_costs(0))
+        allowed = self.inside | self.budget.fitting(0)
         best: tuple[float, Leaf, int] | None = None
         for leaf in self.growing.leaves:
             score = self.rule.score(self._drop(leaf), cost, self.spent)
-            score = np.where(allowed & (leaf.found.fall > LEAST_FALL), score, -np.inf)
+            score = np.where(allowed & (leaf.found.fall > MIN_FALL), score, -np.inf)
             feature = int(score.argmax())
             if score[feature] > (self.rating if best is None else best[0]) * (1.0 + TIE):
                 best = float(score[feature]), leaf, feature
@@ -115,17 +116,17 @@ class _Shop:
         return True
 
     def _drop(self, leaf: Leaf) -> Floats:
-        """What the tree would bring, over a vote without splits, if this leaf were split on each feature."""
-        bound = np.maximum(self.growing.bound - leaf.found.fall, LEAST_BOUND)
+        """Reduction of the log loss, over a vote without splits, if this leaf is split on each feature."""
+        bound = np.maximum(self.growing.bound - leaf.found.fall, MIN_BOUND)
         drop: Floats = self.start - np.log(bound)
         return drop
 
     def _split(self, leaf: Leaf, feature: int, cost: float, rating: float) -> None:
-        before = max(self.growing.bound, LEAST_BOUND)
+        before = max(self.growing.bound, MIN_BOUND)
         self.growing.split(leaf, feature)
-        after = max(self.growing.bound, LEAST_BOUND)
+        after = max(self.growing.bound, MIN_BOUND)
         fallen = float(max(np.log(before) - np.log(after), 0.0))
         self.drop_by_feature[feature] = self.drop_by_feature.get(feature, 0.0) + fallen
-        self.till.ledger.buy(feature)
+        self.budget.ledger.buy(feature)
         self.inside[feature] = True
         self.cost, self.rating = cost, rating

@@ -1,8 +1,9 @@
-"""Boosting by votes inside a budget: which learner next, what it pays, how loud its vote is.
+"""Boosting by votes under a budget: base learners, their costs, and the weights of their votes.
 
-Class `k` of a row is +1 or -1 (one score for two classes; else one against all others, and all classes share
-every learner). With margins ``m = sign * score`` the loss is ``sum_k sum_i weight_i exp(-m_ki)``. A round
-takes the learner that a rule likes best and adds its votes with the weight that lowers the loss most.
+The sign of a row for class `k` is +1 or -1. With two classes there is one score; else there is one per class,
+against all other classes, and all classes share every base learner. With margins ``m = sign * score`` the
+loss is ``sum_k sum_i weight_i exp(-m_ki)``. A round adds the base learner that a rule rates best, with the
+weight that lowers the loss most.
 """
 
 from __future__ import annotations
@@ -19,27 +20,37 @@ from miserly.grow.stumps import TIE, Stump, Stumps
 from miserly.plan import LEAVE, Node, Tree
 from miserly.solvers.budget_rules import SelectionRule, counted
 
-__all__ = ["Standing", "StumpVoter", "Till", "VoteRound", "Voter", "boost", "chain_of", "signs_of"]
+__all__ = [
+    "MIN_FALL",
+    "BoostingState",
+    "LearnerBudget",
+    "StumpVoter",
+    "VoteRound",
+    "Voter",
+    "boost",
+    "chain_of",
+    "signs_of",
+]
 
 Floats = NDArray[np.float64]
 
-LEAST_FALL = 1e-14  # of the loss; less is rounding (an edge of about 1e-7)
-MOST_EDGE = 1.0 - 1e-6  # of a learner that is never wrong, whose vote would be infinitely loud
+MIN_FALL = 1e-14  # of the loss; less is rounding (an edge of about 1e-7)
+MAX_EDGE = 1.0 - 1e-6  # of a learner without errors, whose vote would have infinite weight
 
 
 @dataclass(frozen=True, eq=False)
 class VoteRound:
-    """What one round adds: terms, new ones or such as earlier rounds use too, to scores, by weights."""
+    """One round: terms (new ones, or terms of earlier rounds), the scores they add to, and their weights."""
 
     trees: tuple[Tree, ...]  # one term per entry of `channels`, in that order
     channels: NDArray[np.int64]
     weights: Floats  # of the votes: twice these are added to the log-odds
-    drop: Mapping[int, float]  # the fall of the logarithm of the loss, by feature
+    drop: Mapping[int, float]  # reduction of the logarithm of the loss, by feature
 
 
 @dataclass
-class Standing:
-    """The training rows while a model grows: which class, how heavy, and how far on the right side."""
+class BoostingState:
+    """Signs, weights and margins of the training rows while a model grows."""
 
     signs: Floats  # (K, n)
     weight: Floats  # (n,), sums to 1
@@ -49,20 +60,20 @@ class Standing:
         self.margins = np.zeros_like(self.signs)
 
     def pushes(self) -> tuple[Floats, Floats]:
-        """Pushes (K, n), whose sizes add up to 1 for every class, and each class's share of the loss."""
+        """Signed weights (K, n), whose sizes sum to 1 per class, and the share of each class in the loss."""
         loss = self.weight * np.exp(self.margins.min() - self.margins)
         of_class = loss.sum(axis=1)
         loss /= np.where(of_class > 0, of_class, 1.0)[:, None]
         return loss * self.signs, of_class / of_class.sum()
 
     def add(self, score: Floats) -> None:
-        """Add to the scores, (K, n)."""
+        """Add to the scores (K, n)."""
         self.margins += self.signs * score
 
 
 @dataclass
-class Till:
-    """What learners cost: to the rule, and to the ledger."""
+class LearnerBudget:
+    """Costs of base learners: as the rule sees them, and as the ledger pays them."""
 
     ledger: Ledger
     fill_budget: bool
@@ -72,18 +83,18 @@ class Till:
         return self.ledger.costs
 
     def rule_costs(self, n_terms: int = 1) -> Floats:
-        """What a learner on each feature costs to the rules, paid or not; only open groups are set up."""
+        """Cost of a learner on each feature for the rule: paid features cost what they did before."""
         setup = np.append(np.where(self.ledger.opened, 0.0, self.costs.setup), 0.0)  # the last: no group
         return counted(self.costs.feature + setup[self.costs.group] + n_terms * self.costs.evaluation)
 
     def fitting(self, n_terms: int = 1) -> NDArray[np.bool_]:
-        """Which features can still be paid, with the terms that read them."""
+        """Mask of the features that fit the budget, together with the terms that read them."""
         price = self.costs.marginals(self.ledger.paid) + n_terms * self.costs.evaluation
         spent, budget = self.ledger.account
         return (price == 0.0) | (spent + price <= budget * (1.0 + SLACK))
 
     def choose(self, score: Floats, fitting: NDArray[np.bool_]) -> int | None:
-        """The feature of the best score, of equals the cheapest; None if it cannot be paid."""
+        """The feature with the best score, the cheapest of equal ones; None if it does not fit the budget."""
         if self.fill_budget:
             score = np.where(fitting, score, -np.inf)
         equal = np.flatnonzero(score >= score.max() * (1.0 - TIE))
@@ -91,86 +102,88 @@ class Till:
         return best if fitting[best] else None
 
     def settle(self, n_terms: int) -> None:
-        """What is spent, counted anew."""
+        """Compute again what is spent."""
         self.ledger.account[0] = self.costs.of(self.ledger.paid, evaluations=n_terms)
 
 
 class Voter(Protocol):
-    """A kind of base learner."""
+    """Finds the base learner of a round."""
 
-    def vote(self, standing: Standing, till: Till, rule: SelectionRule) -> VoteRound | str:
-        """One more round, already added to the standing and paid; or why there is none."""
+    def vote(self, state: BoostingState, budget: LearnerBudget, rule: SelectionRule) -> VoteRound | str:
+        """One more round, added to the state and paid; or the reason why there is none."""
         ...
 
 
 class StumpVoter:
-    """Stumps that vote +1 or -1: one round of AdaBoost, with the stump the rule likes best."""
+    """Stumps that vote +1 or -1. A round takes the stump that the rule rates best."""
 
     def __init__(self, stumps: Stumps) -> None:
         self.stumps = stumps
         self._terms: dict[Stump, Tree] = {}
         self._perfect = False
 
-    def vote(self, standing: Standing, till: Till, rule: SelectionRule) -> VoteRound | str:
+    def vote(self, state: BoostingState, budget: LearnerBudget, rule: SelectionRule) -> VoteRound | str:
         if self._perfect:
             return "perfect"
-        push, share = standing.pushes()
+        push, share = state.pushes()
         found = self.stumps.survey(push, share)
-        if not found.fall.max(initial=0.0) > LEAST_FALL:
+        if not found.fall.max(initial=0.0) > MIN_FALL:
             return "no edge"
-        drop = -np.log1p(-np.minimum(found.fall, MOST_EDGE))
-        cost = till.rule_costs()
-        fitting = till.fitting()
-        rule.look(drop, cost, ~till.ledger.paid)
-        best = till.choose(rule.score(drop, cost, till.ledger.spent), fitting & (found.fall > LEAST_FALL))
+        drop = -np.log1p(-np.minimum(found.fall, MAX_EDGE))
+        cost = budget.rule_costs()
+        fitting = budget.fitting()
+        rule.look(drop, cost, ~budget.ledger.paid)
+        best = budget.choose(rule.score(drop, cost, budget.ledger.spent), fitting & (found.fall > MIN_FALL))
         if best is None:
             return "budget"
         stump = Stump(best, int(found.cut[best]), bool(found.missing_left[best]))
-        return self._add(stump, push, standing, till, float(drop[best]))
+        return self._add(stump, push, state, budget, float(drop[best]))
 
-    def _add(self, stump: Stump, push: Floats, standing: Standing, till: Till, drop: float) -> VoteRound:
+    def _add(
+        self, stump: Stump, push: Floats, state: BoostingState, budget: LearnerBudget, drop: float
+    ) -> VoteRound:
         votes = self.stumps.votes(stump)
-        edges = np.clip(push @ votes, -MOST_EDGE, MOST_EDGE)
-        self._perfect = bool((np.abs(edges) == MOST_EDGE).all())
+        edges = np.clip(push @ votes, -MAX_EDGE, MAX_EDGE)
+        self._perfect = bool((np.abs(edges) == MAX_EDGE).all())
         weights = np.arctanh(edges)  # 1/2 ln((1 + edge) / (1 - edge))
-        standing.add(weights[:, None] * votes)
+        state.add(weights[:, None] * votes)
         n_terms = len(self._terms)
         left = 1.0 if len(edges) > 1 or edges[0] > 0 else -1.0  # of two classes, weights are positive
-        tree = self._term(stump, left, votes, standing.weight, till)
-        if till.ledger.buy(stump.feature) or len(self._terms) > n_terms:
-            till.settle(len(self._terms))
+        tree = self._term(stump, left, votes, state.weight, budget)
+        if budget.ledger.buy(stump.feature) or len(self._terms) > n_terms:
+            budget.settle(len(self._terms))
         channels = np.arange(len(weights))
         return VoteRound((tree,) * len(weights), channels, weights * tree.value[1], {stump.feature: drop})
 
-    def _term(self, stump: Stump, left: float, votes: Floats, weight: Floats, till: Till) -> Tree:
-        """The stump as a term that says `left` on its left side, or if it was chosen before, that one.
+    def _term(self, stump: Stump, left: float, votes: Floats, weight: Floats, budget: LearnerBudget) -> Tree:
+        """The stump as a term with value `left` on its left side, or the term of an earlier round.
 
-        A term is evaluated once. Missing values, where training rows have none, go the way of most rows.
+        If no training row has a missing value, missing values go to the side of most rows.
         """
         if stump not in self._terms:
             seen = self.stumps.binned.has_missing[stump.feature]
             missing_left = stump.missing_left if seen else bool(weight @ votes >= 0)
-            self._terms[stump] = self.stumps.tree(stump, left, missing_left, till.costs.evaluation)
+            self._terms[stump] = self.stumps.tree(stump, left, missing_left, budget.costs.evaluation)
         return self._terms[stump]
 
 
 def boost(
     voter: Voter,
-    standing: Standing,
-    till: Till,
+    state: BoostingState,
+    budget: LearnerBudget,
     rule: SelectionRule,
     n_rounds: int,
     show: Callable[[int, float, str], None] | None = None,
 ) -> tuple[list[VoteRound], str]:
-    """Up to `n_rounds` rounds, and why not more; `show` is told the rounds done and what they cost."""
+    """Up to `n_rounds` rounds, and why training ended. `show` is called after each round."""
     rounds: list[VoteRound] = []
     while len(rounds) < n_rounds:
-        one = voter.vote(standing, till, rule)
+        one = voter.vote(state, budget, rule)
         if isinstance(one, str):
             return rounds, one
         rounds.append(one)
         if show is not None:
-            show(len(rounds), till.ledger.spent, "")
+            show(len(rounds), budget.ledger.spent, "")
     return rounds, "rounds"
 
 
@@ -186,9 +199,9 @@ def signs_of(codes: Floats, n_classes: int) -> Floats:
 
 
 def chain_of(rounds: list[VoteRound], base: Floats) -> tuple[list[Tree], list[Node]]:
-    """Terms and nodes that add the votes of one round after the other, as log-odds.
+    """Terms and nodes of a chain with one node per round, which adds the votes as log-odds.
 
-    `base` is what is answered before anything is paid; the first node takes it back.
+    `base` is the score before the first node. The first node subtracts it.
     """
     place: dict[int, int] = {}
     terms: list[Tree] = []

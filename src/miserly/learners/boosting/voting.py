@@ -1,83 +1,120 @@
-"""What classifiers that boost by votes share: the fit, what it leaves behind, and looking at it in stages."""
+"""Base of the classifiers that boost by votes."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from miserly.costs import Costs
+from miserly.costs import Ledger
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.grow import Bins
-from miserly.grow.binning import MAX_BINS, Binned
+from miserly.grow.binning import Binned
 from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import VoteTrees
 from miserly.learners.base import PlanClassifier
 from miserly.learners.boosting.tree_votes import TreeVoter
-from miserly.learners.boosting.vote_order import needs_of, thrifty_order, votes_on, with_offsets
-from miserly.learners.boosting.votes import Standing, StumpVoter, Voter, VoteRound, chain_of, signs_of
+from miserly.learners.boosting.vote_order import cheapest_first, needs_of, vote_losses, with_offsets
+from miserly.learners.boosting.votes import (
+    BoostingState,
+    LearnerBudget,
+    StumpVoter,
+    Voter,
+    VoteRound,
+    boost,
+    chain_of,
+    signs_of,
+)
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData, read_fit_data
+from miserly.learners.common.parameters import constraints
 from miserly.learners.common.progress import RoundsBar
 from miserly.learners.common.staged import StagedClassifier
 from miserly.plan import Plan
+from miserly.solvers.budget_rules import SelectionRule
 
-__all__ = ["ONE_OR_MORE", "VotingClassifier", "bin_rows", "prior_of", "shares_of"]
-
-ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+__all__ = ["VotingClassifier", "bin_rows", "prior_of", "shares_of"]
 
 
 class VotingClassifier(StagedClassifier):
-    """Boosting by votes inside a budget; subclasses say by which rule, and what to do with the rounds."""
+    """Boosting by votes under a budget. Subclasses define the rule that selects base learners."""
 
     n_rounds_: int
     stopped_by_: str
+    ledger_: Ledger
     feature_importances_: NDArray[np.float64]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "base": [StrOptions({"stump", "tree"})],
-        "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
-        "n_rounds": [ONE_OR_MORE],
-        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
-        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
-        "random_state": ["random_state"],
-        "n_jobs": [ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *(
+            "costs",
+            "budget",
+            "n_rounds",
+            "max_bins",
+            "categorical_features",
+            "random_state",
+            "n_jobs",
+            "verbose",
+        ),
+        base=[StrOptions({"stump", "tree"})],
+        max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
+    )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> VotingClassifier:
-        """Fit to classes `y`; `qid` is only checked, nothing is set aside."""
+    ) -> Self:
+        """Fit the model round by round.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Training rows. NaN is a missing value. Columns of a frame may hold text, categories or booleans.
+        y : array-like of shape (n,)
+            Classes.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
+        qid : array-like of shape (n,), optional
+            Query of each row. It is checked and not used.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         rows = read_fit_data(self, X, Target(y, sample_weight, qid), self._encode, None)
-        standing = Standing(signs_of(rows.training.y, len(self.classes_)), shares_of(rows.training))
+        state = BoostingState(signs_of(rows.training.y, len(self.classes_)), shares_of(rows.training))
         with RoundsBar(self.n_rounds, rows.costs.unit, visible=bool(self.verbose)) as bar:
-            rounds = self._boost(standing, bin_rows(self, rows), rows, bar)
+            rounds = self._boost(state, bin_rows(self, rows), rows, bar)
         self.plan_ = self._plan_of(rounds, rows)
         if self._is_reordered and len(rounds) > 1:
-            self._reorder(rounds, rows, standing)
+            self._reorder(rounds, rows, state)
         self._keep(rounds)
         return self
 
     @abstractmethod
-    def _boost(self, standing: Standing, binned: Binned, rows: FitData, bar: RoundsBar) -> list[VoteRound]:
-        """The rounds of the model, with `stopped_by_`."""
+    def _rule(self) -> SelectionRule:
+        """The rule that selects base learners."""
+
+    def _boost(self, state: BoostingState, binned: Binned, rows: FitData, bar: RoundsBar) -> list[VoteRound]:
+        """The rounds of the model. Sets `stopped_by_` and `ledger_`."""
+        budget = LearnerBudget(Ledger(rows.costs, self.budget), self.fill_budget)
+        rounds, self.stopped_by_ = boost(
+            self._voter(binned), state, budget, self._rule(), self.n_rounds, bar.show
+        )
+        self.ledger_ = budget.ledger
+        return rounds
 
     @property
     def _is_reordered(self) -> bool:
-        """Whether rounds are evaluated cheapest first, not in the order of training."""
+        """Whether the plan evaluates cheap rounds first, instead of the order of training."""
         return False
 
     @property
@@ -107,13 +144,13 @@ class VotingClassifier(StagedClassifier):
             info={"learner": type(self).__name__},
         )
 
-    def _reorder(self, rounds: list[VoteRound], rows: FitData, standing: Standing) -> None:
-        """Put the nodes of the plan in the order that serves smaller budgets best."""
+    def _reorder(self, rounds: list[VoteRound], rows: FitData, state: BoostingState) -> None:
+        """Reorder the nodes of the plan for smaller budgets."""
         X = rows.training.X
-        votes = votes_on(self.plan_, standing, X, rows.seed, self.n_threads)
-        order = thrifty_order(needs_of(self.plan_), rows.costs, votes)
+        losses = vote_losses(self.plan_, state, X, rows.seed, self.n_threads)
+        order = cheapest_first(needs_of(self.plan_), rows.costs, losses)
         plan = self._plan_of([rounds[t] for t in order], rows)
-        self.plan_ = plan.replace(nodes=with_offsets(plan, standing, X, self.n_threads))
+        self.plan_ = plan.replace(nodes=with_offsets(plan, state, X, self.n_threads))
 
     def _keep(self, rounds: list[VoteRound]) -> None:
         self.n_rounds_ = len(rounds)
@@ -124,7 +161,7 @@ class VotingClassifier(StagedClassifier):
 
 
 def bin_rows(learner: PlanClassifier, rows: FitData) -> Binned:
-    """The training rows as bins."""
+    """The training rows in bins."""
     X = rows.training.X
     categorical = categorical_columns(learner.categorical_features, rows.table, learner.n_features_in_)
     bins = Bins.fit(X, max_bins=learner.max_bins, categorical=categorical, random_state=rows.seed)

@@ -9,9 +9,10 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Costs
+from miserly.grow.binning import MAX_BINS
 from miserly.metrics import Metric
 
-__all__ = ["ONE_OR_MORE", "POSITIVE", "constraints"]
+__all__ = ["NOT_NEGATIVE", "ONE_OR_MORE", "POSITIVE", "constraints"]
 
 ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -29,7 +30,10 @@ SHARED: dict[str, list[Any]] = {
     "step": [POSITIVE],
     "l1_regularization": [NOT_NEGATIVE],
     "l2_regularization": [POSITIVE],
+    "n_rounds": [ONE_OR_MORE],
     "min_samples_leaf": [ONE_OR_MORE],
+    "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+    "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
     "optimise": ["boolean"],
     "early_stopping": ["boolean", ONE_OR_MORE],
     "validation_fraction": [Interval(Real, 0, 1, closed="neither")],

@@ -15,15 +15,12 @@ cost. A row that stops early uses the mean of each feature that it did not buy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Costs, Ledger
 from miserly.data.rows import Rows
@@ -31,6 +28,7 @@ from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, PlanEstimator, PlanRegressor, bind_costs
 from miserly.learners.common.budget_search import BudgetSearch, first_guess
 from miserly.learners.common.labels import encode_classes, refuse_text
+from miserly.learners.common.parameters import constraints
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import PointwiseLoss, Squared, log_loss
 from miserly.plan import LEAVE, Node, Plan
@@ -47,12 +45,9 @@ class _CostLasso(PlanEstimator):
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "tradeoff": [Interval(Real, 0, None, closed="left")],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "refit": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        "costs", "tradeoff", "budget", refit=["boolean"]
+    )
 
     def __init__(
         self, *, costs: Any = None, tradeoff: float = 1e-3, budget: float | None = None, refit: bool = True
