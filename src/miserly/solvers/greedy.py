@@ -29,7 +29,7 @@ from miserly.costs import SLACK, Costs
 from miserly.solvers.gram import Centred
 from miserly.solvers.term_prices import term_prices
 
-__all__ = ["Choice", "Evidence", "Market", "greedy_least_squares"]
+__all__ = ["Evidence", "GreedySelection", "Market", "greedy_least_squares"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -95,7 +95,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class GreedySelection:
     """The terms taken, in order, how much each lowered the squared error, and what they cost together."""
 
     terms: NDArray[np.int64]
@@ -110,7 +110,7 @@ def greedy_least_squares(
     pivot: float = PIVOT,
     toll: float = 0.0,
     evidence: Evidence | None = None,
-) -> Choice:
+) -> GreedySelection:
     """Terms by drop of the squared error per cost, as long as the budget lasts.
 
     Parameters
@@ -159,7 +159,7 @@ def greedy_least_squares(
         factor.take(best)
         changed = market.buy(best)
         prices[changed] = market.prices(changed)
-    return Choice(np.array(terms, dtype=np.int64), np.array(drops), spent)
+    return GreedySelection(np.array(terms, dtype=np.int64), np.array(drops), spent)
 
 
 def _best(drops: Floats, prices: Floats, admitted: Bools) -> int:
