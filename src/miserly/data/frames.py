@@ -20,7 +20,7 @@ from miserly.errors import DataError
 
 __all__ = [
     "MAX_CATEGORIES",
-    "Table",
+    "NumericTable",
     "encode_frame",
     "first_text",
     "is_frame",
@@ -36,7 +36,7 @@ _NARROW = {"Int8", "Int16", "UInt8", "UInt16", "Float32"}  # what float32 holds 
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NumericTable:
     """A frame as numbers: float32 if no column loses anything by it, else float64."""
 
     values: NDArray[Any]
@@ -55,7 +55,7 @@ def is_frame(X: Any) -> bool:
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
-def read_frame(X: Any) -> Table:
+def read_frame(X: Any) -> NumericTable:
     """Read a frame of training rows, and learn the categories of its columns.
 
     Parameters
@@ -65,7 +65,7 @@ def read_frame(X: Any) -> Table:
 
     Returns
     -------
-    Table
+    NumericTable
         Numbers, names of columns, and categories.
 
     Raises
@@ -91,7 +91,7 @@ def read_frame(X: Any) -> Table:
                 "out"
             )
     names = tuple(labels) if all(isinstance(label, str) for label in labels) else None
-    return Table(values, names, dict(categories))
+    return NumericTable(values, names, dict(categories))
 
 
 def encode_frame(X: Any) -> EncodedFrame:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from miserly.data.encoded import EncodedFrame
 from miserly.data.encoder import Encoder, labels_of, matrix_from, refuse_infinities
 from miserly.data.errors import as_data_errors
-from miserly.data.frames import Table, encode_frame, is_frame, read_frame, refuse_twins
+from miserly.data.frames import NumericTable, encode_frame, is_frame, read_frame, refuse_twins
 from miserly.data.rows import Rows
 from miserly.data.target import check_queries, check_target
 from miserly.errors import DataError, NotNumericError
@@ -67,7 +67,7 @@ def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
     return Rows(table, labels, qid=None if qid is None else check_queries(qid, len(table)))
 
 
-def learned(estimator: Any, X: Any) -> Table:
+def learned(estimator: Any, X: Any) -> NumericTable:
     """Training rows as numbers, with what their columns hold; sets `n_features_in_` and the names."""
     if is_frame(X):
         with as_data_errors():
@@ -77,7 +77,7 @@ def learned(estimator: Any, X: Any) -> Table:
             table = read_frame(X)
             check_array(table.values, dtype=None, ensure_all_finite=False, estimator=estimator)
         return table
-    return Table(_numbers(estimator, X, reset=True), None, {})
+    return NumericTable(_numbers(estimator, X, reset=True), None, {})
 
 
 def encoded(

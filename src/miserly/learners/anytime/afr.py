@@ -23,7 +23,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs, Ledger
-from miserly.data.frames import Table
+from miserly.data.frames import NumericTable
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.errors import DataError
@@ -230,7 +230,7 @@ class AFRClassifier(StagedClassifier):
             tell(outcome(self))
         return self
 
-    def _samples(self, table: Table, given: Target) -> Rows:
+    def _samples(self, table: NumericTable, given: Target) -> Rows:
         """Rows that count, their classes as codes, and weights with those of the classes worked in."""
         samples = given.checked(table.values, self, numeric=False).without_zero_weights()
         self.classes_, codes = encode_classes(samples.y)
@@ -261,7 +261,9 @@ class AFRClassifier(StagedClassifier):
     def _division(self, samples: Rows, random: np.random.RandomState) -> Division:
         return Division.of(samples, self.validation_fraction, int(random.randint(2**31 - 2)))
 
-    def _builder(self, samples: Rows, division: Division, table: Table, costs: Costs, tell: Steps) -> Builder:
+    def _builder(
+        self, samples: Rows, division: Division, table: NumericTable, costs: Costs, tell: Steps
+    ) -> Builder:
         rows, parts = samples.take(division.order), division.parts
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
@@ -281,7 +283,7 @@ class AFRClassifier(StagedClassifier):
         grower = self._grower(rows.X, parts, table, costs)
         return Builder(problems, grower, Ledger(costs, self.budget), recipe, tell)
 
-    def _grower(self, X: NDArray[Any], parts: Parts, table: Table, costs: Costs) -> Grower:
+    def _grower(self, X: NDArray[Any], parts: Parts, table: NumericTable, costs: Costs) -> Grower:
         options = GrowOptions(
             max_depth=self.max_depth,
             max_leaves=self.max_leaves,

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Costs, Ledger
-from miserly.data.frames import Table
+from miserly.data.frames import NumericTable
 from miserly.data.holdout import hold_out
 from miserly.data.rows import Rows
 from miserly.data.target import Target
@@ -37,7 +37,7 @@ from miserly.learners.common.chain import Round, nodes_of, terms_of
 from miserly.learners.common.parameters import NOT_NEGATIVE, constraints
 from miserly.learners.common.progress import RoundsBar
 from miserly.learners.common.staged import StagedEstimator
-from miserly.learners.common.training import ScoreEvaluator, Training, Watch
+from miserly.learners.common.training import ScoreEvaluator, Training, ValidationCurve
 from miserly.losses import Loss
 from miserly.metrics import get_metric
 from miserly.plan import Plan
@@ -223,7 +223,9 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         classes = None if self._numeric_target else samples.y
         return hold_out(samples, self.validation_fraction, self._seed, classes)
 
-    def _prepare(self, learning: Rows, validation: Rows | None, table: Table, is_resumed: bool) -> Training:
+    def _prepare(
+        self, learning: Rows, validation: Rows | None, table: NumericTable, is_resumed: bool
+    ) -> Training:
         """Bins, ledger and scores, from the start or from the end of the last fit."""
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
         loss = self._loss_for(learning)
@@ -263,7 +265,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
             raise CostError("a warm start needs the costs of the earlier fit, but `costs` has changed")
         return list(self._rounds)
 
-    def _grower(self, X: NDArray[Any], table: Table, costs: Costs) -> Grower:
+    def _grower(self, X: NDArray[Any], table: NumericTable, costs: Costs) -> Grower:
         options = GrowOptions(
             max_depth=self.max_depth,
             max_leaves=self.max_leaves,
@@ -281,12 +283,12 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         done = self._plan_of(rounds).run(X, n_threads=self.n_threads, account=False, encoded=True)
         return np.asfortranarray(done.scores.reshape(len(X), -1))
 
-    def _watch(self, validation: Rows | None, rounds: list[Round]) -> Watch | None:
+    def _watch(self, validation: Rows | None, rounds: list[Round]) -> ValidationCurve | None:
         if validation is None:
             return None
         metric = get_metric(self.metric or self.default_metric)
         evaluator = ScoreEvaluator(metric, self._loss_for(validation), validation)
-        watch = Watch(evaluator, self._start.base, self._start.costs, self.n_threads)
+        watch = ValidationCurve(evaluator, self._start.base, self._start.costs, self.n_threads)
         for one in rounds:
             watch.see(one)
         return watch

@@ -23,7 +23,7 @@ from miserly.learners.common.linear_fit import (
     term_tradeoff,
 )
 from miserly.learners.common.progress import Steps
-from miserly.learners.common.terms import LinearTerms, Terms
+from miserly.learners.common.terms import LinearTerms, TermSet
 from miserly.learners.common.training import measure
 from miserly.losses import Squared
 from miserly.metrics import get_metric
@@ -68,7 +68,7 @@ class FittedCascade:
 class CronusFit:
     """Fits cascades for different tradeoffs and settings to the same rows and terms."""
 
-    def __init__(self, learner: Any, rows: FitData, terms: Terms, report: Steps) -> None:
+    def __init__(self, learner: Any, rows: FitData, terms: TermSet, report: Steps) -> None:
         self.learner, self.rows, self.terms, self.report = learner, rows, terms, report
         samples = rows.training
         self.columns = ready_columns(terms, samples.X, learner.n_threads)
@@ -128,7 +128,7 @@ class CronusFit:
 
 def fit_cascade_terms(
     learner: Any, rows: FitData, report: Steps, tradeoff: float, budget: float = np.inf
-) -> Terms:
+) -> TermSet:
     """Columns, or trees that are boosted for a tradeoff; together they cost no more than a budget."""
     report("making terms")
     if learner.terms == "linear":

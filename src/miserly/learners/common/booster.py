@@ -21,7 +21,7 @@ from miserly.errors import CostError
 from miserly.grow import Grower, Grown
 from miserly.grow.compiled import threads
 from miserly.learners.common.chain import Round, terms_of
-from miserly.learners.common.purchasing import Fit, buy_last, shop
+from miserly.learners.common.purchasing import FitTree, buy_with_lookahead, use_paid_first
 from miserly.losses import Loss
 from miserly.plan import Tree
 
@@ -103,12 +103,12 @@ class Booster:
         if np.isfinite(self.ledger.budget):
             if self.paid_first:
                 done = self.n_trees / self.all_trees
-                return buy_last(trees, self.ledger, self.tradeoff, self.lookahead, done)
+                return use_paid_first(trees, self.ledger, self.tradeoff, self.lookahead, done)
             if self.lookahead:
-                return shop(trees, self.ledger, self.tradeoff)
+                return buy_with_lookahead(trees, self.ledger, self.tradeoff)
         return [grow(ledger=self.ledger, tradeoff=self.tradeoff) for grow in trees]
 
-    def _fits(self) -> list[Fit]:
+    def _fits(self) -> list[FitTree]:
         """One grower of a tree for each score, bound to what that tree is fitted to."""
         y, weight = self.samples.y, self.samples.weight
         if self.loss.least_squares:

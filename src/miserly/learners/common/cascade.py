@@ -16,7 +16,7 @@ from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
 from miserly.learners.common.fitting import QueryGroupedFit
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData
-from miserly.learners.common.terms import Terms
+from miserly.learners.common.terms import TermSet
 from miserly.plan import LEAVE, Plan
 from miserly.plan.engine.batch import Run
 from miserly.plan.engine.ranking import levels, settle
@@ -111,7 +111,7 @@ def merged(samples: Rows) -> Rows:
 def cascade_plan(
     learner: CascadeClassifier,
     rows: FitData,
-    terms: Terms,
+    terms: TermSet,
     weights: Floats,
     intercept: Floats,
     threshold: Floats,

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.data.frames import Table
+from miserly.data.frames import NumericTable
 from miserly.errors import DataError, did_you_mean
 
 __all__ = ["categorical_columns"]
 
 
-def categorical_columns(wanted: Any, table: Table, n_features: int) -> NDArray[np.bool_]:
+def categorical_columns(wanted: Any, table: NumericTable, n_features: int) -> NDArray[np.bool_]:
     """Which columns are split by category: those read as categories, none, or those listed.
 
     Columns may be listed by name, by number, or as a mask.

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs
 from miserly.errors import PlanError
-from miserly.learners.common.terms import Terms
+from miserly.learners.common.terms import TermSet
 from miserly.plan import LEAVE, Node, Onward, Plan, Threshold
 
 __all__ = ["ClassifierTree", "build_plan"]
@@ -122,7 +122,7 @@ class ClassifierTree:
 
 def build_plan(
     tree: ClassifierTree,
-    terms: Terms,
+    terms: TermSet,
     costs: Costs,
     link: str = "identity",
     base: ArrayLike = 0.0,
@@ -169,7 +169,7 @@ def _any_weight(tree: ClassifierTree) -> NDArray[np.bool_]:
     return needs if tree.steer is None else needs | (tree.steer != 0.0)
 
 
-def _node(tree: ClassifierTree, k: int, terms: Terms, place: NDArray[np.int64]) -> Node:
+def _node(tree: ClassifierTree, k: int, terms: TermSet, place: NDArray[np.int64]) -> Node:
     """One node with its gate; weights term after term, so that each is evaluated when first met."""
     weights, bias = terms.weights_in_plan(tree.weights[k], tree.intercept[k])
     if tree.steer is not None and tree.steer_intercept is not None:

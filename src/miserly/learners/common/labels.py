@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.data.frames import Table
+from miserly.data.frames import NumericTable
 from miserly.data.target import check_classes
 from miserly.errors import DataError, did_you_mean
 
 __all__ = ["class_codes", "encode_classes", "refuse_text"]
 
 
-def refuse_text(table: Table) -> None:
+def refuse_text(table: NumericTable) -> None:
     """Raise an error that names the first column that holds categories."""
     for column, values in table.categories.items():
         if not all(isinstance(value, bool) for value in values):

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from miserly.costs import Costs, fits
-from miserly.data.frames import Table
+from miserly.data.frames import NumericTable
 from miserly.data.holdout import hold_out
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.base import PlanEstimator, bind_costs
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import refuse_text
-from miserly.learners.common.terms import BoostedTerms, LinearTerms, Terms
+from miserly.learners.common.terms import BoostedTerms, LinearTerms, TermSet
 from miserly.losses import Loss
 from miserly.solvers.gram import CodedColumns, DenseColumns, TermColumns, gram
 from miserly.solvers.greedy import Market, greedy_least_squares
@@ -51,7 +51,7 @@ class FitData:
 
     training: Rows
     validation: Rows | None
-    table: Table
+    table: NumericTable
     costs: Costs
     seed: int
 
@@ -97,7 +97,7 @@ def evened(samples: Rows) -> Rows:
 
 def fit_terms(
     learner: PlanEstimator, rows: FitData, loss: Loss, tradeoff: float, max_price: float = np.inf
-) -> Terms:
+) -> TermSet:
     """Linear or boosted terms, as the learner's parameters say.
 
     Boosted ones lower `loss`, and none adds features for more than `max_price`.
@@ -170,7 +170,7 @@ def _most_for_their_price(terms: LinearTerms, samples: Rows, costs: Costs, most:
     return np.sort(np.argsort(-rate, kind="stable")[:most])
 
 
-def ready_columns(terms: Terms, X: NDArray[Any], n_threads: int | None) -> TermColumns:
+def ready_columns(terms: TermSet, X: NDArray[Any], n_threads: int | None) -> TermColumns:
     """The terms of training rows: trees as leaf codes, and in single precision where there are many."""
     dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
     if isinstance(terms, BoostedTerms):

@@ -15,7 +15,7 @@ bought. At most 16 are weighed in a round; where there are more than 64 columns,
 the number of features that the rest of the money buys, and 2 at least. So from a budget for 16 features on,
 the time that looking ahead takes hardly rises with the budget.
 
-With or without looking ahead, what is free or paid comes first (`buy_last`). A chain that buys as single
+With or without looking ahead, what is free or paid comes first (`use_paid_first`). A chain that buys as single
 splits want to may begin with a tree of four expensive features, and a row with less to spend gets nothing
 from it but the base rate.
 """
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from miserly.costs import Ledger, fits
 from miserly.grow import Grown
 
-__all__ = ["Fit", "buy_last", "in_turn", "n_weighed", "shop"]
+__all__ = ["FitTree", "buy_with_lookahead", "in_turn", "n_weighed", "use_paid_first"]
 
 MOST = 16  # how many wanted features are weighed at most, first wanted first
 WIDE = 64  # columns: beyond that fewer are weighed while much money is left,
@@ -42,7 +42,7 @@ FREE = 0.1  # of the rounds: so many begin with free features, if there are any
 HASTE = 2.0  # how much faster than rounds are done money must be spent
 
 
-class Fit(Protocol):
+class FitTree(Protocol):
     """Grows one tree of a round."""
 
     def __call__(
@@ -51,7 +51,7 @@ class Fit(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Basket:
+class TrialRound:
     """The trees of a round with what they would buy and what would then be spent."""
 
     grown: list[Grown]
@@ -63,7 +63,7 @@ class Basket:
         return sum(one.gain for one in self.grown)
 
 
-def shop(trees: Sequence[Fit], ledger: Ledger, tradeoff: float) -> list[Grown]:
+def buy_with_lookahead(trees: Sequence[FitTree], ledger: Ledger, tradeoff: float) -> list[Grown]:
     """Grow the trees of a round and pay for what they split on, looking ahead if money is short."""
     within_reach = ledger.paid | np.array([ledger.affordable(f) for f in range(len(ledger.costs))])
     basket = _fill(trees, ledger, tradeoff, within_reach)
@@ -74,7 +74,7 @@ def shop(trees: Sequence[Fit], ledger: Ledger, tradeoff: float) -> list[Grown]:
     return basket.grown
 
 
-def _weighed(basket: Basket, ledger: Ledger) -> list[int]:
+def _weighed(basket: TrialRound, ledger: Ledger) -> list[int]:
     """The wanted features that are weighed."""
     if len(ledger.costs) <= WIDE:
         return basket.features[:MOST]
@@ -103,8 +103,8 @@ def n_weighed(ledger: Ledger) -> int:
     return int(np.clip(WEIGHED // max(1, n_bought), 2, MOST))
 
 
-def buy_last(
-    trees: Sequence[Fit], ledger: Ledger, tradeoff: float, lookahead: bool, done: float
+def use_paid_first(
+    trees: Sequence[FitTree], ledger: Ledger, tradeoff: float, lookahead: bool, done: float
 ) -> list[Grown]:
     """Grow the trees of a round on what is at hand, free or paid, as long as that gains enough.
 
@@ -116,12 +116,12 @@ def buy_last(
     """
     at_hand = ledger.paid | (ledger.costs.marginals(ledger.paid) == 0.0)
     before = ledger.state()
-    wanted = shop(trees, ledger, tradeoff) if lookahead else _grow(trees, ledger, tradeoff)
+    wanted = buy_with_lookahead(trees, ledger, tradeoff) if lookahead else _grow(trees, ledger, tradeoff)
     buying = [one for one in wanted if any(not at_hand[feature] for feature in one.bought)]
     if not buying:
         return wanted
     ledger.restore(before)
-    basket = Basket(wanted, [feature for one in wanted for feature in one.bought], 0.0)
+    basket = TrialRound(wanted, [feature for one in wanted for feature in one.bought], 0.0)
     if sum(not at_hand[feature] for feature in basket.features) > 1:
         most = max(buying, key=lambda one: one.gain)
         first = next(feature for feature in most.bought if not at_hand[feature])
@@ -137,11 +137,13 @@ def buy_last(
     return basket.grown
 
 
-def _grow(trees: Sequence[Fit], ledger: Ledger, tradeoff: float) -> list[Grown]:
+def _grow(trees: Sequence[FitTree], ledger: Ledger, tradeoff: float) -> list[Grown]:
     return [grow(ledger=ledger, tradeoff=tradeoff) for grow in trees]
 
 
-def _best_single(trees: Sequence[Fit], ledger: Ledger, tradeoff: float, wanted: Sequence[int]) -> Basket:
+def _best_single(
+    trees: Sequence[FitTree], ledger: Ledger, tradeoff: float, wanted: Sequence[int]
+) -> TrialRound:
     """The best of the rounds that buy one wanted feature each; the first of equals."""
     baskets = []
     for feature in wanted:
@@ -151,9 +153,11 @@ def _best_single(trees: Sequence[Fit], ledger: Ledger, tradeoff: float, wanted: 
     return max(baskets, key=lambda basket: basket.gain)
 
 
-def _fill(trees: Sequence[Fit], ledger: Ledger, tradeoff: float, allowed: NDArray[np.bool_]) -> Basket:
+def _fill(
+    trees: Sequence[FitTree], ledger: Ledger, tradeoff: float, allowed: NDArray[np.bool_]
+) -> TrialRound:
     """The trees of a round if the budget had no end but only `allowed` features could be had."""
     trial = ledger.copy()
     trial.account[1] = np.inf
     grown = [grow(ledger=trial, tradeoff=tradeoff, features=allowed) for grow in trees]
-    return Basket(grown, [feature for one in grown for feature in one.bought], trial.spent)
+    return TrialRound(grown, [feature for one in grown for feature in one.bought], trial.spent)

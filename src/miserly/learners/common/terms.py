@@ -35,7 +35,7 @@ from miserly.solvers.columns import means_and_deviations, pieces_of, standardise
 from miserly.solvers.term_prices import term_prices
 from miserly.solvers.width import check_table
 
-__all__ = ["BoostedTerms", "LinearTerms", "Terms"]
+__all__ = ["BoostedTerms", "LinearTerms", "TermSet"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ STRIDE = 1.2  # by what a tradeoff that no split can pay is divided
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class TermSet:
     """What both kinds share."""
 
     plan_terms: tuple[Raw, ...] | tuple[Tree, ...]
@@ -97,7 +97,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearTerms(Terms):
+class LinearTerms(TermSet):
     """One raw column each, brought to mean 0 and standard deviation 1; missing values are at the mean.
 
     Examples
@@ -139,7 +139,7 @@ class LinearTerms(Terms):
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedTerms(Terms):
+class BoostedTerms(TermSet):
     """Regression trees from a booster (the boosting trick), each the plain output of one tree.
 
     Trees grown with `tradeoff` above 0 are Greedy Miser's, and use few features. Training rows can be kept as

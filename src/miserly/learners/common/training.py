@@ -16,7 +16,7 @@ from miserly.losses import Loss
 from miserly.metrics import Metric
 from miserly.plan import links
 
-__all__ = ["ScoreEvaluator", "Training", "Watch", "measure"]
+__all__ = ["ScoreEvaluator", "Training", "ValidationCurve", "measure"]
 
 
 class ScoreEvaluator:
@@ -60,7 +60,7 @@ def measure(
     return metric(y, prediction, qid=qid, sample_weight=weight, classes=classes)
 
 
-class Watch:
+class ValidationCurve:
     """Follows a model over validation rows, one round at a time; only new trees are evaluated.
 
     `curve` holds the metric after 0, 1, 2, ... rounds. No round at all may be the best choice.
@@ -105,7 +105,7 @@ class Training:
     """
 
     booster: Booster
-    watch: Watch | None
+    watch: ValidationCurve | None
     patience: int | None
     rounds: list[Round] = field(default_factory=list)
     stopped_by: str = "rounds"

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from miserly.costs import Costs
 from miserly.data.encoder import Encoder, refuse_infinities
-from miserly.data.frames import Table
+from miserly.data.frames import NumericTable
 from miserly.data.reading import encoded, learned
 from miserly.errors import CostError
 from miserly.learners.base import bind_costs
@@ -233,7 +233,7 @@ class Binariser(TransformerMixin, BaseEstimator):
         named = getattr(self, "feature_names_in_", None)
         return [f"x{f}" for f in range(self.n_features_in_)] if named is None else named.tolist()
 
-    def _read(self, X: Any) -> Table:
+    def _read(self, X: Any) -> NumericTable:
         table = learned(self, X)
         refuse_infinities(table.values, getattr(self, "feature_names_in_", None))
         self._categories = table.categories

@@ -23,7 +23,7 @@ from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import FitData, boosted_terms, read_fit_data, ready_columns
 from miserly.learners.common.parameters import constraints
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.terms import LinearTerms, Terms
+from miserly.learners.common.terms import LinearTerms, TermSet
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget
 from miserly.losses import Loss
 from miserly.plan import Plan
@@ -166,7 +166,7 @@ class ASTC(QueryGroupedFit):
         budgets = np.broadcast_to(given, (n_nodes,))
         return budgets, budgets
 
-    def _fit_terms(self, rows: FitData, max_price: float, reach: float) -> Terms:
+    def _fit_terms(self, rows: FitData, max_price: float, reach: float) -> TermSet:
         """The terms that some row might be able to pay for."""
         costs = rows.costs
         nothing = np.zeros(len(costs), dtype=np.bool_)
@@ -185,7 +185,7 @@ class ASTC(QueryGroupedFit):
         return boosted.take(_fit_in(boosted.prices(costs, nothing), reach))
 
     def _grower(
-        self, rows: FitData, terms: Terms, unit: tuple[float, float], report: Steps
+        self, rows: FitData, terms: TermSet, unit: tuple[float, float], report: Steps
     ) -> Callable[[Floats, float], ClassifierTree]:
         """What grows a tree for the budgets of its nodes and paths; the Gram of all rows is made once."""
         samples = rows.training
@@ -247,7 +247,7 @@ class ASTC(QueryGroupedFit):
         assert best is not None
         return best
 
-    def _keep(self, tree: ClassifierTree, terms: Terms, rows: FitData, unit: tuple[float, float]) -> None:
+    def _keep(self, tree: ClassifierTree, terms: TermSet, rows: FitData, unit: tuple[float, float]) -> None:
         samples, costs = rows.training, rows.costs
         mean = np.average(self._targets(samples.y, unit), axis=0, weights=samples.weight)
         offset, factor = self._scale(build_plan(tree, terms, costs, base=mean), samples, unit)
@@ -264,7 +264,7 @@ class ASTC(QueryGroupedFit):
 
 
 def _evaluate(
-    tree: ClassifierTree, terms: Terms, costs: Costs, rows: Rows, aims: Floats
+    tree: ClassifierTree, terms: TermSet, costs: Costs, rows: Rows, aims: Floats
 ) -> tuple[float, float]:
     """What rows cost on average, and their mean squared error."""
     run = build_plan(tree, terms, costs).run(rows.X, encoded=True)

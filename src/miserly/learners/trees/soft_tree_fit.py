@@ -18,7 +18,7 @@ from miserly.data.rows import Rows
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
 from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.progress import Steps
-from miserly.learners.common.terms import Terms
+from miserly.learners.common.terms import TermSet
 from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import PointwiseLoss
 from miserly.plan import Plan
@@ -61,7 +61,7 @@ class SoftTreeFit:
     """Fits trees for different tradeoffs to the same rows and terms."""
 
     def __init__(
-        self, learner: Any, rows: FitData, terms: Terms, evaluator: ScoreEvaluator, report: Steps
+        self, learner: Any, rows: FitData, terms: TermSet, evaluator: ScoreEvaluator, report: Steps
     ) -> None:
         self.learner, self.rows, self.terms, self.report = learner, rows, terms, report
         self.link = evaluator.loss.link

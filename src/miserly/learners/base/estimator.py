@@ -1,37 +1,25 @@
-"""The base classes of all learners: read rows, fit a plan, and predict from the plan."""
+"""`PlanEstimator`, the base class of all learners: read rows, fit a plan, and predict from the plan."""
 
 from __future__ import annotations
 
-import os
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from miserly.costs import Costs
 from miserly.data.encoder import Encoder, refuse_infinities
-from miserly.data.frames import Table
+from miserly.data.frames import NumericTable
 from miserly.data.reading import encoded, learned
 from miserly.errors import DataError
+from miserly.learners.base.arguments import as_columns, threads_of
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run
 
-__all__ = [
-    "PlanClassifier",
-    "PlanEstimator",
-    "PlanRegressor",
-    "as_columns",
-    "bind_costs",
-    "decision_of",
-    "has_probabilities",
-    "read_encoded_frames",
-    "threads_of",
-]
+__all__ = ["PlanEstimator", "PlanRegressor", "read_encoded_frames"]
 
 
 class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
@@ -68,6 +56,7 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     --------
     A learner that predicts the mean, and pays nothing:
 
+    >>> from miserly.learners.base import bind_costs
     >>> from miserly.plan import Node
     >>> class Mean(PlanRegressor):
     ...     def __init__(self, *, costs=None):
@@ -249,7 +238,7 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
 
     # -- for subclasses: rows ------------------------------------------------------------------------
 
-    def read_table(self, X: Any, *, reset: bool, unknown: str = "error") -> Table:
+    def read_table(self, X: Any, *, reset: bool, unknown: str = "error") -> NumericTable:
         """Read rows to learn from as numbers. All columns must be there.
 
         Float32 stays float32 and is not copied. Missing values become NaN; infinite values are an error.
@@ -266,7 +255,7 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        Table
+        NumericTable
             With `values` (n, n_features), `names` (None where columns have no names) and `categories`.
         """
         if not reset:
@@ -274,7 +263,7 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
             encoder = Encoder(self.n_features_in_, names, self._categories)
             values = encoded(self, X, encoder, None, unknown)
             categories = {column: tuple(known) for column, known in self._categories.items()}
-            return Table(values, None if names is None else tuple(names), categories)
+            return NumericTable(values, None if names is None else tuple(names), categories)
         table = learned(self, X)
         refuse_infinities(table.values, getattr(self, "feature_names_in_", None))
         self._categories = table.categories
@@ -377,6 +366,10 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
+class PlanRegressor(RegressorMixin, PlanEstimator):
+    """Base class of regressors, whose predictions are numbers."""
+
+
 def read_encoded_frames(learners: Any) -> bool:
     """Whether all of some learners can be fitted to an `EncodedFrame`, which `read_table` reads.
 
@@ -396,130 +389,3 @@ def read_encoded_frames(learners: Any) -> bool:
         return isinstance(learners, (str, PlanEstimator))
     inner = [value for value in learners.get_params(deep=False).values() if hasattr(value, "fit")]
     return isinstance(learners, PlanEstimator) and read_encoded_frames(inner)
-
-
-def has_probabilities(learner: Any) -> bool:
-    """Whether a classifier has, or will have, class probabilities."""
-    return bool(learner.gives_probabilities())
-
-
-class PlanClassifier(ClassifierMixin, PlanEstimator):
-    """Base class of classifiers. A subclass sets `classes_` in `fit`, before it builds the plan.
-
-    The link of the plan says what scores are: "logistic" and "softmax" give probabilities.
-
-    Attributes
-    ----------
-    classes_ : array of (n_classes,)
-        The classes, sorted.
-    """
-
-    classes_: NDArray[Any]
-
-    def decision_function(
-        self, X: Any, budget: float | None = None, *, unknown: str = "error"
-    ) -> NDArray[np.float64]:
-        """Compute the scores of rows before the link.
-
-        Parameters
-        ----------
-        X : array or frame of (n, n_features)
-            Rows to predict.
-        budget : float or None, default=None
-            No row pays more than this.
-        unknown : {"error", "missing"}, default="error"
-            A value that is no known category is an error, or counts as missing.
-
-        Returns
-        -------
-        array of (n,) or (n, n_classes)
-            With two classes there is one score, positive for the second class.
-        """
-        return decision_of(self.raw_scores(X, budget, unknown=unknown), len(self.classes_))
-
-    @available_if(has_probabilities)
-    def predict_proba(
-        self, X: Any, budget: float | None = None, *, unknown: str = "error"
-    ) -> NDArray[np.float64]:
-        """Compute the probability of each class.
-
-        Parameters
-        ----------
-        X : array or frame of (n, n_features)
-            Rows to predict.
-        budget : float or None, default=None
-            No row pays more than this.
-        unknown : {"error", "missing"}, default="error"
-            A value that is no known category is an error, or counts as missing.
-
-        Returns
-        -------
-        array of (n, n_classes)
-            Probabilities, in the order of `classes_`.
-        """
-        return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, unknown=unknown))
-
-    def plan_classes(self) -> NDArray[Any]:
-        """Classes for the plan's `classes`."""
-        return np.array(self.classes_.tolist())  # text as text, not as objects
-
-    def gives_probabilities(self) -> bool:
-        """Whether `predict_proba` is available. Before `fit`, a subclass may know better by its parameters.
-
-        Returns
-        -------
-        bool
-            True if the plan has probabilities, or if there is no plan yet.
-        """
-        plan = getattr(self, "plan_", None)
-        return plan is None or plan.has_probabilities
-
-
-class PlanRegressor(RegressorMixin, PlanEstimator):
-    """Base class of regressors, whose predictions are numbers."""
-
-
-def bind_costs(costs: Any, columns: int | Sequence[str]) -> Costs:
-    """Bring the costs that a learner was given into the order of the columns.
-
-    Parameters
-    ----------
-    costs : Costs, array, mapping or None
-        None means a cost of 1 for each feature.
-    columns : int or sequence of str
-        Number of columns, or their names.
-
-    Returns
-    -------
-    Costs
-        Costs of the columns, in their order.
-
-    Examples
-    --------
-    >>> bind_costs({"chol": 5.0, "age": 1.0}, ["age", "chol"]).feature.tolist(), bind_costs(None, 2).total
-    ([1.0, 5.0], 2.0)
-    """
-    if costs is None:
-        return Costs.uniform(columns)
-    if not isinstance(costs, Costs):
-        costs = Costs(costs)
-    return cast(Costs, costs).bind(columns)
-
-
-def threads_of(n_jobs: int | None) -> int | None:
-    """Turn `n_jobs` into a number of threads: None and -1 are all of them, -2 all but one, and so on."""
-    if n_jobs is None or n_jobs > 0:
-        return n_jobs
-    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
-
-
-def as_columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores (n,) as a column (n, 1); scores (n, K) as they are."""
-    return scores[:, None] if scores.ndim == 1 else scores
-
-
-def decision_of(scores: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """Scores (n, K) in scikit-learn's form: one number per row where there are two classes."""
-    if n_classes == 2 and scores.shape[1] == 2:
-        return scores[:, 1] - scores[:, 0]
-    return scores[:, 0] if scores.shape[1] == 1 else scores

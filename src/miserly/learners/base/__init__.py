@@ -1,0 +1,17 @@
+"""The base classes of all learners, public: `PlanEstimator`, `PlanClassifier`, `PlanRegressor`."""
+
+from miserly.learners.base.arguments import as_columns, bind_costs, decision_of, threads_of
+from miserly.learners.base.classifier import PlanClassifier, has_probabilities
+from miserly.learners.base.estimator import PlanEstimator, PlanRegressor, read_encoded_frames
+
+__all__ = [
+    "PlanClassifier",
+    "PlanEstimator",
+    "PlanRegressor",
+    "as_columns",
+    "bind_costs",
+    "decision_of",
+    "has_probabilities",
+    "read_encoded_frames",
+    "threads_of",
+]
