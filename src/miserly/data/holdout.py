@@ -67,7 +67,7 @@ def validation_mask(
         held_out = _rows_by_class(np.zeros(n) if classes is None else classes, fraction, random)
     if not held_out.any() or held_out.all():
         what = "queries" if qid is not None else "rows"
-        raise DataError(f"too few {what} to set {fraction:g} of them aside for validation (n_samples={n})")
+        raise DataError(f"too few {what} for a validation set of {fraction:g} of them (n_samples={n})")
     return held_out
 
 

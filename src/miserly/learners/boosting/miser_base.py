@@ -257,7 +257,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
             paid_first=ledger.budget < costs.total,
             all_trees=self.n_rounds * loss.n_scores,
         )
-        return Training(booster, self._watch(validation, rounds), self._patience, rounds)
+        return Training(booster, self._validation_curve(validation, rounds), self._patience, rounds)
 
     def _earlier_rounds(self, costs: Costs) -> list[Round]:
         """The rounds of the last fit, if the costs are still the same."""
@@ -283,15 +283,15 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         done = self._plan_of(rounds).run(X, n_threads=self.n_threads, account=False, encoded=True)
         return np.asfortranarray(done.scores.reshape(len(X), -1))
 
-    def _watch(self, validation: Rows | None, rounds: list[Round]) -> ValidationCurve | None:
+    def _validation_curve(self, validation: Rows | None, rounds: list[Round]) -> ValidationCurve | None:
         if validation is None:
             return None
         metric = get_metric(self.metric or self.default_metric)
         evaluator = ScoreEvaluator(metric, self._loss_for(validation), validation)
-        watch = ValidationCurve(evaluator, self._start.base, self._start.costs, self.n_threads)
+        curve = ValidationCurve(evaluator, self._start.base, self._start.costs, self.n_threads)
         for one in rounds:
-            watch.see(one)
-        return watch
+            curve.add(one)
+        return curve
 
     @property
     def _patience(self) -> int | None:
@@ -310,7 +310,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
                 task = fit.subcontext(task_name="round")
                 task.call_on_fit_task_begin(estimator=self, X=X, y=y)
                 goes_on = training.advance() and len(training.rounds) < self.n_rounds
-                bar.show(len(training.rounds), training.booster.ledger.spent, training.standing())
+                bar.show(len(training.rounds), training.booster.ledger.spent, training.status())
                 if task.call_on_fit_task_end(
                     estimator=self,
                     X=X,
@@ -334,8 +334,8 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         self.stopped_by_ = training.stopped_by
         self.ledger_ = Ledger(self.plan_.costs, self.budget)
         account_for(self.ledger_, self._rounds)
-        if training.watch is not None:
-            self.validation_curve_ = np.array(training.watch.curve)
+        if training.validation is not None:
+            self.validation_curve_ = np.array(training.validation.values)
         elif hasattr(self, "validation_curve_"):
             del self.validation_curve_
 

@@ -1,8 +1,8 @@
 """Rounds of cost-aware boosting: one tree per score, one ledger for all (Greedy Miser, Xu et al. 2012).
 
-A round takes the derivatives of the loss, grows a tree for each score, and adds `step` times the trees to the
-scores. The ledger is shared: what one tree buys is free for every later one, in this round as well. What
-evaluating the trees of a round costs is reserved before they are grown, so that they cannot spend it.
+A round computes the derivatives of the loss, grows a tree for each score, and adds `step` times the trees to
+the scores. The ledger is shared: a feature that one tree buys is free for all later trees, also in the same
+round. The cost of evaluating the trees of a round is reserved before they are grown, so they cannot spend it.
 """
 
 from __future__ import annotations
@@ -34,20 +34,34 @@ class Booster:
 
     Attributes
     ----------
+    loss : Loss
+        The loss that rounds decrease.
+    samples : Rows
+        Labels and weights of the training rows.
+    grower : Grower
+        Grows trees on the binned training rows.
+    ledger : Ledger
+        What is paid, and the budget.
     scores : array of (n, K)
-        Of the training rows, so far.
+        Scores of the training rows so far.
+    tradeoff : float
+        Decrease of the mean loss that one unit of cost must bring.
+    step : float
+        Factor of each tree.
+    n_trees : int
+        Number of trees so far.
     max_trees : float
-        How many trees may be evaluated in all.
+        Number of trees that may be evaluated in all.
     reserve : float
-        What of the budget is kept for evaluating trees and may not go to features.
+        Part of the budget that is kept for evaluating trees; features may not use it.
     lookahead : bool
-        Whether a budget is spent by weighing whole trees.
+        Whether whole trees are compared before the budget is spent on a feature.
     paid_first : bool
-        Whether features that are free or paid come before those that are neither, where there is a budget.
+        With a budget, whether free and paid features are used before others.
     all_trees : float
-        How many trees there will be if nothing stops it before.
+        Number of trees if nothing stops training early.
     stopped_by : str
-        Why the last `grow` gave nothing: "budget", "tree budget" or "no split".
+        Why the last `grow` returned None: "budget", "tree budget" or "no split".
     """
 
     loss: Loss
@@ -66,7 +80,7 @@ class Booster:
     stopped_by: str = ""
 
     def grow(self) -> Round | None:
-        """One more round, or None if there is no money for its trees or none of them would split."""
+        """Grow one more round. Returns None if the budget cannot pay its trees, or if none of them splits."""
         wanted = self.loss.n_scores
         if self.n_trees + wanted > self.max_trees:
             self.stopped_by = "tree budget"
@@ -89,7 +103,7 @@ class Booster:
 
     @contextmanager
     def _saving_for_trees(self, wanted: int) -> Iterator[None]:
-        """While features are bought, keep back what is left of the reserve after `wanted` more trees."""
+        """Lower the budget for features by what is left of the reserve after `wanted` more trees."""
         budget = self.ledger.account[1]
         evaluated = (self.n_trees + wanted) * self.ledger.costs.evaluation
         self.ledger.account[1] = max(self.ledger.spent, budget - max(0.0, self.reserve - evaluated))
@@ -109,7 +123,7 @@ class Booster:
         return [grow(ledger=self.ledger, tradeoff=self.tradeoff) for grow in trees]
 
     def _fits(self) -> list[FitTree]:
-        """One grower of a tree for each score, bound to what that tree is fitted to."""
+        """A function that grows one tree for each score, bound to the targets of that tree."""
         y, weight = self.samples.y, self.samples.weight
         if self.loss.least_squares:
             return [partial(self.grower.fit_tree, self.loss.residual(y, self.scores, weight), weight)]
@@ -123,7 +137,7 @@ class Booster:
         ]
 
     def _round(self, grown: Sequence[Grown]) -> Round:
-        """Add the trees to the scores; those that did not split are a constant and need no evaluation.
+        """Add the trees to the scores. A tree that did not split is a constant and needs no evaluation.
 
         The order of additions is that of the plan, so that both give the same bits.
         """
@@ -143,7 +157,7 @@ class Booster:
         return Round(tuple(trees), tuple(channels), bias, self.step, gain)
 
     def _add_gain(self, gain: NDArray[np.float64], grown: Grown, channel: int) -> None:
-        """Add what each split lowered the mean loss by, by the second-order estimate trees are grown with."""
+        """Add the decrease of the mean loss by each split, by the second-order estimate that trees use."""
         weight = self.samples.weight if self.loss.least_squares else self._hessian[:, channel]
         tree = grown.tree
         total = self.loss.total_weight(self.samples.y, self.samples.weight)
@@ -160,7 +174,7 @@ class Booster:
 
 
 def account_for(ledger: Ledger, rounds: Sequence[Round]) -> int:
-    """Make a fresh ledger say what these rounds bought; gives the number of their trees."""
+    """Record the purchases of some rounds in a new ledger. Returns the number of their trees."""
     trees = terms_of(rounds)
     for tree in trees:
         ledger.paid[tree.features] = True
@@ -171,7 +185,7 @@ def account_for(ledger: Ledger, rounds: Sequence[Round]) -> int:
 
 
 def _settle(ledger: Ledger, n_trees: int) -> None:
-    """What is spent, counted anew: reserved evaluations that were not needed are free again."""
+    """Compute again what is spent: reserved evaluations that were not needed are returned."""
     ledger.account[0] = ledger.costs.of(ledger.paid, evaluations=n_trees)
 
 
@@ -179,11 +193,30 @@ RESERVE = 0.2  # of 0, 1/5, 1/3 and 1/2 the best on two sets of three in benchma
 
 
 def reserve_of(budget: float | None, tree_budget: float | None, n_trees: float, costs: Costs) -> float:
-    """What of a budget is kept for evaluating `n_trees` trees: `tree_budget`, or else at most a fifth.
+    """Part of a budget that is kept for evaluating `n_trees` trees: `tree_budget`, or at most a fifth.
 
-    Trees buy features before anybody knows how many trees will follow, so without a reserve the first ones
-    spend everything and are the last. The paper too splits its budget, one part for features, one for trees.
+    Trees buy features before the number of trees is known. Without a reserve the first trees spend
+    everything, and no tree can follow. The paper also divides its budget into a part for features and a part
+    for trees.
 
+    Parameters
+    ----------
+    budget : float or None
+        The whole budget; None means no budget and no reserve.
+    tree_budget : float or None
+        The part for trees, if the user gave it.
+    n_trees : float
+        Largest number of trees.
+    costs : Costs
+        Has the cost of one evaluation.
+
+    Returns
+    -------
+    float
+        The reserve.
+
+    Examples
+    --------
     >>> costs = Costs([1.0], evaluation=0.1)
     >>> [reserve_of(10.0, None, 15, costs), reserve_of(10.0, None, 500, costs)]
     [1.5, 2.0]
@@ -198,7 +231,7 @@ def reserve_of(budget: float | None, tree_budget: float | None, n_trees: float, 
 
 
 def max_trees_of(tree_budget: float | None, costs: Costs) -> float:
-    """How many trees a `tree_budget` allows: ``m <= tree_budget / evaluation``.
+    """Number of trees that a `tree_budget` allows: ``m <= tree_budget / evaluation``.
 
     >>> max_trees_of(0.3, Costs([1.0], evaluation=0.1)), max_trees_of(None, Costs([1.0]))
     (3.0, inf)

@@ -1,4 +1,4 @@
-"""Which columns a learner splits by category."""
+"""The columns that a learner splits by category."""
 
 from __future__ import annotations
 
@@ -14,9 +14,22 @@ __all__ = ["categorical_columns"]
 
 
 def categorical_columns(wanted: Any, table: NumericTable, n_features: int) -> NDArray[np.bool_]:
-    """Which columns are split by category: those read as categories, none, or those listed.
+    """Mark the columns that are split by category.
 
-    Columns may be listed by name, by number, or as a mask.
+    Parameters
+    ----------
+    wanted : "from_dtype", None, or list of str, int or bool
+        Columns that hold categories in the table, no columns, or the listed columns: names, numbers or a
+        mask.
+    table : NumericTable
+        The training rows.
+    n_features : int
+        Number of columns.
+
+    Returns
+    -------
+    array of bool (n_features,)
+        The mask.
     """
     mask = np.zeros(n_features, dtype=np.bool_)
     if wanted is None:

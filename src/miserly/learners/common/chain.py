@@ -1,4 +1,4 @@
-"""Rounds of boosting as nodes of a chain, each adding to the scores of the one before."""
+"""Rounds of boosting as nodes of a chain. Each node adds to the scores of the node before."""
 
 from __future__ import annotations
 
@@ -17,9 +17,20 @@ __all__ = ["Round", "add_rounds", "nodes_of", "terms_of"]
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What one round of boosting adds: trees with the score each one adds to, and a constant.
+    """One round of boosting.
 
-    `gain` is what each feature's splits lowered the mean loss by.
+    Parameters
+    ----------
+    trees : tuple of Tree
+        The trees that split.
+    channels : tuple of int
+        The score that each tree adds to.
+    bias : array of (K,)
+        Constants that are added to the scores.
+    step : float
+        Factor of the trees.
+    gain : array of (n_features,)
+        Decrease of the mean loss by the splits of each feature.
     """
 
     trees: tuple[Tree, ...]
@@ -55,7 +66,7 @@ def nodes_of(rounds: Sequence[Round]) -> list[Node]:
 def add_rounds(
     scores: NDArray[np.float64], rounds: Sequence[Round], X: NDArray[Any], costs: Costs, n_threads: int | None
 ) -> None:
-    """Add what some rounds say about the rows of `X` to their scores (n, K), in place."""
+    """Add some rounds to the scores (n, K) of the rows of `X`, in place."""
     nothing = np.zeros(scores.shape[1])
     plan = Plan(costs=costs, terms=terms_of(rounds), nodes=nodes_of(rounds), base=nothing)
     scores += plan.run(X, n_threads=n_threads, account=False, encoded=True).scores.reshape(scores.shape)

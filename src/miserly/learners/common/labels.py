@@ -1,4 +1,4 @@
-"""Reading what linear models are given: classes as codes, and columns that must be numbers."""
+"""Classes as codes, and the check that columns are numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refuse_text(table: NumericTable) -> None:
 
 
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The classes there are, in order, and which of them each label is.
+    """The sorted classes, and the code of each label: its position among the classes.
 
     >>> classes, codes = encode_classes(np.array(["no", "yes", "no"]))
     >>> classes.tolist(), codes.tolist()

@@ -1,4 +1,4 @@
-"""What learners of linear classifiers share before they weigh anything: rows, costs, terms."""
+"""Data of a fit, and the terms of linear classifiers: what comes before weights are learned."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ __all__ = [
 
 TERM_DEPTH = 4  # of boosted terms; a split less for several classes, as in Greedy Miser
 FALL = 100.0  # of the tradeoff of boosted terms, first to last; 1,000 did about as well for Cronus
-SCREENED = 4096  # terms that greedy least squares looks at, where there are more
+SCREENED = 4096  # largest number of candidates of greedy least squares
 LARGEST_TABLE = 2**26  # entries of terms by columns
-EXACT = 1 << 21  # values: up to as many are kept in float64, beyond in float32
+EXACT = 1 << 21  # values: tables up to this size are float64, larger ones float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def read_fit_data(
 
 
 def evened(samples: Rows) -> Rows:
-    """Weights that average 1, rounded: weights in another unit give the same model to the last bit."""
+    """Rows with rounded weights that average 1: the unit of weights does not change a bit of the model."""
     samples = samples.with_mean_weight_one()
     return samples if samples.weight is None else replace(samples, weight=canonical(samples.weight))
 
@@ -98,9 +98,9 @@ def evened(samples: Rows) -> Rows:
 def fit_terms(
     learner: PlanEstimator, rows: FitData, loss: Loss, tradeoff: float, max_price: float = np.inf
 ) -> TermSet:
-    """Linear or boosted terms, as the learner's parameters say.
+    """Linear or boosted terms, by the parameter `terms` of the learner.
 
-    Boosted ones lower `loss`, and none adds features for more than `max_price`.
+    Boosted terms decrease `loss`, and none of them adds features for more than `max_price`.
     """
     if learner.terms == "linear":
         refuse_text(rows.table)
@@ -109,14 +109,14 @@ def fit_terms(
 
 
 def term_tradeoff(learner: PlanEstimator, tradeoff: float) -> float | tuple[float, float]:
-    """The tradeoff of boosted terms, as `BoostedTerms.fit` takes it; a falling one begins with the given."""
+    """The tradeoff for `BoostedTerms.fit`; one that falls starts at `tradeoff`."""
     if learner.term_tradeoff == "falling":
         return tradeoff, tradeoff / FALL
     return float(learner.term_tradeoff or 0.0)
 
 
 def boosted_terms(learner: PlanEstimator, rows: FitData, loss: Loss, **options: Any) -> BoostedTerms:
-    """As many trees as the learner says; `options` are others of `BoostedTerms.fit`."""
+    """Boosted trees with the parameters of the learner; `options` are other ones of `BoostedTerms.fit`."""
     return BoostedTerms.fit(
         rows.training,
         loss,
@@ -134,14 +134,15 @@ def boosted_terms(learner: PlanEstimator, rows: FitData, loss: Loss, **options: 
 
 
 def affordable_terms(terms: LinearTerms, samples: Rows, costs: Costs, budget: float) -> LinearTerms:
-    """The terms that together cost no more than a budget, chosen by greedy least squares; all if all fit.
+    """Terms that together cost no more than a budget, chosen by greedy least squares; all if all fit.
 
-    Of more than `SCREENED` terms, those that explain most per price by themselves are chosen from; of fewer
-    where a table of terms by columns would have more than `LARGEST_TABLE` entries.
+    With more than `SCREENED` terms, only those that explain most of the target per price, each by itself,
+    are candidates. There are fewer candidates if a table of terms by columns would have more than
+    `LARGEST_TABLE` entries.
 
     Examples
     --------
-    The second column says most and does not fit beside the first, which is free:
+    The second column explains most and does not fit the budget; the first is free:
 
     >>> X = np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 3.0, 1.0]])
     >>> samples, costs = Rows(X, X[:, 1]), Costs([0.0, 9.0, 2.0])
@@ -171,7 +172,7 @@ def _most_for_their_price(terms: LinearTerms, samples: Rows, costs: Costs, most:
 
 
 def ready_columns(terms: TermSet, X: NDArray[Any], n_threads: int | None) -> TermColumns:
-    """The terms of training rows: trees as leaf codes, and in single precision where there are many."""
+    """Values of the terms for training rows: trees as leaf codes, and float32 for large tables."""
     dtype = np.float64 if len(X) * terms.n_terms <= EXACT else np.float32
     if isinstance(terms, BoostedTerms):
         return CodedColumns(terms.codes(X, n_threads), terms.decoder.astype(dtype))

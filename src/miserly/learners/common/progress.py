@@ -1,4 +1,4 @@
-"""What a long fit shows while it goes on."""
+"""Progress of a long fit, shown in the terminal."""
 
 from __future__ import annotations
 
@@ -20,9 +20,14 @@ __all__ = ["RoundsBar", "Steps", "outcome"]
 
 
 class Steps:
-    """One line that says what a fit is at, and in the end what it came to. Called with the words to show.
+    """One line with the present step of a fit, and its outcome at the end. Call it with the text to show.
 
-    Nothing is shown unless `visible`.
+    Parameters
+    ----------
+    learner : estimator
+        Its class name opens the line.
+    visible : bool
+        Whether anything is shown.
     """
 
     def __init__(self, learner: object, visible: bool) -> None:
@@ -52,9 +57,16 @@ class Steps:
 
 
 class RoundsBar:
-    """Shows rounds done, what the model costs so far, and how it does on validation data.
+    """A progress bar of boosting rounds, with the cost of the model so far and its metric.
 
-    Nothing is shown unless `visible`.
+    Parameters
+    ----------
+    n_rounds : int
+        Number of rounds if training does not stop early.
+    unit : str
+        Unit of costs.
+    visible : bool
+        Whether anything is shown.
     """
 
     def __init__(self, n_rounds: int, unit: str, visible: bool) -> None:
@@ -79,14 +91,14 @@ class RoundsBar:
     ) -> None:
         self._bar.stop()
 
-    def show(self, rounds: int, cost: float, judged: str) -> None:
-        """Say where training stands."""
-        note = f"cost {cost:g}{' ' + self.unit if self.unit else ''}{'  ' + judged if judged else ''}"
+    def show(self, rounds: int, cost: float, metric: str) -> None:
+        """Show the number of rounds done, the cost, and the metric as text."""
+        note = f"cost {cost:g}{' ' + self.unit if self.unit else ''}{'  ' + metric if metric else ''}"
         self._bar.update(self._task, completed=rounds, note=note)
 
 
 def outcome(learner: Any) -> str:
-    """What a fitted learner came to, in a few words."""
+    """A fitted learner in a few words: size, tradeoff, and mean or largest cost."""
     plan = learner.plan_
     words = [f"{len(plan.nodes)} nodes, {len(plan.features)} features"]
     if hasattr(learner, "tradeoff_"):

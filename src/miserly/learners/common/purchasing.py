@@ -1,23 +1,21 @@
-"""Spending a budget that cannot buy everything a round of boosting wants.
+"""How a boosting round buys features under a budget: look ahead by whole trees, and use paid features first.
 
-A tree buys by the gain of single splits. Under a hard budget that is short-sighted: of two features at one
-price the first split of one may be the better, and whole trees on the other; and the tree of the first class
-may spend what the others need. Nothing bought can be given back, so before the money runs out a round weighs
-what it wants by whole trees:
+A tree buys a feature for the gain of one split. Under a budget this is short-sighted. Of two features at one
+price, the first split of one may gain more, and whole trees on the other. The tree of the first class may
+spend the money that the trees of the other classes need. Purchases are final, so while money is short a round
+compares whole trees:
 
-1. Grow its trees as if every feature that fits the budget alone could be had. If all they buy fits together,
-   these are the trees, and they are the same as without looking ahead.
-2. Otherwise grow its trees once more for each feature they wanted, on that feature and what is paid, and keep
-   those with the largest gain, prices included. So one feature is bought, and the next round shops again.
+1. Grow its trees as if each feature that fits the budget alone could be bought. If all purchases together
+   fit the budget, keep these trees: they are the same as without looking ahead.
+2. Otherwise grow its trees again for each wanted feature, on this feature and the paid ones. Keep the trees
+   with the largest gain, net of prices. One feature is bought, and the next round compares again.
 
-Step 2 grows the trees of a round once for each feature that is weighed, in as many rounds as features are
-bought. At most 16 are weighed in a round; where there are more than 64 columns, also at most 256 divided by
-the number of features that the rest of the money buys, and 2 at least. So from a budget for 16 features on,
-the time that looking ahead takes hardly rises with the budget.
+Step 2 compares at most 16 features in a round. With more than 64 columns, it also compares at most 256
+divided by the number of features that the remaining money buys, and 2 at least. So from a budget for 16
+features on, the time of a fit hardly depends on the budget.
 
-With or without looking ahead, what is free or paid comes first (`use_paid_first`). A chain that buys as single
-splits want to may begin with a tree of four expensive features, and a row with less to spend gets nothing
-from it but the base rate.
+With or without looking ahead, free and paid features are used first (`use_paid_first`). Otherwise the first
+tree of a chain may need four expensive features, and a row with a smaller budget gets only the base rate.
 """
 
 from __future__ import annotations
@@ -32,14 +30,14 @@ from numpy.typing import NDArray
 from miserly.costs import Ledger, fits
 from miserly.grow import Grown
 
-__all__ = ["FitTree", "buy_with_lookahead", "in_turn", "n_weighed", "use_paid_first"]
+__all__ = ["FitTree", "buy_with_lookahead", "in_turn", "n_compared", "use_paid_first"]
 
-MOST = 16  # how many wanted features are weighed at most, first wanted first
-WIDE = 64  # columns: beyond that fewer are weighed while much money is left,
-WEIGHED = 256  # divided by the number of features that it buys
-ENOUGH = 0.5  # of the gain of trees that buy: what trees on features at hand must gain to be taken
-FREE = 0.1  # of the rounds: so many begin with free features, if there are any
-HASTE = 2.0  # how much faster than rounds are done money must be spent
+MAX_COMPARED = 16  # wanted features that are compared in a round, in the order in which trees want them
+WIDE = 64  # columns; with more of them fewer features are compared while much money is left:
+COMPARED_BY_PURCHASES = 256  # divided by the number of features that the money buys
+ENOUGH = 0.5  # trees on free and paid features are kept if they gain this share of what trees that buy gain
+FREE = 0.1  # share of the rounds that use free features only, if there are any
+HASTE = 2.0  # the share of the budget that is spent must be at least so many times the share of rounds done
 
 
 class FitTree(Protocol):
@@ -52,7 +50,7 @@ class FitTree(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TrialRound:
-    """The trees of a round with what they would buy and what would then be spent."""
+    """The trees of a round, the features they would buy, and what would be spent then."""
 
     grown: list[Grown]
     features: list[int]
@@ -60,29 +58,45 @@ class TrialRound:
 
     @property
     def gain(self) -> float:
+        """Gain of all trees, net of prices."""
         return sum(one.gain for one in self.grown)
 
 
 def buy_with_lookahead(trees: Sequence[FitTree], ledger: Ledger, tradeoff: float) -> list[Grown]:
-    """Grow the trees of a round and pay for what they split on, looking ahead if money is short."""
+    """Grow the trees of a round and buy their features; compare whole trees if money is short.
+
+    Parameters
+    ----------
+    trees : sequence of FitTree
+        Grows one tree each.
+    ledger : Ledger
+        What is paid, and the budget. The features of the trees are bought from it.
+    tradeoff : float
+        Decrease of the mean loss that one unit of cost must bring.
+
+    Returns
+    -------
+    list of Grown
+        The trees.
+    """
     within_reach = ledger.paid | np.array([ledger.affordable(f) for f in range(len(ledger.costs))])
-    basket = _fill(trees, ledger, tradeoff, within_reach)
-    if not fits(0.0, basket.spent, ledger.budget):
-        basket = _best_single(trees, ledger, tradeoff, _weighed(basket, ledger))
-    for feature in basket.features:
+    chosen = _try_round(trees, ledger, tradeoff, within_reach)
+    if not fits(0.0, chosen.spent, ledger.budget):
+        chosen = _best_single(trees, ledger, tradeoff, _compared(chosen, ledger))
+    for feature in chosen.features:
         ledger.buy(feature)
-    return basket.grown
+    return chosen.grown
 
 
-def _weighed(basket: TrialRound, ledger: Ledger) -> list[int]:
-    """The wanted features that are weighed."""
+def _compared(chosen: TrialRound, ledger: Ledger) -> list[int]:
+    """The wanted features that are compared."""
     if len(ledger.costs) <= WIDE:
-        return basket.features[:MOST]
-    return in_turn([one.bought for one in basket.grown])[: n_weighed(ledger)]
+        return chosen.features[:MAX_COMPARED]
+    return in_turn([one.bought for one in chosen.grown])[: n_compared(ledger)]
 
 
 def in_turn(bought: Sequence[Sequence[int]]) -> list[int]:
-    """What several trees buy: the first of each tree, then the second of each, and so on.
+    """Features that several trees buy: the first of each tree, then the second of each, and so on.
 
     >>> in_turn([(4, 7, 1), (), (2, 9)])
     [4, 2, 7, 9, 1]
@@ -91,50 +105,64 @@ def in_turn(bought: Sequence[Sequence[int]]) -> list[int]:
     return [features[place] for place in range(most) for features in bought if place < len(features)]
 
 
-def n_weighed(ledger: Ledger) -> int:
-    """How many wanted features are weighed on wide data: the fewer, the more the rest of the money buys.
+def n_compared(ledger: Ledger) -> int:
+    """Number of wanted features to compare on wide data: the more the money left buys, the fewer.
 
     >>> from miserly.costs import Costs
-    >>> [n_weighed(Ledger(Costs(np.ones(784)), budget)) for budget in (4, 16, 32, 64, 400)]
+    >>> [n_compared(Ledger(Costs(np.ones(784)), budget)) for budget in (4, 16, 32, 64, 400)]
     [16, 16, 8, 4, 2]
     """
     prices = np.sort(ledger.costs.marginals(ledger.paid)[~ledger.paid])
     n_bought = int(np.searchsorted(np.cumsum(prices), ledger.budget - ledger.spent, side="right"))
-    return int(np.clip(WEIGHED // max(1, n_bought), 2, MOST))
+    return int(np.clip(COMPARED_BY_PURCHASES // max(1, n_bought), 2, MAX_COMPARED))
 
 
 def use_paid_first(
     trees: Sequence[FitTree], ledger: Ledger, tradeoff: float, lookahead: bool, done: float
 ) -> list[Grown]:
-    """Grow the trees of a round on what is at hand, free or paid, as long as that gains enough.
+    """Grow the trees of a round on free and paid features, as long as these gain enough.
 
-    Trees that buy are taken where trees on features at hand gain less than `ENOUGH` of what they do. Then one
-    feature is bought, the first of the tree that gains most. So a model that is stopped early has made use of
-    what it could have for its money. `done` is the share of all rounds that are done: in the first tenth, as
-    long as nothing is paid, anything free is good enough; and once the share of the budget that is spent
-    falls behind twice that of the rounds, nothing is, as money that is left in the end is of no use.
+    Trees that buy are kept if trees on free and paid features gain less than `ENOUGH` of their gain. Then one
+    feature is bought: the first of the tree that gains most. So a model that is stopped early has used what
+    its money could buy. There are two exceptions. In the first tenth of the rounds, while nothing is paid,
+    free features need only gain something. Once the share of the budget that is spent falls below twice the
+    share of the rounds that are done, trees that buy are kept, because money left at the end is of no use.
+
+    Parameters
+    ----------
+    trees, ledger, tradeoff
+        As in `buy_with_lookahead`.
+    lookahead : bool
+        Whether to compare whole trees if money is short.
+    done : float
+        Share of the rounds that are done.
+
+    Returns
+    -------
+    list of Grown
+        The trees.
     """
-    at_hand = ledger.paid | (ledger.costs.marginals(ledger.paid) == 0.0)
+    available = ledger.paid | (ledger.costs.marginals(ledger.paid) == 0.0)
     before = ledger.state()
     wanted = buy_with_lookahead(trees, ledger, tradeoff) if lookahead else _grow(trees, ledger, tradeoff)
-    buying = [one for one in wanted if any(not at_hand[feature] for feature in one.bought)]
+    buying = [one for one in wanted if any(not available[feature] for feature in one.bought)]
     if not buying:
         return wanted
     ledger.restore(before)
-    basket = TrialRound(wanted, [feature for one in wanted for feature in one.bought], 0.0)
-    if sum(not at_hand[feature] for feature in basket.features) > 1:
+    chosen = TrialRound(wanted, [feature for one in wanted for feature in one.bought], 0.0)
+    if sum(not available[feature] for feature in chosen.features) > 1:
         most = max(buying, key=lambda one: one.gain)
-        first = next(feature for feature in most.bought if not at_hand[feature])
-        single = _fill(trees, ledger, tradeoff, at_hand | (np.arange(len(at_hand)) == first))
-        basket = single if first in single.features else basket
-    if at_hand.any():
-        kept = _fill(trees, ledger, tradeoff, at_hand)
+        first = next(feature for feature in most.bought if not available[feature])
+        single = _try_round(trees, ledger, tradeoff, available | (np.arange(len(available)) == first))
+        chosen = single if first in single.features else chosen
+    if available.any():
+        kept = _try_round(trees, ledger, tradeoff, available)
         free = done < FREE and kept.gain > 0.0 and ledger.costs.of(ledger.paid) == 0.0
         on_time = ledger.spent >= HASTE * done * ledger.budget
-        basket = kept if free or (on_time and kept.gain >= ENOUGH * basket.gain) else basket
-    for feature in basket.features:
+        chosen = kept if free or (on_time and kept.gain >= ENOUGH * chosen.gain) else chosen
+    for feature in chosen.features:
         ledger.buy(feature)
-    return basket.grown
+    return chosen.grown
 
 
 def _grow(trees: Sequence[FitTree], ledger: Ledger, tradeoff: float) -> list[Grown]:
@@ -144,19 +172,19 @@ def _grow(trees: Sequence[FitTree], ledger: Ledger, tradeoff: float) -> list[Gro
 def _best_single(
     trees: Sequence[FitTree], ledger: Ledger, tradeoff: float, wanted: Sequence[int]
 ) -> TrialRound:
-    """The best of the rounds that buy one wanted feature each; the first of equals."""
-    baskets = []
+    """The round with the largest gain among those that buy one wanted feature each; the first of equals."""
+    rounds = []
     for feature in wanted:
         allowed = ledger.paid.copy()
         allowed[feature] = True
-        baskets.append(_fill(trees, ledger, tradeoff, allowed))
-    return max(baskets, key=lambda basket: basket.gain)
+        rounds.append(_try_round(trees, ledger, tradeoff, allowed))
+    return max(rounds, key=lambda one: one.gain)
 
 
-def _fill(
+def _try_round(
     trees: Sequence[FitTree], ledger: Ledger, tradeoff: float, allowed: NDArray[np.bool_]
 ) -> TrialRound:
-    """The trees of a round if the budget had no end but only `allowed` features could be had."""
+    """The trees of a round on `allowed` features, without a budget."""
     trial = ledger.copy()
     trial.account[1] = np.inf
     grown = [grow(ledger=trial, tradeoff=tradeoff, features=allowed) for grow in trees]

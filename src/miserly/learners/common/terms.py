@@ -1,9 +1,9 @@
-"""The terms that linear classifiers weigh: raw columns, or trees that were boosted first.
+"""The terms of linear classifiers: raw columns, or trees that were boosted first.
 
-Both kinds have one face. What holds for either, with `T` terms over `d` features:
+Both kinds have the same interface. With `T` terms over `d` features:
 
-- ``values(X)`` is (n, T) float64, ready to be weighed: standardised and free of missing values for raw
-  columns, the plain output of each tree for boosted ones.
+- ``values(X)`` is (n, T) float64, the columns of a linear model: raw columns standardised, with missing
+  values at the mean; or the output of each tree.
 - ``uses`` (T, d) are the raw features each term needs, ``evaluation`` (T,) what evaluating it costs on top,
   and ``prices(costs, bought)`` what it would cost now, groups included.
 - ``plan_terms`` are the terms of a plan, whose values are raw: ``ready = (raw - center) / scale``.
@@ -45,7 +45,17 @@ STRIDE = 1.2  # by what a tradeoff that no split can pay is divided
 
 @dataclass(frozen=True, eq=False)
 class TermSet:
-    """What both kinds share."""
+    """TermSet of either kind. `LinearTerms` and `BoostedTerms` derive from it.
+
+    Parameters
+    ----------
+    plan_terms : tuple of Raw or of Tree
+        The terms as parts of a plan.
+    n_features : int
+        Number of features.
+    center, scale : array of (T,)
+        ``values = (raw - center) / scale``.
+    """
 
     plan_terms: tuple[Raw, ...] | tuple[Tree, ...]
     n_features: int
@@ -72,7 +82,7 @@ class TermSet:
 
     @property
     def freedom(self) -> Floats:
-        """How many numbers were fitted to the target to make each term, its weight included."""
+        """Degrees of freedom of each term, its weight included."""
         return np.ones(self.n_terms)
 
     def values(self, X: NDArray[Any]) -> Floats:
@@ -80,7 +90,7 @@ class TermSet:
         raise NotImplementedError
 
     def prices(self, costs: Costs, bought: NDArray[np.bool_]) -> Floats:
-        """What each term would cost by itself once the features in the mask `bought` are paid."""
+        """Cost of each term by itself, given that the features in the mask `bought` are paid."""
         return term_prices(self.uses, self.evaluation, costs, bought)
 
     def take(self, which: NDArray[Any]) -> Self:
@@ -164,12 +174,44 @@ class BoostedTerms(TermSet):
         seed: int = 0,
         n_threads: int | None = None,
     ) -> BoostedTerms:
-        """Boost at most `n_terms` trees (a loss of K scores gives K a round); fewer where none splits.
+        """Boost trees.
 
-        No tree costs more than `max_price` once the features of all earlier trees are paid (no round more
-        than K times that), so whoever has that much can buy one tree after the other. All trees together
-        cost at most `budget`. Of two tradeoffs, the first is for the first tree and the second for the last,
-        and it falls by a constant factor in between: the first trees are cheap, dear ones come late.
+        Parameters
+        ----------
+        samples : Rows
+            Training rows.
+        loss : Loss
+            The loss that trees decrease. A loss of K scores grows K trees in a round.
+        costs : Costs
+            Costs of the features.
+        n_terms : int
+            Largest number of trees. There are fewer if no tree would split.
+        max_depth : int, default=4
+            Largest number of splits from the root to a leaf, 1 to 7.
+        step : float, default=0.1
+            Factor of each tree in the scores that the next trees correct.
+        tradeoff : float or pair of floats, default=0.0
+            Decrease of the mean loss that one unit of cost must bring. Of a pair, the first is for the first
+            tree and the second for the last. It falls by a constant factor in between, so the first trees
+            are cheap and expensive trees come later.
+        min_samples_leaf : int, default=20
+            Smallest number of rows in a leaf.
+        max_price : float, default=inf
+            Most that a tree may cost once the features of all earlier trees are paid; a round may cost K
+            times as much.
+        budget : float, default=inf
+            Most that all trees together may cost.
+        categorical : array of bool (n_features,), optional
+            Columns that are split by category.
+        seed : int, default=0
+            Random seed of the bins.
+        n_threads : int, optional
+            Number of threads, all by default.
+
+        Returns
+        -------
+        BoostedTerms
+            The trees.
         """
         if not 1 <= max_depth <= MAX_TERM_DEPTH:
             raise DataError(f"trees that are terms have a depth of 1 to {MAX_TERM_DEPTH}, not {max_depth}")

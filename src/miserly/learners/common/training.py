@@ -1,4 +1,4 @@
-"""Boosting round after round, watching validation data, until something says stop."""
+"""Boosting with a validation set: evaluate after every round, and stop early."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ __all__ = ["ScoreEvaluator", "Training", "ValidationCurve", "measure"]
 class ScoreEvaluator:
     """Evaluates scores on labelled rows: by a metric, and where that is equal, by the loss.
 
-    Both use the weights of the rows.
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    loss : Loss
+        The loss, and the link of the scores.
+    samples : Rows
+        Labels, weights and queries. Metric and loss both use the weights.
     """
 
     def __init__(self, metric: Metric, loss: Loss, samples: Rows) -> None:
@@ -36,7 +43,7 @@ class ScoreEvaluator:
         return measure(self.metric, self.loss.link, scores, given.y, given.qid, given.weight)
 
     def rank(self, scores: NDArray[np.float64], value: float) -> tuple[float, float]:
-        """What to maximise: the metric, then the loss turned round."""
+        """A key to maximise: the metric (negative, if smaller is better), then the negative loss."""
         better = value if self.metric.greater_is_better else -value
         return better, -self.loss.loss(self.samples.y, scores, self.samples.weight)
 
@@ -49,7 +56,7 @@ def measure(
     qid: NDArray[Any] | None,
     weight: NDArray[np.float64] | None,
 ) -> float:
-    """A metric of scores (n, K), in the form it needs them; classes are numbers from 0."""
+    """A metric of scores (n, K), as labels, probabilities or scores; classes are numbers from 0."""
     if metric.needs == "label":
         prediction = links.labels(link, scores, None)
     elif metric.needs == "proba":
@@ -61,9 +68,25 @@ def measure(
 
 
 class ValidationCurve:
-    """Follows a model over validation rows, one round at a time; only new trees are evaluated.
+    """The metric of a boosted model on a validation set after each round. Only new trees are evaluated.
 
-    `curve` holds the metric after 0, 1, 2, ... rounds. No round at all may be the best choice.
+    Parameters
+    ----------
+    evaluator : ScoreEvaluator
+        The metric and the validation set.
+    base : array of (K,)
+        Scores of the model without any round.
+    costs : Costs
+        Costs of the features.
+    n_threads : int or None
+        Threads that evaluate trees.
+
+    Attributes
+    ----------
+    values : list of float
+        The metric after 0, 1, 2, ... rounds.
+    scores : array of (n, K)
+        Scores of the validation set so far.
     """
 
     def __init__(
@@ -73,65 +96,78 @@ class ValidationCurve:
         self.costs = costs
         self.n_threads = n_threads
         self.scores = np.tile(base, (len(evaluator.samples), 1))
-        self.curve: list[float] = []
+        self.values: list[float] = []
         self._ranks: list[tuple[float, float]] = []
-        self._note()
+        self._evaluate()
 
-    def see(self, one: Round) -> None:
+    def add(self, one: Round) -> None:
         """Evaluate the model with one more round."""
         add_rounds(self.scores, [one], self.evaluator.samples.X, self.costs, self.n_threads)
-        self._note()
+        self._evaluate()
 
-    def _note(self) -> None:
-        self.curve.append(self.evaluator.value(self.scores))
-        self._ranks.append(self.evaluator.rank(self.scores, self.curve[-1]))
+    def _evaluate(self) -> None:
+        self.values.append(self.evaluator.value(self.scores))
+        self._ranks.append(self.evaluator.rank(self.scores, self.values[-1]))
 
     @property
     def best(self) -> int:
-        """The number of rounds that did best (the fewest, where several did)."""
+        """Number of rounds with the best metric; the smallest of equals, which may be 0."""
         return max(range(len(self._ranks)), key=lambda t: (self._ranks[t], -t))
 
     @property
-    def waited(self) -> int:
-        """How many rounds have passed since the best."""
+    def n_since_best(self) -> int:
+        """Number of rounds since the best."""
         return len(self._ranks) - 1 - self.best
 
 
 @dataclass
 class Training:
-    """A model in the making: the booster, the rounds so far, and the watch over validation rows if any.
+    """A boosted model while it is trained.
 
-    `patience` is None where the watch only looks on.
+    Parameters
+    ----------
+    booster : Booster
+        Grows the rounds.
+    validation : ValidationCurve or None
+        The metric on the validation set, if there is one.
+    patience : int or None
+        Training stops after so many rounds without a better metric. None: it does not stop early.
+    rounds : list of Round
+        The rounds so far.
+    stopped_by : str
+        Why training ended: "rounds", "early stopping", "interrupt", or a reason of the booster.
     """
 
     booster: Booster
-    watch: ValidationCurve | None
+    validation: ValidationCurve | None
     patience: int | None
     rounds: list[Round] = field(default_factory=list)
     stopped_by: str = "rounds"
 
     def advance(self) -> bool:
-        """Grow one round; gives whether to go on."""
+        """Grow one round. Returns whether to go on."""
         one = self.booster.grow()
         if one is None:
             self.stopped_by = self.booster.stopped_by
             return False
         self.rounds.append(one)
-        if self.watch is None:
+        if self.validation is None:
             return True
-        self.watch.see(one)
-        if self.patience is not None and self.watch.waited >= self.patience:
+        self.validation.add(one)
+        if self.patience is not None and self.validation.n_since_best >= self.patience:
             self.stopped_by = "early stopping"
             return False
         return True
 
     @property
     def kept(self) -> list[Round]:
-        """The rounds the model is made of: up to the best one if training may stop early, else all."""
-        if self.watch is None or self.patience is None:
+        """The rounds of the model: up to the best one with early stopping, else all."""
+        if self.validation is None or self.patience is None:
             return self.rounds
-        return self.rounds[: self.watch.best]
+        return self.rounds[: self.validation.best]
 
-    def standing(self) -> str:
-        """Where validation stands, in words."""
-        return "" if self.watch is None else f"{self.watch.evaluator.metric.name} {self.watch.curve[-1]:.4f}"
+    def status(self) -> str:
+        """The latest metric on the validation set, as text."""
+        if self.validation is None:
+            return ""
+        return f"{self.validation.evaluator.metric.name} {self.validation.values[-1]:.4f}"
