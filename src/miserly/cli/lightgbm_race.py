@@ -25,6 +25,7 @@ from miserly.cli.lightgbm_model import PENALTIES, BoostedStage, fit_lightgbm, st
 from miserly.cli.options import SearchOptions
 from miserly.cli.plan_output import new_table
 from miserly.cli.training_table import TrainingTable
+from miserly.costs import mean_fits
 from miserly.data.holdout import validation_mask
 from miserly.data.rows import Rows
 from miserly.errors import DataError
@@ -39,7 +40,6 @@ __all__ = ["Race", "print_race", "race", "race_record"]
 
 N_BUDGETS = 8
 HELD_OUT = 0.25
-SLACK = 1.0 + 1e-9
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -193,12 +193,12 @@ def _chosen(
     for budget in budgets:
         entry = _nothing(data)
         for one in sorted(tried, key=lambda one: (-one.gain, one.cost)):
-            if one.cost > budget * SLACK:
+            if not mean_fits(one.cost, budget):
                 continue
             if one.penalty not in again:
                 again[one.penalty] = _learned(data, fit(one.penalty))
             cost, made = again[one.penalty].get(one.rounds, (np.inf, entry))
-            if cost <= budget * SLACK:
+            if mean_fits(cost, budget):
                 entry = made
                 break
         found.append(entry)

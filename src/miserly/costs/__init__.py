@@ -1,5 +1,18 @@
 """What features, groups of features and evaluations cost, and the record of what has been paid."""
 
-from miserly.costs.costs import SLACK, Costs, Feature, Ledger, fits, read_budget
+from miserly.costs.costs import Costs, Feature
+from miserly.costs.ledger import Ledger
+from miserly.costs.prices import BudgetState, PriceList, fits, mean_fits, mean_limit
+from miserly.utils.checks import read_budget
 
-__all__ = ["SLACK", "Costs", "Feature", "Ledger", "fits", "read_budget"]
+__all__ = [
+    "BudgetState",
+    "Costs",
+    "Feature",
+    "Ledger",
+    "PriceList",
+    "fits",
+    "mean_fits",
+    "mean_limit",
+    "read_budget",
+]

@@ -1,27 +1,30 @@
-"""What features, groups of features and evaluations cost, and the record of what has been paid.
+"""What features, groups of features and evaluations cost.
 
-`Costs` is immutable and says what things cost; `Ledger` is the mutable record of one account: which
-features are paid, which groups are open, what has been spent, and what still fits the budget. Every
-learner buys through a `Ledger`; every plan carries the `Costs` it was learned with.
-
-    cost of a set A = sum of the features' own costs in A + the set-up of every group touched by A
+`Costs` is immutable. Every plan carries the costs it was learned with. `prices` has the arithmetic.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from miserly.costs.files import FORMATTERS, PARSERS
-from miserly.costs.reading import (
-    Feature,
+from miserly.costs.prices import (
+    Bools,
     Floats,
     Ints,
+    PriceList,
+    marginal_prices,
+    opened_by,
+    row_prices,
+    set_price,
+)
+from miserly.costs.reading import (
+    Feature,
     check_sum,
     frozen,
     position,
@@ -29,24 +32,10 @@ from miserly.costs.reading import (
     read_groups,
 )
 from miserly.errors import CostError, did_you_mean
-from miserly.utils.checks import read_budget, read_price, refuse_duplicates
+from miserly.utils.checks import read_price, refuse_duplicates
 from miserly.utils.files import atomic_write
 
-__all__ = ["Costs", "Feature", "Ledger", "fits", "read_budget"]
-
-Bools: TypeAlias = NDArray[np.bool_]
-
-# A sum of prices is rounded; a budget that equals it on paper must still admit it.
-SLACK = 1e-12
-
-
-def fits(spent: float, price: float, budget: float) -> bool:
-    """Whether `price` can be paid on top of `spent` without passing `budget` (free things always can).
-
-    >>> fits(0.1, 0.2, 0.3), fits(0.1, 0.21, 0.3), fits(5.0, 0.0, 1.0)
-    (True, False, True)
-    """
-    return price == 0.0 or spent + price <= budget * (1.0 + SLACK)
+__all__ = ["Costs", "Feature"]
 
 
 class Costs:
@@ -226,10 +215,7 @@ class Costs:
 
     def of(self, features: ArrayLike | Iterable[Feature], evaluations: int = 0) -> float:
         """The cost of a set of features bought together, plus that of `evaluations` terms."""
-        mask = self.mask(features)
-        touched = np.unique(self.group[mask])
-        parts = [*self.feature[mask], *self.setup[touched[touched >= 0]], evaluations * self.evaluation]
-        return math.fsum(parts)
+        return set_price(self.mask(features), self.prices, evaluations * self.evaluation)
 
     def of_each(self, bought: Bools, features: Ints | None = None) -> Floats:
         """The cost of what each row of a table (n, n_features) has bought; or (n, some), of these features.
@@ -241,12 +227,9 @@ class Costs:
         >>> costs.of_each(np.array([[True, False], [True, True]]), features=np.array([2, 0])).tolist()
         [13.0, 14.0]
         """
-        columns = np.arange(len(self)) if features is None else features
-        total: Floats = bought @ self.feature[columns]
-        group = self.group[columns]
-        for g in np.unique(group[group >= 0]).tolist():
-            total += self.setup[g] * bought[:, group == g].any(axis=1)
-        return total
+        if features is None:
+            return row_prices(bought, self.prices)
+        return row_prices(bought, PriceList(self.feature[features], self.group[features], self.setup))
 
     def marginal(self, feature: Feature, bought: ArrayLike | Iterable[Feature] = ()) -> float:
         """What `feature` costs once the features in `bought` are paid: nothing if it is among them."""
@@ -254,10 +237,12 @@ class Costs:
 
     def marginals(self, bought: Bools) -> Floats:
         """The marginal cost of every feature given a mask of what is bought."""
-        opened = np.zeros(len(self.setup) + 1, dtype=np.bool_)
-        opened[self.group[bought]] = True
-        setup = np.append(self.setup, 0.0)  # the last one is that of group -1: no group, nothing to set up
-        return np.where(bought, 0.0, self.feature + np.where(opened, 0.0, setup)[self.group])
+        return marginal_prices(bought, opened_by(bought, self.prices), self.prices)
+
+    @property
+    def prices(self) -> PriceList:
+        """The arrays that the functions of `miserly.costs.prices` take."""
+        return PriceList(self.feature, self.group, self.setup)
 
     @property
     def total(self) -> float:
@@ -361,86 +346,3 @@ class Costs:
         if self.evaluation:
             parts.append(f"evaluation {self.evaluation:g}")
         return f"Costs({'; '.join(parts)})"
-
-
-class Ledger:
-    """One account: what is paid, which groups are open, what is spent, what still fits.
-
-    Learners that buy features share a ledger with everything they grow, so that a feature paid for by
-    one tree is free for the next. `paid`, `opened` and `account` are plain arrays so that compiled code
-    can read and update them in place; `account` holds (spent, budget).
-
-    Examples
-    --------
-    >>> ledger = Ledger(Costs([1.0, 4.0, 2.0]), budget=5)
-    >>> ledger.buy(1), ledger.spent, ledger.affordable(2), ledger.affordable(0)
-    (4.0, 4.0, False, True)
-    """
-
-    def __init__(self, costs: Costs, budget: float | None = None) -> None:
-        self.costs = costs
-        self.paid: Bools = np.zeros(len(costs), dtype=np.bool_)
-        self.opened: Bools = np.zeros(len(costs.setup), dtype=np.bool_)
-        self.account: Floats = np.array([0.0, read_budget(budget)])
-
-    @property
-    def spent(self) -> float:
-        return float(self.account[0])
-
-    @property
-    def budget(self) -> float:
-        return float(self.account[1])
-
-    def price(self, feature: int) -> float:
-        """What buying `feature` would cost now."""
-        if self.paid[feature]:
-            return 0.0
-        group = self.costs.group[feature]
-        setup = 0.0 if group < 0 or self.opened[group] else self.costs.setup[group]
-        return float(self.costs.feature[feature] + setup)
-
-    def affordable(self, feature: int) -> bool:
-        return fits(self.spent, self.price(feature), self.budget)
-
-    def buy(self, feature: int) -> float:
-        """Pay for a feature; gives the price, or `CostError` if it does not fit the budget."""
-        price = self.price(feature)
-        if not fits(self.spent, price, self.budget):
-            raise CostError(
-                f"feature {self.costs.name(feature)!r} costs {price:g}, "
-                f"but only {self.budget - self.spent:g} of {self.budget:g} is left"
-            )
-        self.paid[feature] = True
-        if self.costs.group[feature] >= 0:
-            self.opened[self.costs.group[feature]] = True
-        self.account[0] += price
-        return price
-
-    def can_evaluate(self, terms: int = 1) -> bool:
-        """Whether evaluating `terms` more terms fits the budget."""
-        return fits(self.spent, terms * self.costs.evaluation, self.budget)
-
-    def evaluate(self, terms: int = 1) -> None:
-        """Pay for evaluating `terms` terms."""
-        if not self.can_evaluate(terms):
-            raise CostError(f"evaluating {terms} more terms does not fit the budget of {self.budget:g}")
-        self.account[0] += terms * self.costs.evaluation
-
-    def state(self) -> dict[str, Any]:
-        """Everything needed to go on later, as plain arrays."""
-        return {"paid": self.paid.copy(), "opened": self.opened.copy(), "account": self.account.copy()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back (or forward) to a saved `state`."""
-        current = {"paid": self.paid, "opened": self.opened, "account": self.account}
-        for key, array in current.items():
-            if key not in state or np.shape(state[key]) != array.shape:
-                found = np.shape(state[key]) if key in state else "is missing"
-                raise CostError(f"saved {key!r} {found}, but these costs need shape {array.shape}")
-        for key, array in current.items():  # only once all of it is known to fit
-            array[:] = state[key]
-
-    def copy(self) -> Ledger:
-        new = Ledger(self.costs, None)
-        new.restore(self.state())
-        return new

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from miserly.costs.prices import Floats, Ints
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price, refuse_duplicates
 
 __all__ = ["check_sum", "frozen", "position", "read_features", "read_groups"]
 
 Feature: TypeAlias = str | int
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def frozen(values: ArrayLike, dtype: Any) -> Any:

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import Costs, Ledger
 from miserly.errors import CostError, DataError, MiserlyError
 from miserly.grow.binning import Binned
-from miserly.grow.budget_state import Purse
 from miserly.grow.compiled import build, threads
 from miserly.grow.growth import CHOICE, LEAF, NODE, Limits, Problem, Tally, Workshop, grow
 from miserly.grow.histogram import table_of
@@ -123,7 +122,6 @@ class Grower:
         self.options = options or GrowOptions()
         self.n_threads = n_threads
         self._table = table_of(binned)
-        self._prices = (costs.feature.copy(), costs.group.copy(), costs.setup.copy())
         self._splittable = binned.bins.n_bins + binned.has_missing > 1
         self._workshops: dict[int, Workshop] = {}
 
@@ -207,7 +205,6 @@ class Grower:
     def _problem(self, packed: Packed, ledger: Ledger, tradeoff: float, max_new: int) -> Problem:
         if ledger.costs is not self.costs and not _same_prices(ledger.costs, self.costs):
             raise CostError("the ledger's costs are not those of the grower")
-        purse = Purse(ledger.paid, ledger.opened, ledger.account, *self._prices)
         options, scale = self.options, packed.scale
         rule = Rule(
             scale.width,
@@ -221,7 +218,7 @@ class Grower:
         limits = Limits(options.max_depth, self._max_leaves, max_new, penalty)
         total = np.zeros(2, dtype=np.int64)
         total[: scale.width] = packed.words.reshape(-1, scale.width).sum(axis=0)
-        return Problem(self._table, packed.words, total, rule, purse, limits)
+        return Problem(self._table, packed.words, total, rule, ledger.budget_state(), limits)
 
     def _tree(self, nodes: NDArray[np.void], goes_left: NDArray[np.bool_], scale: Scale) -> Tree:
         """The grown nodes with real thresholds and values."""
@@ -286,7 +283,7 @@ def _real_gain(gain: float, packed: Packed) -> float:
 
 
 def _same_prices(one: Costs, other: Costs) -> bool:
-    return all(np.array_equal(getattr(one, k), getattr(other, k)) for k in ("feature", "group", "setup"))
+    return all(np.array_equal(*both) for both in zip(one.prices, other.prices, strict=True))
 
 
 def _bit_sets(goes_left: NDArray[np.bool_]) -> NDArray[np.uint32]:

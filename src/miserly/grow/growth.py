@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.grow.budget_state import Purse, buy, price, prune
+from miserly.costs import BudgetState
+from miserly.grow.buying import buy, keep_affordable, price
 from miserly.grow.compiled import compiled, prange, threaded
 from miserly.grow.histogram import BLOCK, Table, fill, fill_feature, subtract
 from miserly.grow.rows import gather, partition
@@ -67,7 +68,7 @@ class Problem(NamedTuple):
     words: NDArray[np.int64]
     total: NDArray[np.int64]  # the sums of the words
     rule: Rule
-    purse: Purse
+    budget: BudgetState
     limits: Limits
 
 
@@ -98,14 +99,14 @@ class Tally(NamedTuple):
 
 @compiled
 def grow(problem, shop, n_active, n_free):
-    """Grow one tree into `shop.nodes`; the ledger behind `problem.purse` pays for what it splits on.
+    """Grow one tree into `shop.nodes`; the ledger behind `problem.budget` pays for what it splits on.
 
     `shop.rows` holds all rows in order, `shop.active` the features allowed, `shop.free` the free slots. Gives
     what a `Tally` is made of: Numba would make one by calling Python, which may find that it was interrupted
     (Ctrl-C), and Numba does not expect that.
     """
-    purse, limits, leaves = problem.purse, problem.limits, shop.leaves
-    n_active = prune(purse, shop.active, n_active, limits.max_new > 0)
+    budget, limits, leaves = problem.budget, problem.limits, shop.leaves
+    n_active = keep_affordable(budget, shop.active, n_active, limits.max_new > 0)
     plant(problem, shop)
     left, right = np.int64(0), np.int64(-1)  # the leaves that are new
     n_leaves, n_bought = np.int64(1), np.int64(0)
@@ -121,12 +122,12 @@ def grow(problem, shop, n_active, n_free):
         if left < 0:
             break
         total += leaves[left].net
-        price_changed = not purse.paid[leaves[left].feature]
+        price_changed = not budget.paid[0, leaves[left].feature]
         if price_changed:
             shop.bought[n_bought] = leaves[left].feature
             n_bought += 1
-            buy(purse, leaves[left].feature)
-            n_active = prune(purse, shop.active, n_active, n_bought < limits.max_new)
+            buy(budget, leaves[left].feature)
+            n_active = keep_affordable(budget, shop.active, n_active, n_bought < limits.max_new)
         right = n_leaves
         split(problem, shop, left, right)
         n_leaves += 1
@@ -170,7 +171,7 @@ def rate(problem, shop, active, number):
     leaf.feature = -1
     if leaf.open:
         for f in active:
-            net = shop.choices[number, f].gain - problem.limits.penalty * price(problem.purse, f)
+            net = shop.choices[number, f].gain - problem.limits.penalty * price(problem.budget, f)
             if net > leaf.net:
                 leaf.net = net
                 leaf.feature = f

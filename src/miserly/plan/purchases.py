@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs.prices import mark_paid
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term
 
@@ -96,17 +97,16 @@ class _Account:
         if self.paid[term.features].all():
             return []
         new = term.features[~self.paid[term.features]]
-        self.paid[new] = True
         wanted = set(new.tolist())
         return [feature for feature in term.reading_order if feature in wanted]
 
     def _item(self, feature: int) -> Item:
-        costs = self.plan.costs
-        group = int(costs.group[feature])
-        if group >= 0 and not self.opened[group]:
-            self.opened[group] = True
-            return Item(feature, float(costs.feature[feature]), float(costs.setup[group]), group)
-        return Item(feature, float(costs.feature[feature]), 0.0, -1)
+        prices = self.plan.costs.prices
+        group = int(prices.group[feature])
+        opens = group >= 0 and not self.opened[group]
+        setup = float(prices.setup[group]) if opens else 0.0
+        mark_paid(0, feature, self.paid[None], self.opened[None], prices.group)
+        return Item(feature, float(prices.own[feature]), setup, group if opens else -1)
 
 
 def purchases(plan: Plan) -> list[Purchase]:

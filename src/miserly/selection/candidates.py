@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly import learners as every
-from miserly.costs import Costs
+from miserly.costs import Costs, fits
 from miserly.data.rows import Rows
 from miserly.data.target import check_classes
 from miserly.data.tasks import Taken
@@ -182,7 +182,7 @@ def numbers_of_nodes(plan: Plan, views: Sequence[View]) -> list[int]:
     def number(view: View) -> int:
         if "rounds" in view:
             return min(int(view["rounds"]), len(plan.nodes))
-        return int(np.searchsorted(totals, view["up_to_cost"] * (1.0 + 1e-12), side="right"))
+        return int(fits(0.0, np.array(totals), view["up_to_cost"]).sum())
 
     return [number(view) for view in views]
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs
+from miserly.costs import Costs, mean_fits
 from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning, CostError, DataError, MetricError
 from miserly.metrics import Queries
@@ -26,7 +26,7 @@ from miserly.plan.engine.batch import Run
 from miserly.plan.engine.effort import engine_for
 from miserly.selection.asked import Effort, why_nothing_helps
 from miserly.selection.candidates import viewed
-from miserly.selection.cross_choice import SLACK, steady_gains
+from miserly.selection.cross_choice import steady_gains
 from miserly.selection.evaluation import Bench, Candidate, Trial, pareto, repriced
 from miserly.selection.guarantee import Assurance, Promise, certify, mean_bound, read_confidence
 from miserly.selection.handovers import Pair
@@ -40,6 +40,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _FEW_ROWS = 500  # that show whether a plan acquires anything
 _N_TRIED = 8  # models that are fitted to be tested, besides the surest for a promise
+_ROUNDING = 1e-9  # losses of the metric closer than this are equal
 _WITLESS = 3.0  # standard errors by which a model is worse with all rows that is another one there
 _LIKELY = 1.0  # standard errors inside its limits, as far as held-out rows tell, of a model worth testing
 
@@ -216,16 +217,16 @@ class Chooser:
     def _offers(self, wish: Wish) -> list[Candidate]:
         """What held-out rows find inside the limits, the best first; of equals the cheapest."""
         some = self.under(wish.budget)
-        inside = [one for one in some if one.mean_cost <= wish.mean_budget * (1.0 + SLACK)]
-        if not inside:
+        payable = [one for one in some if mean_fits(one.mean_cost, wish.mean_budget)]
+        if not payable:
             least = min(one.mean_cost for one in some)
             raise CostError(f"no model costs {wish.words}; the cheapest costs {least:g}")
         if wish.max_loss is None:
             steady = dict(zip(some, steady_gains(some, self._sign), strict=True))
-            return sorted(inside, key=lambda one: (-steady[one], one.mean_cost))
-        near = [one for one in inside if self._loss(one) <= wish.max_loss + SLACK]
+            return sorted(payable, key=lambda one: (-steady[one], one.mean_cost))
+        near = [one for one in payable if self._loss(one) <= wish.max_loss + _ROUNDING]
         if not near:
-            least = min(map(self._loss, inside))
+            least = min(map(self._loss, payable))
             raise CostError(
                 f"no model for {wish.words} loses {wish.max_loss:g} of {self._metric} or less to "
                 f"the best one; the nearest loses {least:.4g}"
@@ -240,23 +241,23 @@ class Chooser:
         held-out ones.
         """
         rows = self._everything
-        inside: dict[Trial, tuple[Candidate, Any]] = {}
+        kept: dict[Trial, tuple[Candidate, Any]] = {}
         for one in offers:
-            if one.trial in inside:  # it has been another one in another view
+            if one.trial in kept:  # it has been another one in another view
                 continue
             model = self._fit(one, rows, wish)
             done = model.plan_.run(rows.X, qid=rows.qid, unknown="missing")
-            if done.cost.mean() > wish.mean_budget * (1 + SLACK):
+            if not mean_fits(done.cost.mean(), wish.mean_budget):
                 continue
-            inside[one.trial] = one, model
+            kept[one.trial] = one, model
             reached = self._sign * self._reached(model.plan_, done)
             if not reached < self._gain(one) - _WITLESS * self._doubt(one):
                 return one, _told(model, self._certain(wish))
-            if len(inside) == _N_TRIED:
+            if len(kept) == _N_TRIED:
                 break
-        if not inside:
+        if not kept:
             raise CostError(f"no model costs {wish.words} once it is fitted to all rows; allow a little more")
-        one, model = next(iter(inside.values()))
+        one, model = next(iter(kept.values()))
         return one, _told(model, self._certain(wish))
 
     def _doubt(self, one: Candidate) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
+from miserly.costs import mean_fits
 from miserly.errors import DataError
 from miserly.selection.betting import PRIOR, outbids
 
@@ -18,7 +19,7 @@ __all__ = ["Claim", "CostClaims", "LossClaims", "Units", "column", "inside"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ROUNDING = 1e-9  # by which sums of prices may be off, of themselves
+ROUNDING = 1e-9  # relative; values may exceed their bound by this much
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,13 @@ class CostClaims:
         ]
 
     def is_certain(self, k: int) -> bool:
-        return self._upper[k] <= self._limit * (1.0 + ROUNDING)
+        return mean_fits(self._upper[k], self._limit)
 
     def of(self, k: int) -> Iterator[Claim]:
         if self._share is None:
             yield Claim(self.units.means(self._cost[k]), self._upper[k], self._limit)
         else:
-            above = (self._cost[k] > self._limit * (1.0 + ROUNDING)).astype(np.float64)
+            above = (~mean_fits(self._cost[k], self._limit)).astype(np.float64)
             yield Claim(self.units.means(above), 1.0, self._share, counts=not self.units.grouped)
 
 

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import isotonic_regression
 
+from miserly.costs import mean_fits
 from miserly.selection.evaluation import Candidate, mean_and_error
 
-__all__ = ["SLACK", "Chosen", "choose", "cross_choose", "holm", "paired", "steady_gains"]
+__all__ = ["Chosen", "choose", "cross_choose", "holm", "paired", "steady_gains"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _PARTS = 5
 _LUCK = 0.25  # of a standard error, the most that a figure is moved towards its neighbours'
-SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class Chosen:
 def choose(candidates: Sequence[Candidate], budget: float, sign: float) -> Candidate | None:
     """The best candidate whose mean cost is inside the budget, the cheapest of equals; None if none is."""
     steady = dict(zip(candidates, steady_gains(candidates, sign), strict=True))
-    inside = [one for one in candidates if one.mean_cost <= budget * (1.0 + SLACK)]
-    return max(inside, key=lambda one: (steady[one], -one.mean_cost), default=None)
+    some = [one for one in candidates if mean_fits(one.mean_cost, budget)]
+    return max(some, key=lambda one: (steady[one], -one.mean_cost), default=None)
 
 
 def steady_gains(candidates: Sequence[Candidate], sign: float) -> Floats:
@@ -81,11 +81,11 @@ def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, se
     value, cost = np.empty(n), np.empty(n)
     for mine in (part == p for p in range(min(_PARTS, n))):
         spent = costs[:, ~mine].mean(axis=1)
-        inside = spent <= budget * (1.0 + SLACK)
-        if not inside.any():
+        payable = mean_fits(spent, budget)
+        if not payable.any():
             return None
         gain, error = _means_and_errors(values[:, ~mine])
-        best = int(np.argmax(np.where(inside, _steadied(gain, spent, error, curve), -np.inf)))
+        best = int(np.argmax(np.where(payable, _steadied(gain, spent, error, curve), -np.inf)))
         value[mine], cost[mine] = sign * values[best, mine], costs[best, mine]
     return Chosen(cost, value)
 

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs
+from miserly.costs import Costs, mean_limit
 from miserly.data.rows import Rows
 from miserly.learners import Handover
 from miserly.plan import links
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 from miserly.selection.candidates import Dial, View, viewed, viewed_plan
-from miserly.selection.cross_choice import SLACK, steady_gains
+from miserly.selection.cross_choice import steady_gains
 from miserly.selection.evaluation import Bench, Candidate, Trial, pareto
 from miserly.selection.tables import shown
 
@@ -83,7 +83,7 @@ def handovers(
     ]
     wanted: dict[_Joint, set[int]] = {}
     for level in _levels(candidates, budgets):
-        most = level * (1.0 + SLACK)
+        most = mean_limit(level)
         alone = max((gains[one] for one in candidates if one.mean_cost <= most), default=-np.inf)
         offers = [(joint, joint.at(most)) for joint in joints if joint.cost[0] <= most]
         joint, place = max(offers, key=lambda offer: offer[0].gain[offer[1]], default=(None, 0))

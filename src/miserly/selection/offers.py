@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs import mean_fits
 from miserly.data.rows import Rows
 from miserly.errors import CostError
 from miserly.plan import Plan
@@ -121,7 +122,7 @@ class Offer:
     def pays_otherwise(self) -> bool:
         """Whether that differs noticeably from the estimate, or the estimate is above the cap of the plan."""
         differs = abs(self.pays - self.cost) > _NOTICEABLE * max(self.pays, self.cost)
-        return differs or self.cost > self.max_cost * (1.0 + 1e-9)
+        return differs or not mean_fits(self.cost, self.max_cost)
 
     @cached_property
     def cost_95(self) -> float:

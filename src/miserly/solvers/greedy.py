@@ -25,9 +25,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import SLACK, Costs
+from miserly.costs import Costs, fits
+from miserly.costs.prices import row_prices
 from miserly.solvers.gram import Centred
-from miserly.solvers.term_prices import term_prices
 
 __all__ = ["Evidence", "GreedySelection", "Market", "greedy_least_squares"]
 
@@ -62,7 +62,7 @@ class Market:
     def prices(self, terms: NDArray[np.int64] | slice = slice(None)) -> Floats:
         """What terms cost now, each by itself."""
         evaluation = np.where(self.evaluated[terms], 0.0, self.evaluation[terms])
-        return term_prices(self.uses[terms], evaluation, self.costs, self.bought)
+        return row_prices(self.uses[terms], self.costs.prices, self.bought) + evaluation
 
     def buy(self, term: int) -> NDArray[np.int64]:
         """Pay for a term; gives the terms whose prices have changed by it."""
@@ -148,10 +148,10 @@ def greedy_least_squares(
     while True:
         least = 0.0 if evidence is None else evidence.share(terms) * error
         helps = factor.drops > np.maximum(np.maximum(least, NOTHING * total), toll * prices)
-        fits = (prices == 0.0) | (spent + prices <= budget * (1.0 + SLACK))
-        if not (helps & fits).any():
+        admitted = helps & fits(spent, prices, budget)
+        if not admitted.any():
             break
-        best = _best(factor.drops, prices, helps & fits)
+        best = _best(factor.drops, prices, admitted)
         terms.append(best)
         drops.append(float(factor.drops[best]))
         spent += float(prices[best])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from miserly.costs import Costs
-from miserly.solvers.term_prices import groups_opened
+from miserly.costs.prices import groups_of_rows
 
 __all__ = ["Blocks", "canonical"]
 
@@ -48,7 +48,7 @@ class Blocks:
             [
                 sparse.identity(n_terms),
                 sparse.csr_array(uses.T).astype(np.float64),
-                sparse.csr_array(groups_opened(uses, costs).T).astype(np.float64),
+                sparse.csr_array(groups_of_rows(uses, costs.prices).T).astype(np.float64),
             ],
             format="csr",
         )

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import SLACK
+from miserly.costs import fits
 from miserly.solvers.greedy import Market
 
 __all__ = ["PathCap"]
@@ -42,13 +42,12 @@ class PathCap:
     @property
     def binds(self) -> bool:
         """Whether all terms together cost more than the budget."""
-        return self._spent(self._paid(np.arange(len(self.size)))) > self.budget * (1.0 + SLACK)
+        return not fits(0.0, self._spent(self._paid(np.arange(len(self.size)))), self.budget)
 
     def payable(self, paid: Ints) -> Ints:
         """The terms that fit one by one once the terms `paid` are paid."""
         market = self._paid(paid)
-        prices = market.prices()
-        return np.flatnonzero((prices == 0.0) | (prices <= self._left(market)))
+        return np.flatnonzero(fits(self._spent(market), market.prices(), self.budget))
 
     def affordable(self, paid: Ints, weights: Floats) -> Ints:
         """Terms with weights (T, C) that fit together, the largest contribution per price first.
@@ -64,20 +63,20 @@ class PathCap:
         [1, 2]
         """
         market = self._paid(paid)
-        left, prices = self._left(market), market.prices()
+        spent, prices = self._spent(market), market.prices()
         gain = self.size * np.sqrt((weights**2).sum(axis=1))
         wanted = gain > 0.0
         taken: list[int] = []
         while True:
-            fits = wanted & ((prices == 0.0) | (prices <= left))
-            if not fits.any():
+            admitted = wanted & fits(spent, prices, self.budget)
+            if not admitted.any():
                 return np.array(sorted(taken), dtype=np.int64)
             rate = np.divide(gain, prices, out=np.full_like(gain, np.inf), where=prices > 0.0)
-            best = int(np.where(fits, rate, -1.0).argmax())
+            best = int(np.where(admitted, rate, -1.0).argmax())
             taken.append(best)
             wanted[best] = False
             changed = market.buy(best)
-            left = self._left(market)
+            spent = self._spent(market)
             prices[changed] = market.prices(changed)
 
     def _paid(self, terms: Ints) -> Market:
@@ -88,6 +87,3 @@ class PathCap:
 
     def _spent(self, market: Market) -> float:
         return market.costs.of(market.bought) + math.fsum(market.evaluation[market.evaluated])
-
-    def _left(self, market: Market) -> float:
-        return self.budget * (1.0 + SLACK) - self._spent(market)

@@ -28,8 +28,7 @@ overfit otherwise (measured on rows none of this has seen):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -156,7 +155,7 @@ class Builder:
 
     def _first_tradeoff(self) -> float:
         """The largest of halves, from where no gain could pay for the cheapest feature, that buys one."""
-        prices = np.array([self.ledger.price(f) for f in range(len(self.ledger.costs))])
+        prices = self.ledger.prices()
         residuals = [problem.residual() for problem in self.problems]
         if not (prices > 0).any():
             return 0.0
@@ -175,9 +174,7 @@ class Builder:
         """Whether a smaller tradeoff could change anything."""
         if self.ledger.costs.evaluation > 0:
             return self.ledger.can_evaluate()
-        return any(
-            not self.ledger.paid[f] and self.ledger.affordable(f) for f in range(len(self.ledger.costs))
-        )
+        return bool((~self.ledger.paid & self.ledger.fits(self.ledger.prices())).any())
 
     def _block(self, tradeoff: float) -> bool:
         """Go on buying at one tradeoff, beginning anew where that is better; gives whether a tree stayed."""
@@ -392,27 +389,16 @@ class Builder:
         chosen[0] = True  # at least one
         return np.where(chosen, self._weight, 0.0)
 
-    @contextmanager
-    def _saving_for_trees(self) -> Iterator[None]:
+    def _saving_for_trees(self) -> AbstractContextManager[None]:
         """While features are bought, keep back what is left of the reserve for evaluating trees."""
-        ledger = self.ledger
-        budget = ledger.account[1]
-        evaluated = (len(self.trees) + 1) * ledger.costs.evaluation
-        ledger.account[1] = max(ledger.spent, budget - max(0.0, self.recipe.reserve - evaluated))
-        try:
-            yield
-        finally:
-            ledger.account[1] = budget
+        evaluated = (len(self.trees) + 1) * self.ledger.costs.evaluation
+        return self.ledger.reserving(max(0.0, self.recipe.reserve - evaluated))
 
     def _pay(self, k: int, grown: Grown) -> None:
         """Enter a tree that stays, and count anew what is spent."""
-        ledger = self.ledger
         self.trees.append((k, grown.tree))
         self._stale = True
-        ledger.paid[list(grown.bought)] = True
-        opened = ledger.costs.group[ledger.paid]
-        ledger.opened[opened[opened >= 0]] = True
-        ledger.account[0] = ledger.costs.of(ledger.paid, evaluations=len(self.trees))
+        self.ledger.settle(len(self.trees), grown.bought)
 
     def _mark(self, problem: OneVsRest, s: int) -> _Mark:
         return _Mark(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs, Ledger, fits
+from miserly.costs import Costs, Ledger
 from miserly.grow.binning import Binned
 from miserly.learners.boosting.votes import BoostingState, LearnerBudget, VoteRound, boost
 from miserly.learners.boosting.voting import VotingClassifier
@@ -229,10 +229,10 @@ def _pay(one: VoteRound, ledger: Ledger, terms: set[int]) -> bool:
     paid[one.trees[0].features] = True
     evaluated = terms | {id(tree) for tree in one.trees}
     price = ledger.costs.of(paid, evaluations=len(evaluated)) - ledger.spent
-    if not fits(ledger.spent, max(price, 0.0), ledger.budget):
+    if not ledger.fits(max(price, 0.0)):
         return False
     for feature in one.trees[0].features.tolist():
         ledger.buy(feature)
     terms |= evaluated
-    ledger.account[0] = ledger.costs.of(ledger.paid, evaluations=len(terms))
+    ledger.settle(len(terms))
     return True

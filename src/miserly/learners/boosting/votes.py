@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import SLACK, Costs, Ledger
+from miserly.costs import Costs, Ledger
 from miserly.grow.stumps import TIE, Stump, Stumps
 from miserly.plan import LEAVE, Node, Tree
 from miserly.solvers.budget_rules import SelectionRule, counted
@@ -84,14 +84,11 @@ class LearnerBudget:
 
     def rule_costs(self, n_terms: int = 1) -> Floats:
         """Cost of a learner on each feature for the rule: paid features cost what they did before."""
-        setup = np.append(np.where(self.ledger.opened, 0.0, self.costs.setup), 0.0)  # the last: no group
-        return counted(self.costs.feature + setup[self.costs.group] + n_terms * self.costs.evaluation)
+        return counted(self.ledger.prices(paid_is_free=False) + n_terms * self.costs.evaluation)
 
     def fitting(self, n_terms: int = 1) -> NDArray[np.bool_]:
         """Mask of the features that fit the budget, together with the terms that read them."""
-        price = self.costs.marginals(self.ledger.paid) + n_terms * self.costs.evaluation
-        spent, budget = self.ledger.account
-        return (price == 0.0) | (spent + price <= budget * (1.0 + SLACK))
+        return self.ledger.fits(self.ledger.prices() + n_terms * self.costs.evaluation)
 
     def choose(self, score: Floats, fitting: NDArray[np.bool_]) -> int | None:
         """The feature with the best score, the cheapest of equal ones; None if it does not fit the budget."""
@@ -103,7 +100,7 @@ class LearnerBudget:
 
     def settle(self, n_terms: int) -> None:
         """Compute again what is spent."""
-        self.ledger.account[0] = self.costs.of(self.ledger.paid, evaluations=n_terms)
+        self.ledger.settle(n_terms)
 
 
 class Voter(Protocol):

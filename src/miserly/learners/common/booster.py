@@ -7,15 +7,16 @@ round. The cost of evaluating the trees of a round is reserved before they are g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs, Ledger, fits, read_budget
+from miserly.costs import Costs, Ledger, read_budget
+from miserly.costs.prices import n_evaluations
 from miserly.data.rows import Rows
 from miserly.errors import CostError
 from miserly.grow import Grower, Grown
@@ -98,19 +99,13 @@ class Booster:
             return None
         done = self._round(grown)
         self.n_trees += len(done.trees)
-        _settle(self.ledger, self.n_trees)
+        self.ledger.settle(self.n_trees)  # reserved evaluations that were not needed are free again
         return done
 
-    @contextmanager
-    def _saving_for_trees(self, wanted: int) -> Iterator[None]:
+    def _saving_for_trees(self, wanted: int) -> AbstractContextManager[None]:
         """Lower the budget for features by what is left of the reserve after `wanted` more trees."""
-        budget = self.ledger.account[1]
         evaluated = (self.n_trees + wanted) * self.ledger.costs.evaluation
-        self.ledger.account[1] = max(self.ledger.spent, budget - max(0.0, self.reserve - evaluated))
-        try:
-            yield
-        finally:
-            self.ledger.account[1] = budget
+        return self.ledger.reserving(max(0.0, self.reserve - evaluated))
 
     def _grow_trees(self) -> list[Grown]:
         trees = self._fits()
@@ -176,17 +171,8 @@ class Booster:
 def account_for(ledger: Ledger, rounds: Sequence[Round]) -> int:
     """Record the purchases of some rounds in a new ledger. Returns the number of their trees."""
     trees = terms_of(rounds)
-    for tree in trees:
-        ledger.paid[tree.features] = True
-    opened = ledger.costs.group[ledger.paid]
-    ledger.opened[opened[opened >= 0]] = True
-    _settle(ledger, len(trees))
+    ledger.settle(len(trees), [f for tree in trees for f in tree.features.tolist()])
     return len(trees)
-
-
-def _settle(ledger: Ledger, n_trees: int) -> None:
-    """Compute again what is spent: reserved evaluations that were not needed are returned."""
-    ledger.account[0] = ledger.costs.of(ledger.paid, evaluations=n_trees)
 
 
 RESERVE = 0.2  # of 0, 1/5, 1/3 and 1/2 the best on two sets of three in benchmarks/reserve.py
@@ -242,5 +228,4 @@ def max_trees_of(tree_budget: float | None, costs: Costs) -> float:
         raise CostError(
             "tree_budget limits what evaluating trees costs, and costs.evaluation is 0; set it above"
         )
-    trees = np.floor(tree_budget / costs.evaluation)
-    return float(trees + fits(0.0, (trees + 1) * costs.evaluation, tree_budget))
+    return n_evaluations(tree_budget, costs.evaluation)

@@ -79,7 +79,7 @@ def buy_with_lookahead(trees: Sequence[FitTree], ledger: Ledger, tradeoff: float
     list of Grown
         The trees.
     """
-    within_reach = ledger.paid | np.array([ledger.affordable(f) for f in range(len(ledger.costs))])
+    within_reach = ledger.paid | ledger.fits(ledger.prices())
     chosen = _try_round(trees, ledger, tradeoff, within_reach)
     if not fits(0.0, chosen.spent, ledger.budget):
         chosen = _best_single(trees, ledger, tradeoff, _compared(chosen, ledger))
@@ -112,8 +112,8 @@ def n_compared(ledger: Ledger) -> int:
     >>> [n_compared(Ledger(Costs(np.ones(784)), budget)) for budget in (4, 16, 32, 64, 400)]
     [16, 16, 8, 4, 2]
     """
-    prices = np.sort(ledger.costs.marginals(ledger.paid)[~ledger.paid])
-    n_bought = int(np.searchsorted(np.cumsum(prices), ledger.budget - ledger.spent, side="right"))
+    prices = np.sort(ledger.prices()[~ledger.paid])
+    n_bought = int(np.searchsorted(np.cumsum(prices), ledger.left, side="right"))
     return int(np.clip(COMPARED_BY_PURCHASES // max(1, n_bought), 2, MAX_COMPARED))
 
 
@@ -142,7 +142,7 @@ def use_paid_first(
     list of Grown
         The trees.
     """
-    available = ledger.paid | (ledger.costs.marginals(ledger.paid) == 0.0)
+    available = ledger.paid | (ledger.prices() == 0.0)
     before = ledger.state()
     wanted = buy_with_lookahead(trees, ledger, tradeoff) if lookahead else _grow(trees, ledger, tradeoff)
     buying = [one for one in wanted if any(not available[feature] for feature in one.bought)]
@@ -186,6 +186,6 @@ def _try_round(
 ) -> TrialRound:
     """The trees of a round on `allowed` features, without a budget."""
     trial = ledger.copy()
-    trial.account[1] = np.inf
+    trial.budget = np.inf
     grown = [grow(ledger=trial, tradeoff=tradeoff, features=allowed) for grow in trees]
     return TrialRound(grown, [feature for one in grown for feature in one.bought], trial.spent)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs, Ledger
+from miserly.costs.prices import row_prices
 from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
@@ -32,7 +33,6 @@ from miserly.learners.common.chain import Round, terms_of
 from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
 from miserly.solvers.columns import means_and_deviations, pieces_of, standardised
-from miserly.solvers.term_prices import term_prices
 from miserly.solvers.width import check_table
 
 __all__ = ["BoostedTerms", "LinearTerms", "TermSet"]
@@ -91,7 +91,7 @@ class TermSet:
 
     def prices(self, costs: Costs, bought: NDArray[np.bool_]) -> Floats:
         """Cost of each term by itself, given that the features in the mask `bought` are paid."""
-        return term_prices(self.uses, self.evaluation, costs, bought)
+        return row_prices(self.uses, costs.prices, bought) + self.evaluation
 
     def take(self, which: NDArray[Any]) -> Self:
         """Some of the terms, by a mask or by their numbers."""
@@ -300,7 +300,7 @@ def _boost(booster: Booster, tradeoffs: Floats, max_price: float, budget: float)
     while booster.n_trees < len(tradeoffs):
         place = max(place, booster.n_trees)
         booster.tradeoff = float(tradeoffs[place])
-        booster.ledger.account[1] = min(budget, booster.ledger.spent + max_price * booster.loss.n_scores)
+        booster.ledger.budget = min(budget, booster.ledger.spent + max_price * booster.loss.n_scores)
         one = booster.grow()
         if one is not None:
             rounds.append(one)

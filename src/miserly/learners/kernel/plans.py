@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs, read_budget
+from miserly.costs import Costs, fits, read_budget
+from miserly.costs.prices import n_evaluations
 from miserly.learners.kernel.svm_models import Affine
 from miserly.plan import LEAVE, Kernel, Node, Plan
 from miserly.solvers.decision_target import SmallMachine
@@ -30,12 +31,12 @@ def affordable(n_vectors: int, costs: Costs, budget: float | None) -> int:
     """
     if budget is None:
         return n_vectors
-    left = read_budget(budget) - costs.total
-    if left < 0.0:
+    budget = read_budget(budget)
+    if not fits(0.0, costs.total, budget):
         return 0
-    if costs.evaluation * n_vectors <= left:
+    if fits(costs.total, costs.evaluation * n_vectors, budget):
         return n_vectors
-    return int(left / costs.evaluation)
+    return int(n_evaluations(budget - costs.total, costs.evaluation))
 
 
 def kernel_plan(

@@ -172,7 +172,7 @@ class ASTC(QueryGroupedFit):
         nothing = np.zeros(len(costs), dtype=np.bool_)
         if self.terms == "linear":
             refuse_text(rows.table)
-            payable = np.flatnonzero(_fit_in(costs.marginals(nothing), reach))
+            payable = np.flatnonzero(fits(0.0, costs.marginals(nothing), reach))
             return LinearTerms.fit(rows.training, costs, payable, self._n_threads)
         boosted = boosted_terms(
             self,
@@ -182,7 +182,7 @@ class ASTC(QueryGroupedFit):
             min_samples_leaf=self.min_samples_leaf,
             max_price=max_price,
         )
-        return boosted.take(_fit_in(boosted.prices(costs, nothing), reach))
+        return boosted.take(fits(0.0, boosted.prices(costs, nothing), reach))
 
     def _grower(
         self, rows: FitData, terms: TermSet, unit: tuple[float, float], report: Steps
@@ -270,7 +270,3 @@ def _evaluate(
     run = build_plan(tree, terms, costs).run(rows.X, encoded=True)
     error = ((as_columns(run.scores) - aims) ** 2).sum(axis=1)
     return float(np.average(run.cost, weights=rows.weight)), float(np.average(error, weights=rows.weight))
-
-
-def _fit_in(prices: Floats, budget: float) -> NDArray[np.bool_]:
-    return np.array([fits(0.0, price, budget) for price in prices], dtype=np.bool_)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miserly.costs import SLACK
+from miserly.costs import prices as _prices
 from miserly.plan.engine.compiled_chain import score_chain, score_few
 from miserly.plan.engine.compiled_gates import GATE_RULES, LISTWISE, STOPPED, send_documents, send_rows
 from miserly.plan.engine.compiled_terms import TERM_RULES, TREE, in_category, values_of
@@ -46,23 +46,14 @@ _part = compiled(forceinline=True)
 # -- paying ------------------------------------------------------------------------------------------------
 
 
-@_part
-def _fits(spent, price, budget):
-    return price == 0.0 or spent + price <= budget * (1.0 + SLACK)
-
-
-@_part
-def _price(own, group, setup, f, i, opened):
-    g = group[f]
-    if g < 0 or opened[i, g]:
-        return own[f]
-    return own[f] + setup[g]
+_fits = _part(_prices.fits)
+_price = _part(_prices.unpaid_price)
 
 
 @compiled()
 def _buy(prices, f, i, acquired, opened, spent, budget):
     """Buy feature `f`, not yet acquired, for row `i`; gives whether it fitted."""
-    price = _price(prices.own, prices.group, prices.setup, f, i, opened)
+    price = _price(i, f, opened, prices.own, prices.group, prices.setup)
     if not _fits(spent[i], price, budget):
         return False
     spent[i] += price
@@ -81,7 +72,7 @@ def _pay_whole(prices, features, evaluation, rows, acquired, opened, spent, budg
         total = evaluation
         for f in features:
             if not acquired[i, f]:
-                total += _price(own, group, setup, f, i, opened)
+                total += _price(i, f, opened, own, group, setup)
                 if group[f] >= 0:
                     opened[i, group[f]] = True  # a second feature of the group does not pay it again
         through[r] = _fits(spent[i], total, budget)  # if not, the row stops: `opened` is not read again

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import SLACK
+from miserly.costs import fits
+from miserly.costs.prices import prices_by_row
 from miserly.plan.gates import Gate, ListwiseGate
 from miserly.plan.terms import Term
 
@@ -59,7 +60,7 @@ class _Clerk:
 
     def __init__(self, plan: Plan, X: NDArray[Any], limit: float, whole: bool, state: State) -> None:
         self.plan, self.X, self.whole, self.state = plan, X, whole, state
-        self.limit = limit * (1.0 + SLACK)
+        self.limit = limit
 
     def run_node(
         self, k: int, rows: NDArray[np.int64], account: bool
@@ -107,19 +108,12 @@ class _Clerk:
 
     def _pay(self, rows: NDArray[np.int64], price: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Charge each row its price where it fits; gives where it did."""
-        through = (price == 0.0) | (self.state.spent[rows] + price <= self.limit)
+        through = fits(self.state.spent[rows], price, self.limit)
         self.state.spent[rows[through]] += price[through]
         return through
 
     def _price(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.float64]:
-        costs = self.plan.costs
-        price = costs.feature[features].astype(np.float64)
-        group = costs.group[features]
-        closed = group >= 0
-        closed[closed] = ~self.state.opened[rows[closed], group[closed]]
-        price[closed] += costs.setup[group[closed]]
-        price[self.state.acquired[rows, features]] = 0.0
-        return price
+        return prices_by_row(rows, features, self.state.acquired, self.state.opened, self.plan.costs.prices)
 
     def _buy(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Buy one feature for each row; gives where it fitted."""

@@ -240,26 +240,20 @@ class Trail:
                 return
 
     def _pay_whole(self, t: int, term: Term) -> Steps:
-        total, opened = term.evaluation, set[int]()
+        before, total = self._ledger.state(), term.evaluation
         for f in term.features.tolist():
-            group = int(self.plan.costs.group[f])
-            if group in opened and not self._ledger.paid[f]:  # this term has set it up
-                total += float(self.plan.costs.feature[f])
-                continue
-            total += self._ledger.price(f)
-            if group >= 0 and not self._ledger.paid[f]:
-                opened.add(group)
+            if not self._ledger.is_paid(f):
+                total += self._ledger.buy(f)
         if not self._charge(total):
+            self._ledger.restore(before)
             return
         self.evaluated[t] = True
-        for f in term.features.tolist():
-            self._ledger.buy(f)
         unknown = tuple(f for f in term.features.tolist() if f not in self._values)
         if unknown:
             yield unknown
 
     def _buy(self, f: int) -> Steps:
-        if not self._ledger.paid[f]:
+        if not self._ledger.is_paid(f):
             if not self._charge(self._ledger.price(f)):
                 return
             self._ledger.buy(f)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs import PriceList
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import TERMS, Kernel, Term, Tree
 from miserly.plan.terms.kernel import Kernels
@@ -57,12 +58,6 @@ class Nodes(NamedTuple):
     logistic: bool
 
 
-class Prices(NamedTuple):
-    own: NDArray[np.float64]
-    group: NDArray[np.int64]
-    setup: NDArray[np.float64]
-
-
 class Tables(NamedTuple):
     """The whole plan."""
 
@@ -70,7 +65,7 @@ class Tables(NamedTuple):
     kernels: Kernels
     terms: Terms
     nodes: Nodes
-    prices: Prices
+    prices: PriceList
 
     @classmethod
     def of(cls, plan: Plan) -> Tables:
@@ -83,7 +78,7 @@ class Tables(NamedTuple):
             laid[Kernel.kind][0],
             _terms(plan.terms, {kind: starts for kind, (_, starts) in laid.items()}),
             _nodes(plan),
-            Prices(np.array(plan.costs.feature), np.array(plan.costs.group), np.array(plan.costs.setup)),
+            plan.costs.prices,
         )
 
 

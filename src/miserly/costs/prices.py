@@ -1,0 +1,288 @@
+"""The arithmetic of money: what a purchase costs, and what fits a budget.
+
+Every price in the package is computed here. The rules are:
+
+    price of a feature = 0                         if it is paid
+                       = its own cost              if it has no group, or its group is open
+                       = its own cost + set-up     otherwise
+    price of a set A   = own costs of A + the set-up of each group that A touches
+
+`unpaid_price`, `mark_paid` and `fits` are written for compiled code as well. They use plain loops over array
+elements and call no other function, so a room that compiles can wrap them (``compiled(unpaid_price)``) and
+this room needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "BudgetState",
+    "PriceList",
+    "fits",
+    "groups_of_rows",
+    "marginal_prices",
+    "mark_paid",
+    "mean_fits",
+    "mean_limit",
+    "n_evaluations",
+    "opened_by",
+    "prices_by_row",
+    "row_prices",
+    "set_price",
+    "unpaid_price",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+# A budget of 0.3 must admit prices of 0.1 and 0.2, whose sum in floating point is above 0.3. The tolerance is
+# relative. It is about ten thousand rounding errors, and far below any price that matters.
+TOLERANCE = 1e-12
+# A mean over rows has a rounding error for each row. Sums of 4 million rows are off by 1e-9 at worst.
+MEAN_TOLERANCE = 1e-9
+
+
+class PriceList(NamedTuple):
+    """The prices of `Costs` as arrays."""
+
+    own: Floats  # (d,)
+    group: Ints  # (d,): the group of each feature, -1 for none
+    setup: Floats  # (groups,)
+
+
+class BudgetState(NamedTuple):
+    """The arrays of a `Ledger`, shared with it: what compiled code buys is paid in the ledger."""
+
+    paid: Bools  # (1, d)
+    opened: Bools  # (1, groups)
+    account: Floats  # (2,): spent, budget
+    prices: PriceList
+
+
+# -- what fits -----------------------------------------------------------------------------------------------
+
+
+@overload
+def fits(spent: float, price: float, budget: float) -> bool: ...
+@overload
+def fits(spent: float | Floats, price: Floats, budget: float) -> Bools: ...
+def fits(spent: Any, price: Any, budget: Any) -> Any:
+    """Whether `price` can be paid on top of `spent` within `budget`. Free purchases always fit.
+
+    Parameters
+    ----------
+    spent : float or array
+        Amount already paid.
+    price : float or array
+        Price of the purchase.
+    budget : float
+        Cap on the total.
+
+    Returns
+    -------
+    bool or array of bool
+        A sum that exceeds the budget only by rounding (`TOLERANCE`) fits.
+
+    Examples
+    --------
+    >>> fits(0.1, 0.2, 0.3), fits(0.1, 0.21, 0.3), fits(5.0, 0.0, 1.0)
+    (True, False, True)
+    >>> fits(1.0, np.array([0.0, 1.0, 2.0]), 2.0).tolist()
+    [True, True, False]
+    """
+    return (price == 0.0) | (spent + price <= budget * (1.0 + TOLERANCE))
+
+
+@overload
+def mean_fits(mean: float, budget: float) -> bool: ...
+@overload
+def mean_fits(mean: Floats, budget: float) -> Bools: ...
+def mean_fits(mean: Any, budget: Any) -> Any:
+    """Whether a cost that was averaged over rows is at most `budget`.
+
+    Parameters
+    ----------
+    mean : float or array
+        Mean cost, or a bound on it.
+    budget : float
+
+    Returns
+    -------
+    bool or array of bool
+        A mean that exceeds the budget only by rounding (`MEAN_TOLERANCE`) is inside.
+
+    Examples
+    --------
+    >>> mean_fits(0.3 * (1 + 1e-10), 0.3), mean_fits(0.31, 0.3)
+    (True, False)
+    """
+    return mean <= mean_limit(budget)
+
+
+def mean_limit(budget: float) -> float:
+    """The largest mean cost that fits a budget."""
+    return budget * (1.0 + MEAN_TOLERANCE)
+
+
+def n_evaluations(budget: float, evaluation: float) -> float:
+    """How many terms can be evaluated within a budget, if each evaluation costs `evaluation`, not zero.
+
+    >>> n_evaluations(0.3, 0.1), n_evaluations(0.29, 0.1), n_evaluations(math.inf, 0.1)
+    (3.0, 2.0, inf)
+    """
+    number = max(0.0, float(np.floor(budget / evaluation)))  # 0.3 / 0.1 is less than 3
+    return number + fits(0.0, (number + 1.0) * evaluation, budget) if math.isfinite(number) else number
+
+
+# -- one purchase, for one of many accounts ------------------------------------------------------------------
+
+
+def unpaid_price(row: int, f: int, opened: Bools, own: Floats, group: Ints, setup: Floats) -> float:
+    """What feature `f`, which is not paid, costs account `row` now.
+
+    Parameters
+    ----------
+    row : int
+        The account. A ledger has one, number 0. A run has one for each row of data.
+    f : int
+        Column of the feature.
+    opened : bool array of (accounts, groups)
+        Groups whose set-up is paid.
+    own, group, setup : arrays
+        The fields of a `PriceList`, one by one: compiled code is slower if it is given a tuple.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> prices = PriceList(np.array([1.0, 2.0]), np.array([-1, 0]), np.array([5.0]))
+    >>> [float(unpaid_price(0, f, np.array([[False]]), *prices)) for f in (0, 1)]
+    [1.0, 7.0]
+    """
+    g = group[f]
+    if g < 0 or opened[row, g]:
+        return own[f]
+    return own[f] + setup[g]
+
+
+def prices_by_row(rows: Ints, features: Ints, paid: Bools, opened: Bools, prices: PriceList) -> Floats:
+    """What ``features[i]`` costs account ``rows[i]`` now: as `unpaid_price`, and 0 if it is paid.
+
+    Parameters
+    ----------
+    rows, features : int arrays of (k,)
+    paid : bool array of (accounts, d)
+    opened : bool array of (accounts, groups)
+    prices : PriceList
+
+    Returns
+    -------
+    array of (k,)
+    """
+    price = prices.own[features].astype(np.float64)
+    group = prices.group[features]
+    closed = group >= 0
+    closed[closed] = ~opened[rows[closed], group[closed]]
+    price[closed] += prices.setup[group[closed]]
+    price[paid[rows, features]] = 0.0
+    return price
+
+
+def mark_paid(row: int, f: int, paid: Bools, opened: Bools, group: Ints) -> None:
+    """Note that account `row` has paid feature `f` and its group is open."""
+    paid[row, f] = True
+    if group[f] >= 0:
+        opened[row, group[f]] = True
+
+
+# -- one account ---------------------------------------------------------------------------------------------
+
+
+def opened_by(paid: Bools, prices: PriceList) -> Bools:
+    """The groups that the paid features have opened.
+
+    >>> prices = PriceList(np.ones(3), np.array([1, -1, 0]), np.ones(2))
+    >>> opened_by(np.array([True, True, False]), prices).tolist()
+    [False, True]
+    """
+    opened = np.zeros(len(prices.setup), dtype=np.bool_)
+    touched = prices.group[paid]
+    opened[touched[touched >= 0]] = True
+    return opened
+
+
+def marginal_prices(paid: Bools, opened: Bools, prices: PriceList) -> Floats:
+    """What each feature costs one account now, given the masks `paid` (d,) and `opened` (groups,)."""
+    due = np.append(np.where(opened, 0.0, prices.setup), 0.0)  # the last entry is for group -1, no group
+    return np.where(paid, 0.0, prices.own + due[prices.group])
+
+
+# -- sets of features ----------------------------------------------------------------------------------------
+
+
+def set_price(features: Bools, prices: PriceList, evaluation: float = 0.0) -> float:
+    """The price of a set of features bought together, plus `evaluation`. The sum is exactly rounded."""
+    return math.fsum([*prices.own[features], *prices.setup[opened_by(features, prices)], evaluation])
+
+
+def row_prices(table: Bools, prices: PriceList, paid: Bools | None = None) -> Floats:
+    """The price of each row of a table of features, where the features in `paid` are paid already.
+
+    Parameters
+    ----------
+    table : bool array of (n, d)
+        The features that each row buys.
+    prices : PriceList
+    paid : bool array of (d,), optional
+        Features that cost nothing any more; their groups are open.
+
+    Returns
+    -------
+    array of (n,)
+
+    Examples
+    --------
+    >>> prices = PriceList(np.array([1.0, 2.0, 4.0]), np.array([0, 0, -1]), np.array([5.0]))
+    >>> table = np.array([[True, True, False], [False, False, True]])
+    >>> row_prices(table, prices).tolist()
+    [8.0, 4.0]
+    >>> row_prices(table, prices, paid=np.array([True, False, False])).tolist()
+    [2.0, 4.0]
+    """
+    due = prices.setup
+    if paid is not None:
+        table = table & ~paid
+        due = np.where(opened_by(paid, prices), 0.0, due)
+    total: Floats = table @ prices.own
+    for group, touched in _touched(table, prices):
+        total += due[group] * touched
+    return total
+
+
+def groups_of_rows(table: Bools, prices: PriceList) -> Bools:
+    """The groups (n, groups) that each row of a table of features (n, d) touches.
+
+    >>> prices = PriceList(np.ones(3), np.array([0, 0, -1]), np.array([5.0]))
+    >>> groups_of_rows(np.array([[True, True, False], [False, False, True]]), prices).tolist()
+    [[True], [False]]
+    """
+    found = np.zeros((len(table), len(prices.setup)), dtype=np.bool_)
+    for group, touched in _touched(table, prices):
+        found[:, group] = touched
+    return found
+
+
+def _touched(table: Bools, prices: PriceList) -> Iterator[tuple[int, Bools]]:
+    """Each group that has columns here, and the rows that touch it; one at a time, to save memory."""
+    for group in np.unique(prices.group[prices.group >= 0]).tolist():
+        touched: Bools = np.any(table[:, np.flatnonzero(prices.group == group)], axis=1)
+        yield group, touched
