@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from miserly.costs import Costs
 from miserly.solvers.gram import DenseColumns, gram
-from miserly.solvers.greedy import Evidence, Market, greedy_least_squares
+from miserly.solvers.greedy import Evidence, PurchaseState, greedy_least_squares
 
 
 def error_of(H, Y, w, terms):
@@ -62,7 +62,7 @@ def problem(seed, linear):
 )
 def test_the_choices_are_those_of_refitting_every_candidate(seed, linear, budget):
     H, Y, w, uses, costs = problem(seed, linear)
-    market = Market.of(uses, np.full(H.shape[1], costs.evaluation), costs)
+    market = PurchaseState.of(uses, np.full(H.shape[1], costs.evaluation), costs)
     choice = greedy_least_squares(gram(DenseColumns(H), Y, w).centred(), market, budget)
     terms, spent = slow_greedy(H, Y, w, uses, costs, budget)
     assert choice.terms.tolist() == terms
@@ -74,7 +74,7 @@ def test_the_choices_are_those_of_refitting_every_candidate(seed, linear, budget
 
 def buy(H, y, prices, budget=np.inf, bought=(), groups=None, **given):
     costs = Costs(prices, groups=groups)
-    market = Market.of(np.eye(len(prices), dtype=bool), np.zeros(len(prices)), costs)
+    market = PurchaseState.of(np.eye(len(prices), dtype=bool), np.zeros(len(prices)), costs)
     market.bought[list(bought)] = True
     found = gram(DenseColumns(np.asarray(H, float)), np.asarray(y, float).reshape(len(H), -1))
     return greedy_least_squares(found.centred(), market, budget, **given)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from miserly import Costs
-from miserly.solvers.greedy import Market
+from miserly.solvers.greedy import PurchaseState
 from miserly.solvers.path_cap import PathCap
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -13,7 +13,7 @@ LAB = Costs([1.0, 2.0, 4.0, 0.0], groups={"lab": {"features": [1, 2], "setup": 3
 
 def cap(budget, costs=LAB, evaluation=0.0):
     n = len(costs)
-    return PathCap(Market.of(np.eye(n, dtype=bool), np.full(n, evaluation), costs), budget, np.ones(n))
+    return PathCap(PurchaseState.of(np.eye(n, dtype=bool), np.full(n, evaluation), costs), budget, np.ones(n))
 
 
 @pytest.mark.parametrize(

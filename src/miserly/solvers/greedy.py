@@ -29,7 +29,7 @@ from miserly.costs import Costs, fits
 from miserly.costs.prices import row_prices
 from miserly.solvers.gram import Centred
 
-__all__ = ["Evidence", "GreedySelection", "Market", "greedy_least_squares"]
+__all__ = ["Evidence", "GreedySelection", "PurchaseState", "greedy_least_squares"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -39,7 +39,7 @@ NOTHING = 1e-12  # of the squares of the targets: a drop that rounding alone mig
 
 
 @dataclass
-class Market:
+class PurchaseState:
     """Terms on offer: what they need, what they cost, and what is paid already.
 
     `bought` (d,) and `evaluated` (T,) are changed by purchases; `copy` gives one of its own to each buyer.
@@ -52,12 +52,14 @@ class Market:
     evaluated: Bools
 
     @classmethod
-    def of(cls, uses: Bools, evaluation: Floats, costs: Costs) -> Market:
-        """A market where nothing is paid yet."""
+    def of(cls, uses: Bools, evaluation: Floats, costs: Costs) -> PurchaseState:
+        """The state where nothing is paid yet."""
         return cls(uses, evaluation, costs, np.zeros(uses.shape[1], bool), np.zeros(uses.shape[0], bool))
 
-    def copy(self) -> Market:
-        return Market(self.uses, self.evaluation, self.costs, self.bought.copy(), self.evaluated.copy())
+    def copy(self) -> PurchaseState:
+        return PurchaseState(
+            self.uses, self.evaluation, self.costs, self.bought.copy(), self.evaluated.copy()
+        )
 
     def prices(self, terms: NDArray[np.int64] | slice = slice(None)) -> Floats:
         """What terms cost now, each by itself."""
@@ -105,7 +107,7 @@ class GreedySelection:
 
 def greedy_least_squares(
     gram: Centred,
-    market: Market,
+    market: PurchaseState,
     budget: float = np.inf,
     pivot: float = PIVOT,
     toll: float = 0.0,
@@ -117,7 +119,7 @@ def greedy_least_squares(
     ----------
     gram : Centred
         Products of the terms with each other and with the targets.
-    market : Market
+    market : PurchaseState
         Purchases are noted in it.
     budget : float
         What all terms may cost on top of what is paid already.
@@ -135,7 +137,7 @@ def greedy_least_squares(
     >>> from miserly.solvers.gram import DenseColumns, gram
     >>> y = np.arange(6.0)
     >>> H = np.column_stack([y + [0, 1, 0, 0, 1, 0], y, np.ones(6)])
-    >>> market = Market.of(np.eye(3, dtype=bool), np.zeros(3), Costs([1.0, 5.0, 0.0]))
+    >>> market = PurchaseState.of(np.eye(3, dtype=bool), np.zeros(3), Costs([1.0, 5.0, 0.0]))
     >>> choice = greedy_least_squares(gram(DenseColumns(H), y[:, None]).centred(), market, budget=3.0)
     >>> choice.terms.tolist(), choice.cost
     ([0], 1.0)

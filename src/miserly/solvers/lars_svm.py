@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs
 from miserly.solvers.gram import gram
-from miserly.solvers.greedy import Market, greedy_least_squares
+from miserly.solvers.greedy import PurchaseState, greedy_least_squares
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
 
 __all__ = ["MAX_CANDIDATES", "KernelColumns", "candidates_of", "greedy_order", "lars_order"]
@@ -107,7 +107,9 @@ def greedy_order(
     [1]
     """
     found = gram(KernelColumns(kernel, rows, vectors), wanted, weight).centred()
-    market = Market.of(np.zeros((len(vectors), 1), dtype=np.bool_), np.ones(len(vectors)), Costs([0.0]))
+    market = PurchaseState.of(
+        np.zeros((len(vectors), 1), dtype=np.bool_), np.ones(len(vectors)), Costs([0.0])
+    )
     return greedy_least_squares(found, market, budget=float(n_vectors), pivot=PIVOT).terms
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import fits
-from miserly.solvers.greedy import Market
+from miserly.solvers.greedy import PurchaseState
 
 __all__ = ["PathCap"]
 
@@ -28,14 +28,14 @@ class PathCap:
 
     Attributes
     ----------
-    market : Market
+    market : PurchaseState
         The terms, with nothing paid.
     budget : float
     size : array of (T,)
         The typical size of each column: a weight times this size is what a term contributes to a score.
     """
 
-    market: Market
+    market: PurchaseState
     budget: float
     size: Floats
 
@@ -57,7 +57,7 @@ class PathCap:
         Examples
         --------
         >>> from miserly.costs import Costs
-        >>> market = Market.of(np.eye(3, dtype=bool), np.zeros(3), Costs([4.0, 4.0, 1.0]))
+        >>> market = PurchaseState.of(np.eye(3, dtype=bool), np.zeros(3), Costs([4.0, 4.0, 1.0]))
         >>> cap = PathCap(market, budget=6.0, size=np.ones(3))
         >>> cap.affordable(np.array([], dtype=int), np.array([[1.0], [2.0], [0.1]])).tolist()
         [1, 2]
@@ -79,11 +79,11 @@ class PathCap:
             spent = self._spent(market)
             prices[changed] = market.prices(changed)
 
-    def _paid(self, terms: Ints) -> Market:
+    def _paid(self, terms: Ints) -> PurchaseState:
         market = self.market.copy()
         market.bought |= market.uses[terms].any(axis=0)
         market.evaluated[terms] = True
         return market
 
-    def _spent(self, market: Market) -> float:
+    def _spent(self, market: PurchaseState) -> float:
         return market.costs.of(market.bought) + math.fsum(market.evaluation[market.evaluated])

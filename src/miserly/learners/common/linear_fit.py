@@ -23,7 +23,7 @@ from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.terms import BoostedTerms, LinearTerms, TermSet
 from miserly.losses import Loss
 from miserly.solvers.gram import CodedColumns, DenseColumns, TermColumns, gram
-from miserly.solvers.greedy import Market, greedy_least_squares
+from miserly.solvers.greedy import PurchaseState, greedy_least_squares
 from miserly.solvers.mixed_norm import canonical
 
 __all__ = [
@@ -157,7 +157,7 @@ def affordable_terms(terms: LinearTerms, samples: Rows, costs: Costs, budget: fl
         terms = terms.take(_most_for_their_price(terms, samples, costs, most))
     columns = DenseColumns(terms.values(samples.X))
     left = gram(columns, samples.y[:, None], samples.weight).centred()
-    market = Market.of(terms.uses, terms.evaluation, costs)
+    market = PurchaseState.of(terms.uses, terms.evaluation, costs)
     return terms.take(np.sort(greedy_least_squares(left, market, budget).terms))
 
 

@@ -27,7 +27,7 @@ from miserly.learners.common.terms import LinearTerms, TermSet
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget
 from miserly.losses import Loss
 from miserly.plan import Plan
-from miserly.solvers.greedy import Market
+from miserly.solvers.greedy import PurchaseState
 
 __all__ = ["ASTC"]
 
@@ -199,7 +199,7 @@ class ASTC(QueryGroupedFit):
             soft=bool(self.soft),
             n_threads=self._n_threads,
         )
-        market = Market.of(terms.uses, terms.evaluation, rows.costs)
+        market = PurchaseState.of(terms.uses, terms.evaluation, rows.costs)
 
         def grow(budgets: Floats, path: float) -> ClassifierTree:
             report(f"growing a tree with up to {budgets.max():.3g} to spend per node")

@@ -20,7 +20,7 @@ from miserly.learners.common.classifier_tree import ClassifierTree
 from miserly.plan import LEAVE
 from miserly.solvers.gaps import gap_threshold
 from miserly.solvers.gram import Gram, TermColumns, gram
-from miserly.solvers.greedy import PIVOT, Evidence, Market, greedy_least_squares
+from miserly.solvers.greedy import PIVOT, Evidence, PurchaseState, greedy_least_squares
 from miserly.solvers.least_squares import least_squares
 
 __all__ = ["TreeGrower", "path_budget"]
@@ -42,7 +42,7 @@ class _OpenNode:
     rows: Ints
     weight: Floats | None
     gram: Gram
-    market: Market
+    market: PurchaseState
     weights: Floats  # (T, C): of the parent's classifier
     intercept: Floats  # (C,)
     scores: Floats  # (rows, C): of the parent's classifier
@@ -94,7 +94,7 @@ class TreeGrower:
         return gram(self.columns, self.targets, self.weight, n_threads=self.n_threads)
 
     def grow(
-        self, market: Market, budgets: Floats, path_budget: float = np.inf, tradeoff: float = 0.0
+        self, market: PurchaseState, budgets: Floats, path_budget: float = np.inf, tradeoff: float = 0.0
     ) -> ClassifierTree:
         """A tree whose node at position `k` may spend ``budgets[k]`` on top of what its ancestors did.
 

@@ -22,7 +22,7 @@ from miserly.learners.common.terms import TermSet
 from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import PointwiseLoss
 from miserly.plan import Plan
-from miserly.solvers.greedy import Market
+from miserly.solvers.greedy import PurchaseState
 from miserly.solvers.mixed_norm import Blocks, canonical
 from miserly.solvers.path_cap import PathCap
 from miserly.solvers.soft_tree import LEAVE, SoftTree, SoftTreeProblem, TreeShape, TreeState
@@ -81,7 +81,7 @@ class SoftTreeFit:
     def _cap(self, budget: float) -> PathCap | None:
         """The limit on every path through a tree; None if all terms together cost no more than the budget."""
         size = np.sqrt(np.maximum(0.0, (self.columns**2) @ self.mass - (self.columns @ self.mass) ** 2))
-        cap = PathCap(Market.of(self.terms.uses, self.terms.evaluation, self.rows.costs), budget, size)
+        cap = PathCap(PurchaseState.of(self.terms.uses, self.terms.evaluation, self.rows.costs), budget, size)
         return cap if cap.binds else None
 
     def weighed(self, samples: Rows) -> Rows:
