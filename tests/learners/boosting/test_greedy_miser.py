@@ -151,7 +151,7 @@ def any_order(monkeypatch):
     def plain(trees, ledger, tradeoff, *_):
         return [grow(ledger=ledger, tradeoff=tradeoff) for grow in trees]
 
-    monkeypatch.setattr("miserly.learners.common.booster.buy_last", plain)
+    monkeypatch.setattr("miserly.learners.common.booster.use_paid_first", plain)
 
 
 @pytest.mark.usefixtures("any_order")
