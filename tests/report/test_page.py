@@ -218,7 +218,7 @@ def test_the_page_says_what_was_asked_and_found(heart, page):
         one for one in offers(heart, round_budgets(heart, Wish(mean_budget=30.0))) if one.budget == 30
     )
     assert "Both are estimates from held-out rows" in said
-    assert line.same_as is None or "No better model was found: it is the same as for" in said
+    assert line.same_as is None or "No better model was found than the one for" in said
     assert "Heart disease" in said and "For a mean budget of 30 CAD per row, buy" in said
     assert f"Expect an accuracy of {100 * line.value:.1f} %" in said
     assert "270 rows, 13 features" in said and "54 of the rows" in said
@@ -259,6 +259,21 @@ def test_who_is_handed_over_is_still_unclear():
         "buy <em>cheap</em> for every row. "
         f"Buy <em>expensive</em> for the {100 * share:.0f} % of rows still unclear."
     )
+
+
+def test_features_of_which_every_row_buys_one_are_not_bought_for_every_row():
+    """All rows buy a, 99 of 100 buy b and 98 of 100 buy c. Every row buys b or c."""
+    from miserly.plan import Node, Plan, Raw
+
+    acquired = np.ones((100, 3), dtype=bool)
+    acquired[0, 1] = acquired[1:3, 2] = False
+    nodes = [Node([k], [0], [1.0], [0.0], up=k + 1 if k < 2 else -1) for k in range(3)]
+    costs = Costs({"a": 1.0, "b": 1.0, "c": 1.0})
+    plan = Plan(costs=costs, terms=[Raw(k) for k in range(3)], nodes=nodes, base=[0.0])
+    run = SimpleNamespace(acquired=acquired, exit=np.full(100, 2))
+    one = SimpleNamespace(plan=plan, run=run, share=acquired.mean(axis=0))
+    sentences = actions(one, SimpleNamespace(row="row", rows="rows")).replace("\N{NO-BREAK SPACE}", " ")
+    assert sentences == ("buy <em>a</em> for every row. Buy <em>b</em> and <em>c</em> for 99 % of rows.")
 
 
 def test_the_page_needs_nothing_from_outside(page):

@@ -1,4 +1,4 @@
-"""`miserly demo`: heart disease with real prices; what each budget buys, and a patient stepped through."""
+"""`miserly demo`: heart disease with real prices; what each budget buys, and one patient step by step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from miserly.selection.round_budgets import suggested
 
 __all__ = ["run_demo"]
 
-# Where another test, or another group of tests, comes within reach.
+# At these budgets another test, or another group of tests, becomes affordable.
 BUDGETS = (0, 1, 4, 12, 30, 110, 215, 323.97)
 MAX_FITS = 24
 PATIENT = 0  # of the table, for the example
@@ -46,7 +46,7 @@ TESTS = {
 
 
 def run_demo(folder: Path) -> None:
-    """Everything the demo shows and saves."""
+    """Run the demo: print its tables and save its files in a folder."""
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     heart = load_heart()
@@ -65,8 +65,9 @@ def _introduce(heart: Dataset) -> None:
     assert heart.costs is not None
     text = (
         f": {len(heart)} patients, {heart.X.shape[1]} tests with real prices in Canadian dollars. The first "
-        "test of a group (blood, exercise, thallium) pays for its set-up; all together cost "
-        f"{amount(heart.costs.total)} per patient. What does a budget buy that no patient ever exceeds?\n"
+        "test of a group (blood, exercise, thallium) pays for its set-up. All tests together cost "
+        f"{amount(heart.costs.total)} per patient. What does each budget buy? A budget is a cap: no patient "
+        "costs more.\n"
     )
     out.print(Text.assemble(("Heart disease", "bold"), text))
 
@@ -75,11 +76,11 @@ def _introduce(heart: Dataset) -> None:
 
 
 def _learn(heart: Dataset) -> Frontier:
-    """The frontier of some quick learners, with a table that says how far it is."""
+    """The frontier of some quick learners, with progress."""
     from miserly.learners import CostLassoClassifier, EarlyExit, GreedyMiserClassifier
 
     miser = GreedyMiserClassifier(max_depth=1, n_rounds=60)
-    with err.status("getting ready (compiles once on a new machine, half a minute)"):
+    with err.status("compiling (once on a new machine, half a minute)"):
         GreedyMiserClassifier(max_depth=1, n_rounds=1).fit(heart.X, heart.y)
     return frontier(
         [miser, CostLassoClassifier(), EarlyExit(miser)],
@@ -106,11 +107,11 @@ def _print_frontier(found: Frontier, made: Sequence[Offer], chosen: Offer) -> No
     out.print(offers_table(found, made, chosen, with_learner=False, word="tests used"))
     out.print(_legend(found, made))
     best = max(made, key=lambda one: one.value)
-    reached = value_words("accuracy", best.value, best.error).replace("±", "less")
+    reached = value_words("accuracy", best.value, best.error)
     out.print(
-        f"\nAccuracy and mean cost are estimates from patients held out, by choices among "
-        f"{len(found.points)} models of {len(found.learners)} learners that did not see them; tests are "
-        f"those of the plan. [bold]Chosen: "
+        "\nAccuracy ± one standard error and mean cost are estimates from held-out patients. They are for "
+        f"the best of {len(found.points)} models of {len(found.learners)} learners inside each budget. Tests "
+        f"are those of the delivered plan. [bold]Chosen: "
         f"{amount(chosen.budget, found.costs.unit)}[/], the cheapest within one standard error of the best "
         f"({reached}).\n",
         markup=True,
@@ -124,9 +125,9 @@ def _legend(found: Frontier, made: Sequence[Offer]) -> Text:
 
 
 def _step_through(plan: Plan, heart: Dataset) -> None:
-    """One patient: what is asked, in which order, at what price, and what the plan thinks by then."""
+    """One patient: the tests in order, their prices, and the probability of disease so far."""
     patient = dict(zip(heart.feature_names, heart.X[PATIENT].tolist(), strict=True))
-    right = ("result", "price", "paid so far", "risk by then")
+    right = ("result", "price", "paid so far", "risk so far")
     table = new_table("asked", *right, right=right)
     trail, paid = plan.start(), 0.0
     while need := trail.next():
@@ -139,13 +140,13 @@ def _step_through(plan: Plan, heart: Dataset) -> None:
     out.print(table)
     out.print(
         f"Answer: [bold]{trail.answer().value}[/] of heart disease, "
-        f"for {amount(trail.cost, plan.costs.unit)}. In truth: {_labels(heart)[PATIENT]}.\n",
+        f"for {amount(trail.cost, plan.costs.unit)}. The true label is {_labels(heart)[PATIENT]}.\n",
         markup=True,
     )
 
 
 def _chance(trail: Trail) -> float:
-    """The probability of disease by what is known so far."""
+    """The probability of disease so far."""
     probabilities = trail.answer().probabilities
     assert probabilities is not None
     return float(probabilities[1])
@@ -155,7 +156,7 @@ def _chance(trail: Trail) -> float:
 
 
 def _save(folder: Path, found: Frontier, chosen: Offer) -> Plan:
-    """The plan, its picture and the report; gives the plan as it is read back."""
+    """Save the plan, its drawing and the report. Returns the plan as loaded from its file."""
     fitted = chosen.plan
     info = {**fitted.info, "task": "classes", "target": "target", "budget": chosen.budget}
     fitted.replace(info=info).save(folder / "heart.miser")
@@ -170,8 +171,8 @@ def _print_files(folder: Path, seconds: float) -> None:
     for name, what in {
         "report.html": "what each budget buys, for a browser",
         "heart.miser": f"the plan; see it with: miserly show {folder / 'heart.miser'}",
-        "plan.svg": "what the plan buys, and when",
+        "plan.svg": "what the plan buys, in which order",
     }.items():
         table.add_row(Text(f"  {name}"), Text(what, style="dim"))
-    out.print(Text.assemble("Saved in ", (str(folder), "bold"), f" ({seconds:.0f} seconds in all):"))
+    out.print(Text.assemble("Saved in ", (str(folder), "bold"), f" ({seconds:.0f} seconds):"))
     out.print(table)

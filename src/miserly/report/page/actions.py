@@ -66,6 +66,8 @@ def _steps(one: Offer) -> list[_Step]:
 
 def _step(one: Offer, group: list[int], first: dict[int, int]) -> _Step:
     share = float(one.run.acquired[:, group].any(axis=1).mean())
+    if share >= _EVERY > one.share[group].min():  # every row buys one of them, and not every row buys each
+        share = float(one.share[group].max())
     return _Step(tuple(group), share, _are_unclear(one, min(first[f] for f in group), share))
 
 

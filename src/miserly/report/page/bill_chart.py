@@ -60,7 +60,7 @@ def bills(offer: Offer, words: Words) -> Chart:
         "mean": short(offer.pays),
         "most": short(offer.cost_95),
         "mean_text": f"mean {escaped(words.price(offer.pays))}",
-        "most_text": f"95 of 100 pay {escaped(words.price(offer.cost_95))} or less",
+        "most_text": f"95 % pay {escaped(words.price(offer.cost_95))} or less",
     }
 
 

@@ -1,4 +1,4 @@
-"""The table of a page: what each budget buys."""
+"""The table of a report: what each budget buys."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ def budgets_section(story: Story) -> str:
     ]
     lines = [_line(one, words) for one in story.offers]
     caption = (
-        f"{_meant(words)} For each the model to take, the {words.metric} and the mean price to expect "
-        f"(estimates from held-out {words.rows}), and of the plan that is delivered what no {words.row} pays "
-        f"more than and how many features the given {words.rows} buy on average."
+        f"{_meant(words)} {words.title} and mean price are estimates from held-out {words.rows}. The highest "
+        f"price and the mean number of features are those of the delivered plan on the given {words.rows}."
     )
     return section("table", "What each budget buys", table(caption, columns, lines, name="budgets"))
 
 
 def _meant(words: Words) -> str:
     if words.is_cap:
-        return f"A budget is what no {words.row} ever pays more than."
+        return f"A budget is a cap: no {words.row} ever pays more."
     return f"A mean budget is what {words.rows} may pay on average."
 
 

@@ -88,11 +88,13 @@ def step_words(story: Story, one: Offer) -> dict[str, str]:
         "model": model[:1].upper() + model[1:],
         "params": settings(one.candidate.params) or "always the same answer",
         "value": words.value(one.value),
-        "value-note": f"{words.metric} {reached} (estimate), 95 % {words.interval(one.low, one.high)}",
+        "value-note": (
+            f"{words.metric} {reached} (estimate), 95 % interval {words.interval(one.low, one.high)}"
+        ),
         "cost": words.price(one.cost),
         "cost-note": _cost_note(one, words),
         "most": words.price(one.cost_95),
-        "most-note": f"or less for 95 of 100 of the given {words.rows}",
+        "most-note": f"or less for 95 % of the given {words.rows}",
         "upper": words.price(one.max_cost),
         "upper-note": f"at most, for any {words.row}",
         "bought": f"{one.features:.1f}",

@@ -57,7 +57,7 @@ def _otherwise(story: Story) -> str:
     paid = f" On the given {words.rows} the delivered plan costs {words.price(one.pays)} on average."
     note = paid if one.pays_otherwise else ""
     if one.same_as is not None:
-        note += f" No better model was found: it is the same as for {words.price(one.same_as)}."
+        note += f" No better model was found than the one for {words.price(one.same_as)}."
     return note
 
 
