@@ -8,7 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from miserly.data.encoder import Encoder, refuse_infinities
+from miserly.data.arrays import refuse_infinities
+from miserly.data.encoder import Encoder
 from miserly.data.frames import is_frame, read_frame
 from miserly.errors import DataError
 

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EncodedFrame", "in_order", "recoded"]
+from miserly.data.arrays import labels_of
+
+__all__ = ["EncodedFrame", "holds_in_float32", "in_order", "recoded"]
+
+_NARROW = frozenset(("bool", "int8", "int16", "uint8", "uint16", "float16", "float32"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +52,7 @@ class EncodedFrame:
     @property
     def columns(self) -> list[Any]:
         """Names of the columns."""
-        header = self.header
-        return list(header.column_names if hasattr(header, "column_names") else header.columns)
+        return labels_of(self.header)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -98,6 +101,15 @@ class EncodedFrame:
         known = np.array([*self.categories[column], None], dtype=object)
         decoded: NDArray[Any] = known[np.where(np.isnan(values), len(known) - 1, values).astype(np.int64)]
         return decoded
+
+
+def holds_in_float32(dtype: Any) -> bool:
+    """Whether float32 holds all values of a type without loss; `dtype` is of NumPy or of narwhals.
+
+    >>> [holds_in_float32(np.dtype(kind)) for kind in ("int16", "int32", "float64")]
+    [True, False, False]
+    """
+    return str(dtype).lower() in _NARROW
 
 
 def recoded(codes: NDArray[Any], lookup: NDArray[Any]) -> NDArray[Any]:

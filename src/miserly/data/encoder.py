@@ -1,8 +1,8 @@
-"""The one encoder: values as users give them become the numbers that a plan computes with.
+"""The encoder: values as users give them become the numbers that a plan computes with.
 
-A column held numbers or categories when the model was fitted. Numbers stay numbers; the code of a category is
-its place among the categories of its column; missing values are NaN. A value that is none of these is an
-error that names its column and row. NumPy is all that this needs: a saved plan runs without anything else.
+A column held numbers or categories when the model was fitted. Numbers stay numbers. The code of a category is
+its position among the categories of its column. Missing values are NaN. Any other value is an error that
+names its column and row. The encoder needs only NumPy, because a saved plan runs with NumPy alone.
 """
 
 from __future__ import annotations
@@ -15,44 +15,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.data.encoded import EncodedFrame, recoded
+from miserly.data.arrays import array_of, column_at, is_table, labels_of, matrix_from, refuse_infinities
+from miserly.data.encoded import EncodedFrame, holds_in_float32, recoded
 from miserly.errors import DataError, NotNumericError, did_you_mean
 from miserly.utils.checks import as_number, is_missing, shown
 
-__all__ = [
-    "UNKNOWN",
-    "Encoder",
-    "array_of",
-    "check_unknown",
-    "is_table",
-    "labels_of",
-    "matrix_from",
-    "refuse_infinities",
-]
+__all__ = ["UNKNOWN", "Encoder", "check_unknown"]
 
 UNKNOWN = ("error", "missing")
-_NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.float32)  # float32 holds them without loss
 _MOST_NAMED = 10
-_ROWS_AT_A_TIME = 16_384
 
 
 def check_unknown(unknown: str) -> None:
-    """Refuse anything but the two ways to take a value that is no known category."""
+    """Check that `unknown` is "error" or "missing"."""
     if unknown not in UNKNOWN:
         raise DataError(f"unknown is 'error' or 'missing', not {unknown!r}")
 
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """What the columns held when the model was fitted, and how values become numbers.
+    """Turns values into numbers, by what the columns held when the model was fitted.
 
     Parameters
     ----------
     n_columns : int
+        Number of columns.
     names : sequence of str, optional
-        The columns of frames are found by these names; without names, by their order.
-    categories : mapping of column number to sequence, optional
-        The values of the columns that hold categories.
+        Names by which columns of frames are found. Without names they are found by their order.
+    categories : mapping of int to sequence, optional
+        Categories of the columns that hold categories, by column number. All other columns hold numbers.
 
     Examples
     --------
@@ -70,19 +61,34 @@ give None where a value is missing, or unknown='missing' to take such values as 
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
 
     def label(self, column: int) -> str:
-        """A column as errors name it."""
+        """Name of a column in errors."""
         return f"column {column if self.names is None else self.names[column]!r}"
 
     # -- one value, one column -----------------------------------------------------------------------
 
     def value(self, column: int, value: Any, unknown: str = "error") -> float:
-        """One value of a column as a number."""
+        """Encode one value of a column.
+
+        Parameters
+        ----------
+        column : int
+            Number of the column.
+        value : object
+            A number, a category, or a missing value (None, NaN, NA).
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        float
+            The number or code; NaN if the value is missing.
+        """
         one = np.empty(1, dtype=object)
         one[0] = value
         return float(self._encode(column, one, unknown, numbered=False)[0])
 
     def column(self, column: int, values: Any, unknown: str = "error") -> NDArray[Any]:
-        """The values of a column (an array, a list, a column of a frame) as numbers."""
+        """Encode all values of a column: an array, a list or a column of a frame; see `value`."""
         return self._encode(column, array_of(values, self.label(column)), unknown, numbered=True)
 
     def _encode(self, column: int, values: NDArray[Any], unknown: str, numbered: bool) -> NDArray[Any]:
@@ -120,7 +126,7 @@ give None where a value is missing, or unknown='missing' to take such values as 
         )
 
     def _codes(self, column: int, values: NDArray[Any], unknown: str, numbered: bool) -> NDArray[np.float32]:
-        """The code of each value; NaN where it is missing, or unknown and taken as missing."""
+        """The code of each value; NaN if the value is missing, or unknown and counted as missing."""
         known = self.categories[column]
         place = {value: float(code) for code, value in enumerate(known)}
         of_booleans = any(isinstance(value, bool) for value in known)
@@ -159,17 +165,28 @@ give None where a value is missing, or unknown='missing' to take such values as 
     def rows(
         self, X: Any, needed: Sequence[int] | NDArray[Any] | None = None, unknown: str = "error"
     ) -> NDArray[Any]:
-        """Rows of a frame, an array or lists as a float32 or float64 matrix of all columns.
+        """Encode rows of a frame, an array or lists, as a float32 or float64 matrix of all columns.
 
         Parameters
         ----------
         X : frame or array of (n, n_columns)
-            Columns of frames are found by name, in any order; others are ignored. Without names, and in
-            arrays, they are found by place.
+            Columns of frames are found by name, in any order, and other columns are ignored. Without names,
+            and in arrays, columns are found by position.
         needed : sequence of int, optional
-            Columns that must be there (all of them by default). The others are not looked at.
+            Columns that must be there, all by default. Other columns are not read, and may be NaN in the
+            matrix.
         unknown : {"error", "missing"}, default="error"
-            What to do with a value of a categorical column that is no known category.
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n, n_columns)
+            Numbers and codes.
+
+        Raises
+        ------
+        DataError
+            If columns are missing, or a value is infinite or cannot be encoded.
         """
         check_unknown(unknown)
         wanted = list(range(self.n_columns)) if needed is None else [int(f) for f in needed]
@@ -209,7 +226,7 @@ give None where a value is missing, or unknown='missing' to take such values as 
             return _side_by_side(len(frame), self.n_columns, columns)
         if not self.categories and self._is_whole(frame, labels):
             return np.asarray(frame.to_numpy())
-        columns = {f: self.column(f, _pick(frame, labels, places[f]), unknown) for f in wanted}
+        columns = {f: self.column(f, column_at(frame, labels, places[f]), unknown) for f in wanted}
         return _side_by_side(len(frame), self.n_columns, columns)
 
     def _recode(self, column: int, frame: EncodedFrame, place: int, unknown: str) -> NDArray[Any]:
@@ -227,7 +244,7 @@ give None where a value is missing, or unknown='missing' to take such values as 
         return codes
 
     def _places(self, labels: Sequence[Any], wanted: Sequence[int]) -> dict[int, int]:
-        """Where each wanted column is in a frame; all that are missing are named in one error."""
+        """Position of each wanted column in a frame. One error names all columns that are missing."""
         assert self.names is not None
         present: dict[str, int] = {}
         twice: set[str] = set()
@@ -245,9 +262,9 @@ give None where a value is missing, or unknown='missing' to take such values as 
         return {f: present[self.names[f]] for f in wanted}
 
     def _is_whole(self, frame: Any, labels: Sequence[Any]) -> bool:
-        """Whether a frame is the matrix already: the same columns in their order, all float32 or float64.
+        """Whether the frame is the matrix already: the same columns in order, all float32 or all float64.
 
-        Not so pandas' own Float32 and Float64, of which `to_numpy` makes objects.
+        Columns of the types Float32 and Float64 of pandas do not count: `to_numpy` gives objects for them.
         """
         if self.names is not None and list(labels) != list(self.names):
             return False
@@ -256,116 +273,16 @@ give None where a value is missing, or unknown='missing' to take such values as 
         return hasattr(frame, "to_numpy") and kinds in whole
 
 
-# -- arrays and frames, whatever library they come from ------------------------------------------------------
-
-
-def is_table(X: Any) -> bool:
-    """Whether `X` has named columns, as frames of pandas, polars and pyarrow have."""
-    if isinstance(X, np.ndarray):
-        return False
-    if type(X).__name__ == "LazyFrame":
-        raise DataError("a LazyFrame has no rows yet; call .collect() first")
-    return hasattr(X, "columns") or hasattr(X, "column_names")
-
-
-def labels_of(frame: Any) -> list[Any]:
-    """The names of the columns of a frame."""
-    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
-
-
-def _pick(frame: Any, labels: Sequence[Any], place: int) -> Any:
-    """One column of a frame, by its place: labels may be there twice."""
-    if hasattr(frame, "iloc"):
-        return frame.iloc[:, place]
-    return frame.column(place) if hasattr(frame, "column_names") else frame[labels[place]]
-
-
-def array_of(values: Any, what: str) -> NDArray[Any]:
-    """A column as a NumPy array, objects where it holds anything but numbers."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise DataError(f"{what} is a masked array; give NaN where a value is missing: .filled(numpy.nan)")
-    dtype = getattr(values, "dtype", None)
-    if hasattr(values, "to_numpy"):
-        if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "") in ("i", "u", "f"):
-            return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))  # pandas' own numbers
-        return np.asarray(values.to_numpy())
-    if isinstance(values, np.ndarray):
-        return values
-    listed = np.empty(len(values), dtype=object)
-    listed[:] = list(values)
-    return listed
-
-
-def matrix_from(X: Any) -> NDArray[Any]:
-    """Rows as an array, of objects where not all are numbers; what no array can hold is refused in words."""
-    if hasattr(X, "toarray"):
-        raise DataError("Sparse data was passed, but dense rows are needed: call .toarray() on it first")
-    if isinstance(X, np.ma.MaskedArray):
-        raise DataError("the rows are a masked array; give NaN where a value is missing: .filled(numpy.nan)")
-    if isinstance(X, np.ndarray):
-        matrix = X
-    else:
-        matrix = _array_of_rows(X)
-    if matrix.dtype.kind == "c":
-        raise DataError("Complex data not supported; give real numbers")
-    if matrix.dtype.kind in "mM":
-        raise DataError(f"the rows hold dates or times ({matrix.dtype}); turn them into numbers")
-    if matrix.dtype.kind == "V":
-        raise DataError("a structured array has named fields, not columns; give a frame or a plain array")
-    return matrix
-
-
-def _array_of_rows(X: Any) -> NDArray[Any]:
-    try:
-        matrix = np.asarray(X)
-        if matrix.dtype.kind in "USO" and matrix.ndim == 2:  # numbers beside text must stay numbers
-            matrix = np.asarray(X, dtype=object)
-        return matrix
-    except ValueError:  # rows of different lengths
-        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
-        row = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
-        raise DataError(
-            f"rows must have one length; row {row} has {lengths[row]} values and row 0 has {lengths[0]}"
-        ) from None
-    except OverflowError as error:
-        raise DataError(f"the rows hold a number that is too large: {error}") from None
-
-
-def refuse_infinities(
-    values: NDArray[Any],
-    names: Sequence[str] | None = None,
-    columns: Sequence[int] | NDArray[Any] | None = None,
-) -> None:
-    """Refuse infinite values, naming the first column that has one; only `columns` are looked at, if given.
-
-    >>> values = np.array([[1.0, np.nan], [2.0, np.inf]])
-    >>> refuse_infinities(values, columns=[0])
-    >>> refuse_infinities(values, ["age", "chol"])
-    Traceback (most recent call last):
-    miserly.errors.DataError: column 'chol' holds infinity (row 1); give NaN where a value is missing
-    """
-    for first in range(0, len(values), _ROWS_AT_A_TIME):
-        infinite = np.isinf(values[first : first + _ROWS_AT_A_TIME])
-        if columns is not None and infinite.any():
-            infinite[:, np.setdiff1d(np.arange(values.shape[1]), columns)] = False
-        if infinite.any():
-            row, column = (int(place) for place in np.argwhere(infinite)[0])
-            label = column if names is None else names[column]
-            raise DataError(
-                f"column {label!r} holds infinity (row {first + row}); give NaN where a value is missing"
-            )
-
-
 def _side_by_side(n: int, n_columns: int, columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
     """Columns as a matrix: float32 if no column loses anything by it; NaN where no column is given."""
-    narrow = all(values.dtype in _NARROW for values in columns.values())
+    narrow = all(holds_in_float32(values.dtype) for values in columns.values())
     matrix = np.full((n, n_columns), np.nan, dtype=np.float32 if narrow and columns else np.float64)
     for f, values in columns.items():
         matrix[:, f] = values
     return matrix
 
 
-# -- words -------------------------------------------------------------------------------------------------
+# -- errors and codes ---------------------------------------------------------------------------------------
 
 
 def _code(place: Mapping[Any, float], value: Any, of_booleans: bool) -> float:

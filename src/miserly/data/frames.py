@@ -1,8 +1,8 @@
-"""What the columns of a data frame hold, learned from training rows.
+"""Reading a data frame of training rows: numbers, and the categories of its columns.
 
-pandas, polars and every other frame that narwhals knows become a float matrix, column names, and the
-categories of columns that hold text, categories or booleans: the place of a value among the categories is its
-code. Missing values become NaN. Rows that come later are read by the `encoder`.
+Frames of pandas, polars and other libraries that narwhals knows become a matrix, column names, and the
+categories of columns that hold text, categories or booleans. The position of a value among the categories is
+its code. Missing values become NaN. Later rows are read by the `encoder`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.data.encoded import EncodedFrame, in_order
-from miserly.data.encoder import Encoder, labels_of
+from miserly.data.arrays import labels_of
+from miserly.data.encoded import EncodedFrame, holds_in_float32, in_order
+from miserly.data.encoder import Encoder
 from miserly.errors import DataError
 
 __all__ = [
@@ -32,12 +33,20 @@ MAX_CATEGORIES = 255  # a code and the mark of a missing value share one byte in
 
 Categories: TypeAlias = dict[int, tuple[Any, ...]]
 
-_NARROW = {"Int8", "Int16", "UInt8", "UInt16", "Float32"}  # what float32 holds without loss
-
 
 @dataclass(frozen=True, eq=False)
 class NumericTable:
-    """A frame as numbers: float32 if no column loses anything by it, else float64."""
+    """A table as numbers.
+
+    Parameters
+    ----------
+    values : array of (n, n_columns)
+        Float32 if it holds all columns without loss, else float64.
+    names : tuple of str or None
+        Names of the columns, if all of them have names.
+    categories : dict of int to tuple
+        Categories of the columns that hold categories.
+    """
 
     values: NDArray[Any]
     names: tuple[str, ...] | None
@@ -45,7 +54,7 @@ class NumericTable:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether `X` is a data frame; a lazy one is refused, because its rows are not there yet."""
+    """Whether `X` is a data frame. A lazy frame is an error, because it has no rows yet."""
     if isinstance(X, (np.ndarray, EncodedFrame)):
         return not isinstance(X, np.ndarray)
     import narwhals as nw
@@ -130,7 +139,7 @@ def encode_frame(X: Any) -> EncodedFrame:
         for j, kind in enumerate(read)
         if kind != "number"
     }
-    wide = any(kind not in _NARROW and j not in learned for j, kind in enumerate(kinds))
+    wide = any(not holds_in_float32(kind) and j not in learned for j, kind in enumerate(kinds))
     values = np.empty((len(frame), len(labels)), dtype=np.float64 if wide else np.float32)
     encoder = Encoder(len(labels), labels, learned)
     for j, column in enumerate(columns):
@@ -139,7 +148,7 @@ def encode_frame(X: Any) -> EncodedFrame:
 
 
 def first_text(X: Any) -> Any:
-    """The name of the first column of a frame that holds text or categories, but no booleans; else None.
+    """Name of the first column of a frame that holds text or categories (not booleans); None if none does.
 
     >>> import pandas as pd
     >>> first_text(pd.DataFrame({"age": [61.0], "smokes": [True], "thal": ["normal"]}))
@@ -158,7 +167,7 @@ def first_text(X: Any) -> Any:
 
 
 def refuse_twins(labels: Sequence[Any]) -> None:
-    """Refuse a frame with two columns of one name."""
+    """Raise an error if two columns of a frame have one name."""
     seen: set[Any] = set()
     for label in labels:
         if label in seen:
@@ -170,7 +179,7 @@ def refuse_twins(labels: Sequence[Any]) -> None:
 
 
 def _kind(column: Any, label: Any) -> str:
-    """What a column holds: number, boolean or category; anything else is refused."""
+    """What a column holds: "number", "boolean" or "category"; anything else is an error."""
     name = str(column.dtype).partition("(")[0]
     if column.dtype.is_numeric() or _is_empty(column):
         return "number"
@@ -181,13 +190,13 @@ def _kind(column: Any, label: Any) -> str:
     if name == "Object":
         return _kind_of_objects(column, label)
     raise DataError(
-        f"column {_quoted(label)} has type {name}; miserly reads numbers, text, categories and truth "
-        "values. Turn it into one of them, or leave it out"
+        f"column {_quoted(label)} has type {name}; miserly reads numbers, text, categories and "
+        "booleans. Turn it into one of them, or leave it out"
     )
 
 
 def _kind_of_objects(column: Any, label: Any) -> str:
-    """Columns of Python objects are read only if all of them are text or all are truth values."""
+    """Columns of Python objects are read only if all of them are text, or all are booleans."""
     types = {type(value) for value in column.drop_nulls().to_list()}
     if types <= {str}:
         return "category"
@@ -219,12 +228,12 @@ def _numbers(column: Any) -> NDArray[Any]:
 
     if _is_empty(column):
         return np.full(len(column), np.nan)
-    narrow = str(column.dtype) in _NARROW
+    narrow = holds_in_float32(column.dtype)
     return np.asarray(column.cast(nw.Float32 if narrow else nw.Float64).to_numpy())
 
 
 def _is_empty(column: Any) -> bool:
-    """Whether a column has nothing but missing values, as one of polars' type Null."""
+    """Whether all values of a column are missing, as in the type Null of polars."""
     return bool(column.is_null().all())
 
 

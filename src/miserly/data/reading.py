@@ -1,4 +1,4 @@
-"""Rows as users give them to a learner: checked, in words that name the place, and turned into numbers."""
+"""Reading the `X` that users pass to learners and searches; errors name the column and the row."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from miserly.data.encoded import EncodedFrame
-from miserly.data.encoder import Encoder, labels_of, matrix_from, refuse_infinities
+from miserly.data.arrays import labels_of, matrix_from, refuse_infinities
+from miserly.data.encoded import EncodedFrame, holds_in_float32
+from miserly.data.encoder import Encoder
 from miserly.data.errors import as_data_errors
 from miserly.data.frames import NumericTable, encode_frame, is_frame, read_frame, refuse_twins
 from miserly.data.rows import Rows
@@ -19,9 +20,7 @@ from miserly.data.target import check_queries, check_target
 from miserly.errors import DataError, NotNumericError
 from miserly.utils.checks import as_number, is_missing, shown
 
-__all__ = ["encoded", "learned", "numbers_of", "read_rows"]
-
-_NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.float16, np.bool_)  # float32 holds them without loss
+__all__ = ["read_new_rows", "read_rows", "read_training_rows"]
 
 
 def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
@@ -55,7 +54,7 @@ def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
     elif table.ndim != 2:
         raise DataError(f"X must be a table of rows and columns; its shape is {table.shape}")
     else:
-        table = numbers_of(table)
+        table = _parsed(table)
         refuse_infinities(table)
     if not len(table):
         raise DataError("X has no rows")
@@ -67,8 +66,21 @@ def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
     return Rows(table, labels, qid=None if qid is None else check_queries(qid, len(table)))
 
 
-def learned(estimator: Any, X: Any) -> NumericTable:
-    """Training rows as numbers, with what their columns hold; sets `n_features_in_` and the names."""
+def read_training_rows(estimator: Any, X: Any) -> NumericTable:
+    """Read training rows as numbers, and learn the categories of their columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its `n_features_in_` and `feature_names_in_` are set.
+    X : array or frame of (n, n_features)
+        Missing values are allowed, infinite values are not.
+
+    Returns
+    -------
+    NumericTable
+        Numbers, names and categories.
+    """
     if is_frame(X):
         with as_data_errors():
             refuse_twins(labels_of(X))
@@ -76,18 +88,37 @@ def learned(estimator: Any, X: Any) -> NumericTable:
             validate_data(estimator, header, reset=True, skip_check_array=True)
             table = read_frame(X)
             check_array(table.values, dtype=None, ensure_all_finite=False, estimator=estimator)
-        return table
-    return NumericTable(_numbers(estimator, X, reset=True), None, {})
+    else:
+        table = NumericTable(_numbers(estimator, X, reset=True), None, {})
+    refuse_infinities(table.values, getattr(estimator, "feature_names_in_", None))
+    return table
 
 
-def encoded(
+def read_new_rows(
     estimator: Any,
     X: Any,
     encoder: Encoder,
     needed: Sequence[int] | NDArray[Any] | None,
     unknown: str,
 ) -> NDArray[Any]:
-    """Rows as numbers, by what was learned; see `Encoder.rows`. Infinite values that are read are refused."""
+    """Read rows as numbers, by the categories of the training rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted estimator, which errors name.
+    X : array or frame of (n, n_features)
+        Infinite values in needed columns are an error.
+    encoder : Encoder
+        What the columns of the training rows held.
+    needed, unknown
+        As in `Encoder.rows`.
+
+    Returns
+    -------
+    array of (n, n_features)
+        Numbers and codes.
+    """
     frame = is_frame(X)
     if not frame and not encoder.categories:
         values = _numbers(estimator, X, reset=False)
@@ -103,13 +134,13 @@ def encoded(
 
 
 def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
-    """Rows of an array that holds nothing but numbers."""
+    """Rows of an array without categories."""
     with as_data_errors():
         rows = matrix_from(X)
         if rows.ndim == 2:
-            rows = numbers_of(rows)
-        if rows.dtype in _NARROW:
-            rows = rows.astype(np.float32)
+            rows = _parsed(rows)
+        if holds_in_float32(rows.dtype):
+            rows = rows.astype(np.float32, copy=False)
         return np.asarray(
             validate_data(
                 estimator, rows, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
@@ -117,8 +148,8 @@ def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         )
 
 
-def numbers_of(rows: NDArray[Any]) -> NDArray[Any]:
-    """Rows with objects as numbers; the first value that is none is named by its column and row."""
+def _parsed(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows of objects as numbers; an error names the column and row of the first value that is no number."""
     if rows.dtype.kind not in "OUS":
         return rows
     values = np.empty(rows.shape)

@@ -73,7 +73,31 @@ class Target:
 
 
 def check_target(y: Any, X: Any, estimator: Any, numeric: bool, suffix: str = "") -> NDArray[Any]:
-    """Labels as one column as long as `X`; numbers where numbers are wanted."""
+    """Check labels: one column, as long as `X`.
+
+    Parameters
+    ----------
+    y : array-like of (n,)
+        Labels.
+    X : array or frame
+        Rows, for their number.
+    estimator : estimator
+        The estimator that errors name.
+    numeric : bool
+        Whether labels must be numbers; they become float64.
+    suffix : str, default=""
+        Ending of the argument names in errors.
+
+    Returns
+    -------
+    array of (n,)
+        Labels.
+
+    Raises
+    ------
+    DataError
+        If labels are missing, infinite, of the wrong number or of the wrong type.
+    """
     name, what = type(estimator).__name__, f"y{suffix}"
     if y is None:
         raise DataError(
@@ -100,7 +124,7 @@ def check_target(y: Any, X: Any, estimator: Any, numeric: bool, suffix: str = ""
 
 
 def _numbers(labels: NDArray[Any], what: str) -> NDArray[np.float64]:
-    """Labels as numbers; what is none is named by its row."""
+    """Labels as numbers; an error names the row of the first label that is no number."""
     if labels.dtype.kind in "iufb":
         return labels.astype(np.float64)
     _refuse_missing(labels, what)
@@ -134,7 +158,7 @@ def _refuse_infinite(labels: NDArray[Any], what: str, name: str) -> None:
 
 
 def check_classes(labels: NDArray[Any], what: str = "y") -> None:
-    """Refuse labels that are no classes: numbers with fractions, or values of several types."""
+    """Raise an error for labels that are no classes: numbers with fractions, or values of several types."""
     if labels.dtype == object:
         text = isinstance(labels[0], str)
         for row, one in enumerate(labels.tolist()):
@@ -150,7 +174,7 @@ def check_classes(labels: NDArray[Any], what: str = "y") -> None:
 
 
 def check_weight(sample_weight: Any, X: Any, suffix: str = "") -> NDArray[np.float64] | None:
-    """Weights as one non-negative number per row, not all zero."""
+    """Check weights: one non-negative number per row, not all zero; a single number is for all rows."""
     if sample_weight is None:
         return None
     what = f"sample_weight{suffix}"
@@ -177,14 +201,14 @@ def check_weight(sample_weight: Any, X: Any, suffix: str = "") -> NDArray[np.flo
 
 
 def check_queries(qid: ArrayLike | None, n: int, suffix: str = "") -> NDArray[Any]:
-    """The query of each row."""
+    """Check queries: one per row. None is an error."""
     if qid is None:
         raise DataError(f"a ranker needs qid{suffix}, the query of each row: fit(X, y, qid{suffix}=...)")
     return _checks.check_queries(qid, n, f"qid{suffix}")
 
 
 def check_grades(y: NDArray[np.float64]) -> None:
-    """Grades of relevance are whole numbers from 0."""
+    """Raise an error for grades of relevance that are not whole numbers from 0 to 30."""
     wrong = (y != np.floor(y)) | (y < 0) | (y > MAX_GRADE)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])

@@ -1,4 +1,4 @@
-"""What labels are: classes, numbers, or grades of documents to rank. One rule for all of the library."""
+"""The task: whether labels are classes, numbers, or grades of documents to rank. One rule for the library."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["TASKS", "Taken", "Task", "read_task", "task_of_metric"]
 Task: TypeAlias = Literal["classes", "numbers", "ranking"]
 
 TASKS: tuple[Task, ...] = ("classes", "numbers", "ranking")
-MOST_CLASSES = 20  # different whole numbers that may be classes ...
-ROWS_A_CLASS = 5  # ... with so many rows each on average, unless there are two
-_METRICS: dict[str, Task] = {  # that leave no doubt
+MAX_CLASSES = 20  # largest number of different whole numbers that count as classes,
+ROWS_PER_CLASS = 5  # with so many rows each on average, unless there are two
+_METRICS: dict[str, Task] = {  # metrics of one task
     **dict.fromkeys(("accuracy", "balanced_accuracy", "log_loss", "roc_auc"), "classes"),
     **dict.fromkeys(("mse", "mae", "r2"), "numbers"),
     **dict.fromkeys(("ndcg", "precision"), "ranking"),
@@ -26,7 +26,15 @@ _METRICS: dict[str, Task] = {  # that leave no doubt
 
 @dataclass(frozen=True)
 class Taken:
-    """What labels were taken for, and why."""
+    """What labels were taken for, and why.
+
+    Parameters
+    ----------
+    task : {"classes", "numbers", "ranking"}
+        The task.
+    why : str
+        The reason.
+    """
 
     task: Task
     why: str
@@ -36,12 +44,35 @@ class Taken:
 
 
 def read_task(y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: str | None = None) -> Taken:
-    """What labels are, as `task` says or, for "auto", by one rule.
+    """Find the task of labels: `task` itself or, for "auto", by one rule.
 
-    Queries mean ranking. A metric of classes or of numbers decides next. Text and booleans are classes,
-    numbers with fractions are numbers. Whole numbers are classes if there are few different ones: two, or at
-    most 20 with five rows each on average; otherwise they are numbers.
+    Queries mean ranking. Otherwise a metric of classes or of numbers decides. Text and booleans are classes,
+    numbers with fractions are numbers. Whole numbers are classes if there are two different ones, or at most
+    20 with five rows each on average; otherwise they are numbers.
 
+    Parameters
+    ----------
+    y : array of (n,)
+        Labels.
+    task : {"auto", "classes", "numbers", "ranking"}, default="auto"
+        The task, if it is known.
+    qid : array of (n,), optional
+        Queries.
+    metric : str, optional
+        Name of a metric.
+
+    Returns
+    -------
+    Taken
+        The task, and why.
+
+    Raises
+    ------
+    DataError
+        If `task` is none of these, or ranking has no queries.
+
+    Examples
+    --------
     >>> print(read_task(np.array(["yes", "no", "no"])))
     labels taken as classes: they are text
     >>> print(read_task(np.array([0, 1, 1, 0])))
@@ -57,14 +88,14 @@ def read_task(y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: s
         raise DataError(f'task is "auto", "classes", "numbers" or "ranking", not {task!r}')
     if qid is not None:
         return Taken("ranking", "rows belong to queries")
-    told = task_of_metric(metric)
-    if told in ("classes", "numbers"):
-        return Taken(told, f"the metric is {metric}")
+    of_metric = task_of_metric(metric)
+    if of_metric in ("classes", "numbers"):
+        return Taken(of_metric, f"the metric is {metric}")
     return _by_labels(np.asarray(y))
 
 
 def task_of_metric(metric: str | None) -> Task | None:
-    """The task that a metric is for.
+    """The task that a metric is for; None if it is for several.
 
     >>> task_of_metric("mae"), task_of_metric("ndcg@5"), task_of_metric(None)
     ('numbers', 'ranking', None)
@@ -81,5 +112,5 @@ def _by_labels(y: NDArray[Any]) -> Taken:
     if (known != np.rint(known)).any():
         return Taken("numbers", "they have fractions")
     n, rows = len(np.unique(known)), len(known)
-    few = n <= max(2, min(MOST_CLASSES, rows // ROWS_A_CLASS))
+    few = n <= max(2, min(MAX_CLASSES, rows // ROWS_PER_CLASS))
     return Taken("classes" if few else "numbers", f"{n} different whole numbers in {rows} rows")

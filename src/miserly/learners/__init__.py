@@ -84,10 +84,17 @@ __all__ = [
 
 
 def all_learners() -> list[type[Any]]:
-    """Every learner of labels: the classes with a plan in the ``__all__`` of the modules of this room.
+    """Find all learners: the `PlanEstimator` classes in the ``__all__`` of the modules of this package.
 
-    Abstract classes, which learners share, and outlier detectors, which have no labels, are not among them.
+    Abstract base classes and outlier detectors, which have no labels, are left out.
 
+    Returns
+    -------
+    list of type
+        The classes, sorted by name.
+
+    Examples
+    --------
     >>> [learner.__name__ for learner in all_learners() if "Miser" in learner.__name__]
     ['GreedyMiserClassifier', 'GreedyMiserRanker', 'GreedyMiserRegressor']
     """

@@ -2,7 +2,8 @@
 
 from miserly.learners.base.arguments import as_columns, bind_costs, decision_of, threads_of
 from miserly.learners.base.classifier import PlanClassifier, has_probabilities
-from miserly.learners.base.estimator import PlanEstimator, PlanRegressor, read_encoded_frames
+from miserly.learners.base.estimator import PlanEstimator, read_encoded_frames
+from miserly.learners.base.regressor import PlanRegressor
 
 __all__ = [
     "PlanClassifier",

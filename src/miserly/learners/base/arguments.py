@@ -42,19 +42,54 @@ def bind_costs(costs: Any, columns: int | Sequence[str]) -> Costs:
 
 
 def threads_of(n_jobs: int | None) -> int | None:
-    """Turn `n_jobs` into a number of threads: None and -1 are all of them, -2 all but one, and so on."""
+    """Turn `n_jobs` into a number of threads.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None and -1 mean all threads, -2 all but one, and so on.
+
+    Returns
+    -------
+    int or None
+        Number of threads; None means all.
+    """
     if n_jobs is None or n_jobs > 0:
         return n_jobs
     return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def as_columns(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores (n,) as a column (n, 1); scores (n, K) as they are."""
+    """Return scores in two dimensions.
+
+    Parameters
+    ----------
+    scores : array of (n,) or (n, K)
+        Scores.
+
+    Returns
+    -------
+    array of (n, 1) or (n, K)
+        The same scores.
+    """
     return scores[:, None] if scores.ndim == 1 else scores
 
 
 def decision_of(scores: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """Scores (n, K) in scikit-learn's form: one number per row where there are two classes."""
+    """Return scores in the form of scikit-learn's `decision_function`.
+
+    Parameters
+    ----------
+    scores : array of (n, K)
+        Scores before the link.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    array of (n,) or (n, K)
+        One number per row if there are two classes, positive for the second one.
+    """
     if n_classes == 2 and scores.shape[1] == 2:
         return scores[:, 1] - scores[:, 0]
     return scores[:, 0] if scores.shape[1] == 1 else scores

@@ -17,7 +17,18 @@ __all__ = ["PlanClassifier", "has_probabilities"]
 
 
 def has_probabilities(learner: Any) -> bool:
-    """Whether a classifier has, or will have, class probabilities."""
+    """Whether a classifier has, or will have, class probabilities; for `available_if`.
+
+    Parameters
+    ----------
+    learner : PlanClassifier
+        The classifier.
+
+    Returns
+    -------
+    bool
+        What `PlanClassifier.gives_probabilities` returns.
+    """
     return bool(learner.gives_probabilities())
 
 
@@ -28,8 +39,37 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
 
     Attributes
     ----------
+    plan_ : Plan
+        The fitted plan.
     classes_ : array of (n_classes,)
         The classes, sorted.
+
+    Examples
+    --------
+    A classifier that predicts the most frequent of two classes:
+
+    >>> from miserly.learners.base import bind_costs
+    >>> from miserly.plan import Node, Plan
+    >>> class Prior(PlanClassifier):
+    ...     def __init__(self, *, costs=None):
+    ...         self.costs = costs
+    ...
+    ...     def fit(self, X, y):
+    ...         table = self.read_table(X, reset=True)
+    ...         self.classes_, codes = np.unique(y, return_inverse=True)
+    ...         odds = np.log(codes.mean() / (1.0 - codes.mean()))
+    ...         self.plan_ = Plan(
+    ...             costs=bind_costs(self.costs, table.names or self.n_features_in_),
+    ...             terms=[],
+    ...             nodes=[Node([], [], [], [0.0])],
+    ...             base=[odds],
+    ...             link="logistic",
+    ...             classes=self.plan_classes(),
+    ...         )
+    ...         return self
+    >>> model = Prior().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "no"])
+    >>> model.predict([[5.0]]).tolist(), model.predict_proba([[5.0]]).round(2).tolist()
+    (['no'], [[0.75, 0.25]])
     """
 
     classes_: NDArray[Any]
@@ -78,8 +118,14 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
         return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, unknown=unknown))
 
     def plan_classes(self) -> NDArray[Any]:
-        """Classes for the plan's `classes`."""
-        return np.array(self.classes_.tolist())  # text as text, not as objects
+        """Return the classes for the plan's `classes`.
+
+        Returns
+        -------
+        array of (n_classes,)
+            `classes_`, with text as text and not as objects.
+        """
+        return np.array(self.classes_.tolist())
 
     def gives_probabilities(self) -> bool:
         """Whether `predict_proba` is available. Before `fit`, a subclass may know better by its parameters.

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from miserly.data.encoder import Encoder, refuse_infinities
+from miserly.data.encoder import Encoder
 from miserly.data.frames import NumericTable
-from miserly.data.reading import encoded, learned
+from miserly.data.reading import read_new_rows, read_training_rows
 from miserly.errors import DataError
 from miserly.learners.base.arguments import as_columns, threads_of
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run
 
-__all__ = ["PlanEstimator", "PlanRegressor", "read_encoded_frames"]
+__all__ = ["PlanEstimator", "read_encoded_frames"]
 
 
 class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
@@ -56,7 +56,7 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     --------
     A learner that predicts the mean, and pays nothing:
 
-    >>> from miserly.learners.base import bind_costs
+    >>> from miserly.learners.base import PlanRegressor, bind_costs
     >>> from miserly.plan import Node
     >>> class Mean(PlanRegressor):
     ...     def __init__(self, *, costs=None):
@@ -261,11 +261,10 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         if not reset:
             names = getattr(self, "feature_names_in_", None)
             encoder = Encoder(self.n_features_in_, names, self._categories)
-            values = encoded(self, X, encoder, None, unknown)
+            values = read_new_rows(self, X, encoder, None, unknown)
             categories = {column: tuple(known) for column, known in self._categories.items()}
             return NumericTable(values, None if names is None else tuple(names), categories)
-        table = learned(self, X)
-        refuse_infinities(table.values, getattr(self, "feature_names_in_", None))
+        table = read_training_rows(self, X)
         self._categories = table.categories
         return table
 
@@ -285,7 +284,7 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
             Numbers as the plan takes them (``plan_.run(..., encoded=True)``).
         """
         plan = self.fitted_plan()
-        return encoded(self, X, plan.encoder, plan.features, unknown)
+        return read_new_rows(self, X, plan.encoder, plan.features, unknown)
 
     def copy_columns(self, fitted: Any) -> None:
         """Take over what another fitted estimator knows of its columns and classes.
@@ -312,7 +311,13 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     # -- for subclasses: the plan --------------------------------------------------------------------
 
     def plan_classes(self) -> NDArray[Any] | None:
-        """Classes for the plan's `classes`; None if the estimator does not classify."""
+        """Return the classes for the plan's `classes`.
+
+        Returns
+        -------
+        array of (n_classes,) or None
+            None if the estimator does not classify.
+        """
         return None
 
     def fitted_plan(self) -> Plan:
@@ -364,10 +369,6 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
-
-
-class PlanRegressor(RegressorMixin, PlanEstimator):
-    """Base class of regressors, whose predictions are numbers."""
 
 
 def read_encoded_frames(learners: Any) -> bool:

@@ -45,7 +45,7 @@ STRIDE = 1.2  # by what a tradeoff that no split can pay is divided
 
 @dataclass(frozen=True, eq=False)
 class TermSet:
-    """TermSet of either kind. `LinearTerms` and `BoostedTerms` derive from it.
+    """Terms of either kind. `LinearTerms` and `BoostedTerms` derive from it.
 
     Parameters
     ----------

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from miserly.costs import Costs
-from miserly.data.encoder import Encoder, refuse_infinities
+from miserly.data.encoder import Encoder
 from miserly.data.frames import NumericTable
-from miserly.data.reading import encoded, learned
+from miserly.data.reading import read_new_rows, read_training_rows
 from miserly.errors import CostError
 from miserly.learners.base import bind_costs
 from miserly.learners.common.categories import categorical_columns
@@ -140,7 +140,7 @@ class Binariser(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "feature_")
         encoder = Encoder(self.n_features_in_, getattr(self, "feature_names_in_", None), self._categories)
-        values = encoded(self, X, encoder, None, unknown)
+        values = read_new_rows(self, X, encoder, None, unknown)
         parts = [
             _binary(column, conditions) for column, conditions in zip(values.T, self._conditions, strict=True)
         ]
@@ -234,8 +234,7 @@ class Binariser(TransformerMixin, BaseEstimator):
         return [f"x{f}" for f in range(self.n_features_in_)] if named is None else named.tolist()
 
     def _read(self, X: Any) -> NumericTable:
-        table = learned(self, X)
-        refuse_infinities(table.values, getattr(self, "feature_names_in_", None))
+        table = read_training_rows(self, X)
         self._categories = table.categories
         return table
 
