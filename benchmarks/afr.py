@@ -183,9 +183,9 @@ def race(name: str, seed: int) -> dict[str, Any]:
     train, test, costs = parts(name, seed)
     budgets = budgets_of(costs)
     model, one_each = afr(train, costs, seed), afr(train, costs, seed, n_members=1)
-    with without("_grow_along"):
+    with without("_descend"):
         no_slopes = afr(train, costs, seed)
-        with without("_renew"):
+        with without("_restart_if_due"):
             start = afr(train, costs, seed, n_trees=1, n_members=1)
     boosted = miser(train, costs, seed)
     nothing = judge(test, boosted.run(test.X, budget=0.0).scores)

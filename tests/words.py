@@ -25,7 +25,6 @@ UNFINISHED: tuple[str, ...] = (
     "costs",
     "docs",
     "grow",
-    "learners.anytime",
     "report",
     "selection",
 )

@@ -71,7 +71,7 @@ def members_of(seen, costs):
     (builders, _, _), _, _ = seen
     first = builders[0]
     for own, paid in zip(first.snapshots, paid_at(first.snapshots, first.trees, len(costs)), strict=True):
-        fresh = [builder.anew(paid) for builder in builders[1:]]
+        fresh = [builder.with_features(paid) for builder in builders[1:]]
         yield [(first.trees, own), *((one.trees, one.learn()) for one in fresh)]
 
 
@@ -94,7 +94,7 @@ def test_a_row_judges_members_that_did_not_learn_from_it(problem, seen):
         said = np.array([decisions(*member, X, costs) for member in members])  # (members, rows, classes)
         for place, row in enumerate(judging):
             expected = said[has_aside[:, row], row].mean(axis=0)
-            np.testing.assert_allclose(mean.aside[:, place], expected, atol=1e-12)
+            np.testing.assert_allclose(mean.validation[:, place], expected, atol=1e-12)
 
 
 def test_members_change_answers_and_no_bill(problem, seen):
@@ -132,11 +132,11 @@ def test_a_budget_gets_the_dearest_snapshot_that_fits(problem, seen):
 def test_by_default_there_is_one_where_more_would_not_do(change, monkeypatch):
     X, y, costs = three_classes(300)
     if change == "rows":
-        monkeypatch.setattr(afr, "FEW_ROWS", 299)
+        monkeypatch.setattr(afr, "MAX_ROWS", 299)
     if change == "evaluation":
         costs = Costs.from_dict({**costs.to_dict(), "evaluation": 0.1})
     if change == "snapshots":
-        monkeypatch.setattr(afr, "FEW_SNAPSHOTS", 2)  # there are some more
+        monkeypatch.setattr(afr, "MAX_SNAPSHOTS", 2)  # there are some more
     dimensions = 2 if change == "max_dimensions" else None
     small = {**SMALL, "n_blocks": 2, "n_dimensions": 1, "n_trees": 2, "max_dimensions": dimensions}
     auto, one = (AFRClassifier(costs=costs, n_members=n, **small).fit(X, y) for n in ("auto", 1))
@@ -153,9 +153,9 @@ def test_by_default_few_rows_get_several():
 def test_more_than_one_is_refused_where_trees_have_a_price_or_dimensions_a_limit():
     X, y, costs = three_classes()
     priced = Costs.from_dict({**costs.to_dict(), "evaluation": 0.1})
-    with pytest.raises(DataError, match="n_members=4, but evaluating a tree costs something"):
+    with pytest.raises(DataError, match="if evaluating a tree costs something, got 4"):
         AFRClassifier(costs=priced, n_members=4).fit(X, y)
-    with pytest.raises(DataError, match="n_members=2, but max_dimensions"):
+    with pytest.raises(DataError, match=r"if max_dimensions .*, got 2"):
         AFRClassifier(costs=costs, n_members=2, max_dimensions=2).fit(X, y)
 
 
@@ -165,9 +165,11 @@ def test_divisions_differ_and_keep_queries_together():
     divided = [Division.of(samples, 0.2, seed) for seed in (1, 2)]
     for one in divided:
         assert sorted(one.order) == list(range(200))
-        parts = [set(qid[one.order[part]]) for part in (one.parts.inner, one.parts.outer, one.parts.aside)]
+        parts = [
+            set(qid[one.order[part]]) for part in (one.parts.inner, one.parts.outer, one.parts.validation)
+        ]
         assert sum(len(part) for part in parts) == 50
-    assert set(divided[0].aside) != set(divided[1].aside)
+    assert set(divided[0].validation) != set(divided[1].validation)
 
 
 def test_nothing_to_learn_costs_nothing():

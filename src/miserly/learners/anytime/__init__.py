@@ -1,4 +1,4 @@
-"""Anytime models: one model for every budget."""
+"""Anytime models: one model for all budgets."""
 
 from miserly.learners.anytime.afr import AFRClassifier
 

@@ -1,10 +1,6 @@
-"""AFR: one model for every budget, stopped wherever the money ends.
+"""AFR, anytime feature representations: one model for all budgets.
 
-Z. Xu, M. J. Kusner, G. Huang, K. Q. Weinberger, Anytime Representation Learning, ICML 2013; thesis of Z. Xu,
-section 2.2. Trees make up the dimensions of a representation, and a squared-hinge SVM weighs them; both are
-learned together while what a purchase must be worth falls from block to block. At every purchase the model
-is kept as it was: the plan is a chain of such snapshots, each with trees and weights of its own choice.
-How it is grown, and where that differs from the thesis, is in `miserly.learners.anytime.builder`.
+How the model grows, and the differences from the thesis, are in `miserly.learners.anytime.builder`.
 """
 
 from __future__ import annotations
@@ -28,135 +24,176 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
-from miserly.grow.binning import MAX_BINS
 from miserly.grow.grower import MAX_DEPTH
-from miserly.learners.anytime.builder import Builder, Recipe
+from miserly.learners.anytime.builder import Builder
 from miserly.learners.anytime.members import averaged
 from miserly.learners.anytime.representation import Division, OneVsRest, Parts
 from miserly.learners.anytime.snapshot_plan import build_plan
+from miserly.learners.anytime.tree_source import AFROptions
 from miserly.learners.base import bind_costs
 from miserly.learners.common.booster import reserve_of
 from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import evened
+from miserly.learners.common.parameters import NOT_NEGATIVE, ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.staged import StagedClassifier
 
 __all__ = ["AFRClassifier"]
 
-_ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
-
-MEMBERS = 4  # representations for each snapshot, where there are
-FEW_ROWS = 4_000  # or fewer, for then they depend much on how rows are divided, and
-FEW_SNAPSHOTS = 40  # or fewer, times scores: each has some hundred trees of its own
+N_MEMBERS = 4  # representations per snapshot with n_members="auto", if there are at most
+MAX_ROWS = 4_000  # rows, because few rows make representations depend on the division, and at most
+MAX_SNAPSHOTS = 40  # snapshots times scores, because each has hundreds of trees of its own
 
 
 class AFRClassifier(StagedClassifier):
-    """Anytime representations: one model whose answers get better with whatever is spent.
+    """Anytime feature representations: one model that answers for any budget.
+
+    Trees make up the dimensions of a representation, and a linear SVM weighs them. Both are learned together
+    while the tradeoff falls and more features are bought. A snapshot of the model is kept for each cost, and
+    a row is answered by the most expensive snapshot that it can pay for.
 
     Parameters
     ----------
-    costs : Costs, array, mapping of name to cost, or None
-        What features cost; 1 each by default.
-    tradeoff : float, optional
-        What one unit of cost must bring in the first block, as a fall of the mean squared hinge loss (half
-        the square of what a margin lacks). By default the largest of successive halves at which a first
-        feature is bought, from where no gain could pay for the cheapest. Each block halves it.
-    budget : float, optional
-        What the whole model may cost at most. Answers for less need no other model:
-        ``predict(X, budget=...)``.
+    costs : Costs, array-like, mapping of name to cost or None, default=None
+        Costs of the features, of groups of features, and of evaluating a tree. By default each feature costs
+        1 and trees cost nothing.
+    tradeoff : float or None, default=None
+        Mean loss (half the squared hinge) that one unit of cost must save in the first block. Each further
+        block halves it. By default it is the largest value at which a first feature is bought, among halves
+        of one at which none is.
+    budget : float or None, default=None
+        Cap on the cost of the whole model. Smaller budgets need no other model: ``predict(X, budget=...)``.
+        By default there is no cap.
     n_blocks : int, default=24
-        How often the tradeoff is halved; a block at which no tree was grown yet does not count.
+        Number of blocks, each with half the tradeoff of the one before. Blocks before the first tree do not
+        count.
     n_dimensions : int, default=20
-        The most dimensions that each block, and each class against the rest, adds.
-    max_dimensions : int, optional
-        The most that there are at any time, for each class against the rest: further trees join the last one.
+        Largest number of dimensions that a block adds, for each class against the rest.
+    max_dimensions : int or None, default=None
+        Largest number of dimensions in all, for each class against the rest. Further trees join the last
+        dimension. By default there is no limit.
     n_members : int or "auto", default="auto"
-        How many representations each snapshot is the mean of: its own, and others that learn from what it has
-        paid for, each with rows divided in its own way. It is the cure for few rows, where a representation
-        depends much on how they were divided; purchases and bills are the same for any number. "auto" is 4 up
-        to 4,000 rows, unless snapshots times classes (two count once) are more than 40, else 1. With
-        `max_dimensions`, or where evaluating trees costs something, it must be 1, and "auto" is.
+        Number of representations that each snapshot is the mean of. Each is trained on another division of
+        the rows, which helps if there are few rows. Purchases and costs are the same for any number. "auto"
+        is 4 for at most 4,000 rows and 40 snapshots times scores, else 1. With `max_dimensions`, or if
+        evaluating trees costs something, it must be 1.
     n_trees : int, default=10
-        How many trees of Greedy Miser each dimension begins with (more, where there would be too many
-        dimensions), and the most that it grows after that, along the slopes of the validation loss. 10 rounds
-        after a purchase may not buy.
+        Number of trees of Greedy Miser that a dimension starts with (more if there would be too many
+        dimensions), and largest number of trees that it then grows along the derivatives.
     step : float, default=0.1
-        How much of each tree Greedy Miser adds; also what the SVM's weights shrink to.
+        Learning rate of Greedy Miser, and the value that the weights of the SVM shrink to.
     subsample : float, default=0.5
-        The share of the rows that each tree is fitted to, drawn anew for every tree.
+        Share of the rows that each tree is fitted to, drawn again for each tree.
     max_depth : int, default=4
-    max_leaves : int, optional
+        Largest depth of a tree.
+    max_leaves : int or None, default=None
+        Largest number of leaves of a tree. By default only `max_depth` limits it.
     min_samples_leaf : int, default=20
+        Smallest number of training rows in a leaf.
     max_bins : int, default=255
-    categorical_features : "from_dtype", list of columns, mask, or None
-        As for `GreedyMiserClassifier`.
-    class_weight : mapping, "balanced" or None
-        What rows of each class count, on top of `sample_weight`.
+        Largest number of bins into which the values of a feature are grouped.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that are split by category: a list of columns, or a boolean mask. By default the columns that
+        a frame holds as text, categories or booleans. Listed columns of numbers must hold the codes
+        0, 1, 2, ... With None, codes are split as numbers.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, multiplied by `sample_weight`. By default all classes have weight 1.
     validation_fraction : float, default=0.2
-        How much is set aside, to say how many trees are enough. The rest is halved: the SVM learns from one
-        half and is judged by the other.
-    random_state : int, RandomState or None
-    n_jobs : int, optional
-        Threads; all by default. The model does not depend on it.
+        Share of the rows in the validation set, which decides how many trees are kept. The other rows are
+        divided in halves: the SVM is solved on one half, and evaluated on the other.
+    random_state : int, RandomState or None, default=None
+        Random seed of the divisions and of the samples of rows.
+    n_jobs : int or None, default=None
+        Number of threads. By default all cores. The model does not depend on it.
     verbose : int, default=0
-        1 shows what the fit is at.
+        With 1, the progress of the fit is shown.
 
     Attributes
     ----------
     plan_ : Plan
-        A chain with one node per snapshot. Interrupted on the way to the next one, it answers from the last
-        that is finished.
-    snapshot_costs_ : array
-        What each snapshot costs, counting whole trees.
-    outer_losses_ : array
-        The smooth share of errors of each snapshot on the rows that judge the SVM; where there are several
-        representations, that of the first.
-    tradeoffs_ : array
-        The tradeoff of each block.
+        A chain with one node per snapshot.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
     cost_ : float
-        What the last snapshot costs; `features_` are the features it pays for.
+        Cost of the last snapshot.
+    features_ : array
+        The features that the last snapshot may need: names if there are names, else column numbers.
+    snapshot_costs_ : array of shape (n_snapshots,)
+        Cost of each snapshot, for all features of its trees.
+    outer_losses_ : array of shape (n_snapshots,)
+        Smooth error rate of each snapshot on the rows that evaluate the SVM. If there are several members, it
+        is that of the first.
+    tradeoffs_ : array of shape (n_blocks,)
+        Tradeoff of each block.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features. It exists only if `X` had names.
+
+    Notes
+    -----
+    Inner problem, on half `T` of the training rows, with decisions ``J = w.phi + b`` [1]_:
+
+    ``1/2 |w|^2 + C/2 sum_{i in T} mu_i max(0, 1 - y_i J_i)^2``
+
+    Outer loss, on the other half `V`, with ``sigma_a(z) = 1 / (1 + exp(a z))`` and ``a = 5``:
+
+    ``sum_{i in V} mu_i sigma_a(y_i J_i)``
+
+    Trees are fitted to the derivatives of the outer loss by the representation, through the solution of the
+    inner problem. With several classes there is one SVM for each class against the rest. All share the
+    features that are paid, and their scores are calibrated by Platt scaling.
+
+    Corrections of the thesis: its outer loss omits ``y_i``, its derivative omits ``a`` and ``mu_i``, and its
+    condition to stop has the sign of a descent direction.
+
+    Differences from the thesis: purchases are decided by rounds of Greedy Miser, boosting restarts when the
+    cost has grown by half, weights shrink towards those of boosting, C is chosen on validation rows, trees
+    are fitted to samples of the rows, and snapshots of small sets are means of several members. The reasons
+    are in the module `miserly.learners.anytime.builder`.
+
+    References
+    ----------
+    .. [1] Z. Xu, M. J. Kusner, G. Huang, K. Q. Weinberger, "Anytime Representation Learning", ICML 2013.
+    .. [2] Z. Xu, "Supervised Machine Learning Under Test-Time Resource Constraints: A Trade-off Between
+       Accuracy and Cost", PhD thesis, Washington University in St. Louis, 2014, section 2.2.
 
     Examples
     --------
     One model, at three budgets:
 
+    >>> from miserly import AFRClassifier
     >>> from miserly.datasets import load_heart
-    >>> from miserly.learners import AFRClassifier
     >>> heart = load_heart()
     >>> model = AFRClassifier(costs=heart.costs, random_state=0).fit(heart.X, heart.y)
-    >>> [bool((model.run(heart.X, budget=budget).cost <= budget).all()) for budget in (5, 50, 500)]
-    [True, True, True]
-    >>> bool(model.score(heart.X, heart.y) > 0.8)
-    True
+    >>> for budget in (5, 50, 500):
+    ...     cost = model.run(heart.X, budget=budget).cost.mean()
+    ...     correct = model.predict(heart.X, budget=budget) == heart.y
+    ...     print(round(float(cost), 1), round(float(correct.mean()), 2))
+    4.0 0.8
+    11.3 0.82
+    320.9 0.91
     """
 
     snapshot_costs_: NDArray[np.float64]
     outer_losses_: NDArray[np.float64]
     tradeoffs_: NDArray[np.float64]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "costs": [None, Costs, Mapping, "array-like"],
-        "tradeoff": [Interval(Real, 0, None, closed="left"), None],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "n_blocks": [_ONE_OR_MORE],
-        "n_dimensions": [_ONE_OR_MORE],
-        "max_dimensions": [_ONE_OR_MORE, None],
-        "n_members": [_ONE_OR_MORE, StrOptions({"auto"})],
-        "n_trees": [_ONE_OR_MORE],
-        "step": [Interval(Real, 0, None, closed="neither")],
-        "subsample": [Interval(Real, 0, 1, closed="right")],
-        "max_depth": [Interval(Integral, 1, MAX_DEPTH, closed="both")],
-        "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
-        "min_samples_leaf": [_ONE_OR_MORE],
-        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
-        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
-        "class_weight": [Mapping, StrOptions({"balanced"}), None],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [_ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "budget", "step", "min_samples_leaf", "max_bins", "categorical_features"),
+        *("validation_fraction", "random_state", "n_jobs", "verbose"),
+        tradeoff=[NOT_NEGATIVE, None],
+        n_blocks=[ONE_OR_MORE],
+        n_dimensions=[ONE_OR_MORE],
+        max_dimensions=[ONE_OR_MORE, None],
+        n_members=[ONE_OR_MORE, StrOptions({"auto"})],
+        n_trees=[ONE_OR_MORE],
+        subsample=[Interval(Real, 0, 1, closed="right")],
+        max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
+        max_leaves=[Interval(Integral, 2, None, closed="left"), None],
+        class_weight=[Mapping, StrOptions({"balanced"}), None],
+    )
 
     def __init__(
         self,
@@ -213,25 +250,42 @@ class AFRClassifier(StagedClassifier):
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
     ) -> AFRClassifier:
-        """Fit to classes `y`; rows that share a `qid` stay together when rows are divided."""
-        with Steps(self, bool(self.verbose)) as tell, threadpool_limits(1, "blas"):
+        """Grow the representation and save its snapshots.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Training rows. NaN is a missing value. Columns of a frame may hold text, categories or booleans.
+        y : array-like of shape (n,)
+            Classes.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
+        qid : array-like of shape (n,), optional
+            Query of each row. The rows of a query stay together when the rows are divided.
+
+        Returns
+        -------
+        self : AFRClassifier
+            The fitted estimator.
+        """
+        with Steps(self, bool(self.verbose)) as progress, threadpool_limits(1, "blas"):
             table = self.read_table(X, reset=True)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
             samples = self._samples(table, Target(y, sample_weight, qid))
             self._check_members(costs)
             random = check_random_state(self.random_state)
             divided = [self._division(samples, random)]
-            builders = [self._builder(samples, divided[0], table, costs, tell)]
+            builders = [self._builder(samples, divided[0], table, costs, progress)]
             builders[0].run()
             for _ in range(1, self._n_members(builders[0], len(samples))):
                 divided.append(self._division(samples, random))
-                builders.append(self._builder(samples, divided[-1], table, costs, tell))
+                builders.append(self._builder(samples, divided[-1], table, costs, progress))
             self._keep(builders, samples, divided)
-            tell(outcome(self))
+            progress(outcome(self))
         return self
 
     def _samples(self, table: NumericTable, given: Target) -> Rows:
-        """Rows that count, their classes as codes, and weights with those of the classes worked in."""
+        """Rows of positive weight, with classes as codes and weights that include those of the classes."""
         samples = given.checked(table.values, self, numeric=False).without_zero_weights()
         self.classes_, codes = encode_classes(samples.y)
         if self.class_weight is not None:
@@ -241,35 +295,35 @@ class AFRClassifier(StagedClassifier):
         return evened(replace(samples, y=codes).without_zero_weights())
 
     def _check_members(self, costs: Costs) -> None:
-        why = self._alone(costs)
-        if why and self.n_members != "auto" and self.n_members > 1:
-            raise DataError(f"n_members={self.n_members}, but {why}: leave it at 'auto', or say 1")
+        reason = self._single_member(costs)
+        if reason and self.n_members != "auto" and self.n_members > 1:
+            raise DataError(f"n_members must be 1 or 'auto' if {reason}, got {self.n_members}")
 
-    def _alone(self, costs: Costs) -> str:
-        """Why a snapshot can have one representation only, if so."""
+    def _single_member(self, costs: Costs) -> str:
+        """Why a snapshot can have one member only; empty if it can have several."""
         if self.max_dimensions is not None:
-            return "max_dimensions limits how many dimensions there are in all"
+            return "max_dimensions limits the number of dimensions"
         return "evaluating a tree costs something" if costs.evaluation > 0 else ""
 
     def _n_members(self, builder: Builder, n_rows: int) -> int:
-        """How many representations each snapshot of this builder is the mean of."""
+        """Number of representations that each snapshot is the mean of."""
         if self.n_members != "auto":
             return int(self.n_members)
-        large = len(builder.snapshots) * len(builder.problems) > FEW_SNAPSHOTS
-        return 1 if self._alone(builder.ledger.costs) or n_rows > FEW_ROWS or large else MEMBERS
+        is_large = n_rows > MAX_ROWS or len(builder.snapshots) * len(builder.problems) > MAX_SNAPSHOTS
+        return 1 if is_large or self._single_member(builder.ledger.costs) else N_MEMBERS
 
     def _division(self, samples: Rows, random: np.random.RandomState) -> Division:
         return Division.of(samples, self.validation_fraction, int(random.randint(2**31 - 2)))
 
     def _builder(
-        self, samples: Rows, division: Division, table: NumericTable, costs: Costs, tell: Steps
+        self, samples: Rows, division: Division, table: NumericTable, costs: Costs, progress: Steps
     ) -> Builder:
         rows, parts = samples.take(division.order), division.parts
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         problems = [OneVsRest(np.where(rows.y == k, 1.0, -1.0), weight, parts) for k in wanted]
         n_trees = 2 * self.n_blocks * self.n_dimensions * self.n_trees * len(problems)
-        recipe = Recipe(
+        options = AFROptions(
             self.n_blocks,
             self.n_dimensions,
             self.max_dimensions,
@@ -281,7 +335,7 @@ class AFRClassifier(StagedClassifier):
             division.seed,
         )
         grower = self._grower(rows.X, parts, table, costs)
-        return Builder(problems, grower, Ledger(costs, self.budget), recipe, tell)
+        return Builder(problems, grower, Ledger(costs, self.budget), options, progress)
 
     def _grower(self, X: NDArray[Any], parts: Parts, table: NumericTable, costs: Costs) -> Grower:
         options = GrowOptions(
@@ -290,14 +344,14 @@ class AFRClassifier(StagedClassifier):
             min_samples_leaf=self.min_samples_leaf,
         )
         categorical = categorical_columns(self.categorical_features, table, self.n_features_in_)
-        bins = Bins.fit(X[parts.learning], max_bins=self.max_bins, categorical=categorical, random_state=0)
+        bins = Bins.fit(X[parts.training], max_bins=self.max_bins, categorical=categorical, random_state=0)
         return Grower(bins.transform(X, n_threads=self.n_threads), costs, options, n_threads=self.n_threads)
 
     def _keep(self, builders: list[Builder], samples: Rows, divided: list[Division]) -> None:
-        first, aside = builders[0], [one.aside for one in divided]
-        trees, snapshots, judging = first.trees, first.snapshots, aside[0]
+        first, validation = builders[0], [one.validation for one in divided]
+        trees, snapshots, rows = first.trees, first.snapshots, validation[0]
         if len(builders) > 1:
-            trees, snapshots, judging = averaged(builders, aside, len(samples))
+            trees, snapshots, rows = averaged(builders, validation, len(samples))
         self.snapshot_costs_ = np.array([snapshot.cost for snapshot in snapshots])
         self.outer_losses_ = np.array([snapshot.outer_loss for snapshot in snapshots])
         self.tradeoffs_ = np.array(first.tradeoffs)
@@ -305,7 +359,7 @@ class AFRClassifier(StagedClassifier):
             trees,
             snapshots,
             samples.take(divided[0].order),
-            samples.take(judging),
+            samples.take(rows),
             n_scores=len(first.problems),
             costs=first.ledger.costs,
             classes=self.plan_classes(),

@@ -1,4 +1,4 @@
-"""The representation that tells one class from the rest: dimensions made of trees, and the SVM on top."""
+"""The representation of one class against the rest: dimensions made of trees, and an SVM on them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["Division", "OneVsRest", "Parts"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-SLOPE = 5.0  # of the smooth share of errors, as in the thesis
+SLOPE = 5.0  # of the smooth error rate, as in the thesis
 FIRST_C = 0.01
-C_STEP = np.e  # by what C is multiplied or divided
-C_STEPS = 6  # after each block, at most
+C_FACTOR = np.e  # by which C is multiplied or divided
+C_STEPS = 6  # largest number of changes after each block
 C_RANGE = (1e-8, 1e4)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the parts of the rows are: inner ones first, then outer ones, then those aside."""
+    """Places of the parts of the rows: inner rows first, then outer rows, then validation rows."""
 
     n_inner: int
     n_outer: int
-    n_aside: int
+    n_validation: int
 
     @property
     def inner(self) -> slice:
@@ -41,18 +41,18 @@ class Parts:
         return slice(self.n_inner, self.n_inner + self.n_outer)
 
     @property
-    def learning(self) -> slice:
+    def training(self) -> slice:
         """Inner and outer rows."""
         return slice(0, self.n_inner + self.n_outer)
 
     @property
-    def aside(self) -> slice:
-        return slice(self.n_inner + self.n_outer, self.n_inner + self.n_outer + self.n_aside)
+    def validation(self) -> slice:
+        return slice(self.n_inner + self.n_outer, self.n_inner + self.n_outer + self.n_validation)
 
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """One way to divide rows: their numbers in the order of the parts, and the seed that drew it."""
+    """A division of the rows: their numbers in the order of the parts, and the random seed."""
 
     order: NDArray[np.int64]
     parts: Parts
@@ -60,17 +60,18 @@ class Division:
 
     @classmethod
     def of(cls, samples: Rows, validation_fraction: float, seed: int) -> Division:
-        """Some rows aside, the others in halves; the rows of a query stay together."""
-        aside = validation_mask(len(samples), validation_fraction, seed, samples.y, samples.qid)
-        rest = np.flatnonzero(~aside)
+        """Draw the validation rows, and divide the others in halves. The rows of a query stay together."""
+        held_out = validation_mask(len(samples), validation_fraction, seed, samples.y, samples.qid)
+        rest = np.flatnonzero(~held_out)
         qid = None if samples.qid is None else samples.qid[rest]
         outer = validation_mask(len(rest), 0.5, seed + 1, samples.y[rest], qid)
-        parts = [rest[~outer], rest[outer], np.flatnonzero(aside)]
+        parts = [rest[~outer], rest[outer], np.flatnonzero(held_out)]
         return cls(np.concatenate(parts), Parts(*(len(part) for part in parts)), seed)
 
     @property
-    def aside(self) -> NDArray[np.int64]:
-        return self.order[self.parts.aside]
+    def validation(self) -> NDArray[np.int64]:
+        """Numbers of the validation rows."""
+        return self.order[self.parts.validation]
 
 
 class OneVsRest:
@@ -78,33 +79,36 @@ class OneVsRest:
 
     Attributes
     ----------
-    sign, weight : arrays of (n,)
+    sign : array of (n,)
+        1 for rows of the class, -1 for others.
+    weight : array of (n,)
+        Weights of the rows.
     boosted : array of (n,)
-        The scores of Greedy Miser's rounds so far.
+        Scores of the rounds of Greedy Miser so far.
     dimension : list of int
-        The dimension that each tree belongs to, in the order the trees were grown.
+        Dimension of each tree, in the order the trees were grown.
     svm : Margin
-        Solved on the inner rows.
+        The SVM, solved on the inner rows.
     """
 
     def __init__(self, sign: Floats, weight: Floats, parts: Parts) -> None:
         self.sign, self.weight, self.parts = sign, weight, parts
         self.svm, self._final = (
-            Margin(sign[rows], weight[rows], FIRST_C) for rows in (parts.inner, parts.learning)
+            Margin(sign[rows], weight[rows], FIRST_C) for rows in (parts.inner, parts.training)
         )
         self.dimension: list[int] = []
         self._values = np.zeros((0, len(sign)))
         self._size = 0
-        self._changed: set[int] = set()  # since `_final` was solved
+        self._changed: set[int] = set()  # dimensions that changed since `_final` was solved
         self.svm.solve(self._of(parts.inner))
         self.base = self.svm.b
         self.boosted = np.full(len(sign), self.base)
-        self._forgotten = 0
+        self._n_unused = 0
 
     # -- the representation ------------------------------------------------------------------------------
 
     def widen(self, weight: float) -> int:
-        """One more dimension, of nothing, that should weigh so much; gives its number."""
+        """Add a dimension of zeros whose weight shrinks towards `weight`; returns its number."""
         if self._size == len(self._values):
             more = np.zeros((max(8, len(self._values)), self._values.shape[1]))
             self._values = np.concatenate([self._values, more])
@@ -121,9 +125,9 @@ class OneVsRest:
         self.dimension.append(s)
         self._solve(s)
 
-    def forget(self) -> None:
-        """Begin anew with an empty representation: the trees so far weigh nothing from now on."""
-        self._forgotten = len(self.dimension)
+    def clear(self) -> None:
+        """Start again with an empty representation: the weights of all trees so far become 0."""
+        self._n_unused = len(self.dimension)
         self.boosted = np.full(len(self.sign), self.base)
         self._size = 0
         self._changed.clear()
@@ -131,7 +135,7 @@ class OneVsRest:
         self.svm.solve(self._of(self.parts.inner))
 
     def restore(self, s: int, values: Floats, n_trees: int) -> None:
-        """Go back to what dimension `s` was when there were `n_trees`."""
+        """Return dimension `s` to its values when there were `n_trees` trees."""
         self._values[s] = values
         del self.dimension[n_trees:]
         self._solve(s)
@@ -156,19 +160,19 @@ class OneVsRest:
         return self.svm.w @ self._of(rows) + self.svm.b
 
     def residual(self) -> Floats:
-        """What the margins of all rows lack, with the sign of the class."""
+        """What the margins of all rows lack to 1, with the sign of the class."""
         decision = self.decision(slice(None))
         return np.asarray(self.sign * np.maximum(0.0, 1.0 - self.sign * decision))
 
-    def short(self, decision: Floats) -> Floats:
-        """The square of what the margin of each row aside lacks, times its weight over the mean weight."""
-        aside = self.parts.aside
-        weight = self.weight[aside]
-        return np.asarray(np.maximum(0.0, 1.0 - self.sign[aside] * decision) ** 2 * weight / weight.mean())
+    def shortfall(self, decision: Floats) -> Floats:
+        """Squares of what the margins of validation rows lack to 1, times relative weights."""
+        rows = self.parts.validation
+        weight = self.weight[rows]
+        return np.asarray(np.maximum(0.0, 1.0 - self.sign[rows] * decision) ** 2 * weight / weight.mean())
 
-    def shortage(self, decision: Floats) -> float:
-        """The mean square of what margins of rows aside lack, if these are their decisions."""
-        return float(self.short(decision).mean())
+    def mean_shortfall(self, decision: Floats) -> float:
+        """The mean of `shortfall`: twice the squared hinge loss on the validation rows."""
+        return float(self.shortfall(decision).mean())
 
     def slopes(self) -> Slopes:
         """The outer loss and its derivatives."""
@@ -182,29 +186,29 @@ class OneVsRest:
         return outer_loss(self.sign[outer], self.weight[outer], self.decision(outer), SLOPE)
 
     def tune(self) -> None:
-        """Move C by factors while the margins of rows aside lack less and less."""
-        aside = self.parts.aside
-        best, start = self.shortage(self.decision(aside)), self.svm.C
+        """Change C by factors as long as the loss on the validation rows falls."""
+        rows = self.parts.validation
+        best, start = self.mean_shortfall(self.decision(rows)), self.svm.C
         C = start
-        for factor in (C_STEP, 1.0 / C_STEP):
+        for factor in (C_FACTOR, 1.0 / C_FACTOR):
             for _ in range(C_STEPS):
                 self.svm.C = float(np.clip(C * factor, *C_RANGE))
                 self._solve()
-                short = self.shortage(self.decision(aside))
-                if short >= best:
+                loss = self.mean_shortfall(self.decision(rows))
+                if loss >= best:
                     break
-                best, C = short, self.svm.C
+                best, C = loss, self.svm.C
             if start != C:
                 break
         self.svm.C = C
         self._solve()
 
-    def settled(self) -> tuple[Floats, float, Floats]:
-        """The weight of each tree and the bias, solved on inner and outer rows; decisions on those aside."""
+    def final_weights(self) -> tuple[Floats, float, Floats]:
+        """Weights of the trees and bias, solved on inner and outer rows, and decisions on validation rows."""
         self._final.C = self.svm.C
-        self._final.solve(self._of(self.parts.learning), sorted(self._changed))
+        self._final.solve(self._of(self.parts.training), sorted(self._changed))
         self._changed.clear()
         w, b = self._final.w, self._final.b
         weights = np.zeros(len(self.dimension))
-        weights[self._forgotten :] = w[self.dimension[self._forgotten :]]
-        return weights, b, w @ self._of(self.parts.aside) + b
+        weights[self._n_unused :] = w[self.dimension[self._n_unused :]]
+        return weights, b, w @ self._of(self.parts.validation) + b

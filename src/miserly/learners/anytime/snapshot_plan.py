@@ -1,4 +1,4 @@
-"""From snapshots to a plan: a chain of nodes that each weigh some of the trees so far, as probabilities."""
+"""From snapshots to a plan: a chain with one node per snapshot, whose scores are log-odds."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = ["build_plan", "platt"]
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_STEPS = 50
-RIDGE = 1e-3  # rows' worth of pull towards a steepness of 1: scores may tell nothing
-FLATTEST = 1e-3  # the order of scores is the SVM's and stays
+RIDGE = 1e-3  # of the penalty towards a factor of 1, in rows; needed if scores carry no information
+MIN_FACTOR = 1e-3  # positive, so that the order of the scores stays that of the SVM
 
 
 def build_plan(
     trees: list[Owned],
     snapshots: list[Snapshot],
     rows: Rows,
-    aside: Rows,
+    validation: Rows,
     *,
     n_scores: int,
     costs: Costs,
     **parts: Any,
 ) -> Plan:
-    """Scores are log-odds: Platt's for each class against the rest, one factor where there are two.
+    """The plan of the snapshots. Scores are made log-odds by Platt scaling; two classes need only a factor.
 
-    `aside` are the rows of the snapshots' decisions.
+    `validation` are the rows of the snapshots' decisions.
     """
     evaluation = costs.evaluation
     loss = log_loss(max(2, n_scores))
@@ -48,7 +48,7 @@ def build_plan(
     return Plan(
         terms=[replace(trees[t][1], evaluation=evaluation) for t in np.flatnonzero(needed)],
         nodes=[
-            _node(snapshot, mine[needed], owner[needed], aside, up)
+            _node(snapshot, mine[needed], owner[needed], validation, up)
             for snapshot, mine, up in zip(snapshots, weights, after, strict=False)
         ],
         base=loss.initial(rows.y, rows.weight),
@@ -58,9 +58,9 @@ def build_plan(
     )
 
 
-def _node(snapshot: Snapshot, weights: Floats, owner: NDArray[np.int64], aside: Rows, up: int) -> Node:
-    """One snapshot; what came before is forgotten but for the values of trees."""
-    factor, shift = _calibration(snapshot, aside)
+def _node(snapshot: Snapshot, weights: Floats, owner: NDArray[np.int64], validation: Rows, up: int) -> Node:
+    """One snapshot. It reuses the values of trees, and not the scores of the node before."""
+    factor, shift = _calibration(snapshot, validation)
     terms = np.flatnonzero(weights)
     return Node(
         terms,
@@ -72,20 +72,19 @@ def _node(snapshot: Snapshot, weights: Floats, owner: NDArray[np.int64], aside: 
     )
 
 
-def _calibration(snapshot: Snapshot, aside: Rows) -> tuple[Floats, Floats]:
-    """The factor and shift of each score; two classes keep their labels, so that there is no shift."""
+def _calibration(snapshot: Snapshot, validation: Rows) -> tuple[Floats, Floats]:
+    """Factor and shift of each score. With two classes there is no shift, so that labels do not change."""
     if len(snapshot.bias) == 1:
-        return np.array([steepness_of(snapshot.aside.T, aside.y, aside.weight)]), np.zeros(1)
-    weight = np.ones(len(aside)) if aside.weight is None else aside.weight
-    found = [platt(scores, aside.y == k, weight) for k, scores in enumerate(snapshot.aside)]
+        return np.array([steepness_of(snapshot.validation.T, validation.y, validation.weight)]), np.zeros(1)
+    weight = np.ones(len(validation)) if validation.weight is None else validation.weight
+    found = [platt(scores, validation.y == k, weight) for k, scores in enumerate(snapshot.validation)]
     return np.array([factor for factor, _ in found]), np.array([shift for _, shift in found])
 
 
 def platt(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> tuple[float, float]:
-    """The factor and shift that turn scores into log-odds, by Platt's method.
+    """The factor and shift that turn scores into log-odds (Platt scaling).
 
-    Targets are a little inside 0 and 1, as if one more row of each class had been seen, so that rows that are
-    all right, or all of one class, give finite numbers.
+    The targets are those of one more row of each class, so that perfect scores give finite numbers.
 
     >>> scores = np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0] * 50)
     >>> factor, shift = platt(scores, np.array([0, 0, 1, 1, 1, 0] * 50, dtype=bool), np.ones(300))
@@ -102,8 +101,8 @@ def platt(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> tuple[
         slope = table.T @ (weight * (share - target)) + pull * (found - 1.0)
         curve = (table.T * (weight * share * (1.0 - share))) @ table + np.diag(pull + 1e-9)
         move = np.linalg.solve(curve, slope)
-        move *= min(1.0, 2.0 / max(np.abs(table @ move).max(), 1e-12))  # no leaps where all is flat
+        move *= min(1.0, 2.0 / max(np.abs(table @ move).max(), 1e-12))  # limits steps in flat regions
         found -= move
         if np.abs(move).max() < 1e-10:
             break
-    return max(float(found[0]), FLATTEST), float(found[1])
+    return max(float(found[0]), MIN_FACTOR), float(found[1])

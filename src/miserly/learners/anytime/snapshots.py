@@ -1,4 +1,4 @@
-"""Snapshots of a growing model: what it was at each cost."""
+"""Snapshots of a growing model, one for each cost."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ Owned: TypeAlias = tuple[int, Tree]  # the class against the rest that a tree be
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The model at one cost: for each class against the rest, the weights of its trees so far and a bias."""
+    """The model at one cost: for each class against the rest, weights of its trees so far and a bias."""
 
     cost: float
     weights: tuple[Floats, ...]
     bias: tuple[float, ...]
-    aside: Floats  # (classes, n): decisions on the rows aside
+    validation: Floats  # (classes, n): decisions on the validation rows
     outer_loss: float
 
     def by_tree(self, owner: Ints) -> Floats:
-        """The weight of each tree, in the order they were grown; `owner` is the class of each."""
+        """The weight of each tree, in the order of growth; `owner` is the class of each."""
         weights = np.zeros(len(owner))
-        for k, mine in enumerate(self.weights):
-            weights[np.flatnonzero(owner == k)[: len(mine)]] = mine
+        for k, own in enumerate(self.weights):
+            weights[np.flatnonzero(owner == k)[: len(own)]] = own
         return weights
 
 
 def owners(trees: list[Owned]) -> Ints:
+    """The class of each tree."""
     return np.array([k for k, _ in trees], dtype=np.int64)
 
 
 def features_of(trees: Iterable[Owned], n_features: int) -> NDArray[np.bool_]:
-    """What these trees split on."""
+    """Mask of the features that these trees split on."""
     used = np.zeros(n_features, dtype=np.bool_)
     for _, tree in trees:
         used[tree.features] = True
@@ -50,9 +51,9 @@ def features_of(trees: Iterable[Owned], n_features: int) -> NDArray[np.bool_]:
 
 
 def last_of_each_cost(snapshots: list[Snapshot], trees: list[Owned], costs: Costs) -> list[Snapshot]:
-    """Of snapshots that cost the same the last, where trees cost nothing to evaluate.
+    """The last snapshot of each cost, if evaluating trees costs nothing.
 
-    What each costs is counted anew, by the trees that it and those before it weigh.
+    The cost of a snapshot is computed again from the trees with a weight in it or in an earlier snapshot.
     """
     while True:
         counted = _counted(snapshots, trees, costs)
@@ -69,11 +70,11 @@ def _counted(snapshots: list[Snapshot], trees: list[Owned], costs: Costs) -> lis
 
 
 def paid_at(snapshots: list[Snapshot], trees: list[Owned], n_features: int) -> list[NDArray[np.bool_]]:
-    """The features of the trees that each snapshot, and those before it, weigh."""
+    """The features of the trees with a weight in each snapshot or in an earlier one."""
     owner = owners(trees)
-    weighed = np.zeros(len(trees), dtype=np.bool_)
+    used = np.zeros(len(trees), dtype=np.bool_)
     paid = []
     for snapshot in snapshots:
-        weighed |= snapshot.by_tree(owner) != 0.0
-        paid.append(features_of((trees[t] for t in np.flatnonzero(weighed)), n_features))
+        used |= snapshot.by_tree(owner) != 0.0
+        paid.append(features_of((trees[t] for t in np.flatnonzero(used)), n_features))
     return paid
