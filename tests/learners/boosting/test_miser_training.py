@@ -6,8 +6,6 @@ from sklearn.base import clone
 from sklearn.callback import ProgressBar, ScoringMonitor
 
 from miserly import Costs
-from miserly.data.holdout import hold_out
-from miserly.data.rows import Rows
 from miserly.errors import CostError, DataError, MetricError
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
 from miserly.metrics import get_metric
@@ -116,32 +114,7 @@ def test_same_random_state_same_split_same_model(sets):
     assert not np.array_equal(one.validation_curve_, other.validation_curve_)
 
 
-def test_rows_set_aside_are_whole_queries():
-    qid = np.repeat(np.arange(20), 5)
-    samples = Rows(np.arange(100.0)[:, None], np.zeros(100), qid=qid)
-    learning, judging = hold_out(samples, 0.2, seed=0)
-    assert len(judging) == 20 and not set(learning.qid) & set(judging.qid)
-
-
-def test_rows_set_aside_have_the_shares_of_the_classes():
-    y = np.repeat([0, 1, 2], [70, 28, 2])
-    samples = Rows(np.arange(100.0)[:, None], y)
-    learning, judging = hold_out(samples, 0.5, seed=0, classes=y)
-    counts = np.bincount(judging.y, minlength=3)
-    assert counts.sum() == 50 and abs(counts[0] - 35) <= 1 and abs(counts[1] - 14) <= 1
-    assert set(learning.y) == {0, 1, 2}
-    both = np.sort(np.concatenate([learning.X[:, 0], judging.X[:, 0]]))
-    np.testing.assert_array_equal(both, np.arange(100))
-
-
-def test_one_row_of_each_class_is_always_learned_from():
-    y = np.array([0] * 10 + [1])
-    for seed in range(20):
-        learning, _ = hold_out(Rows(np.zeros((11, 1)), y), 0.3, seed, classes=y)
-        assert 1 in learning.y
-
-
-def test_too_few_queries_to_set_some_aside(sets):
+def test_too_few_queries_for_a_validation_set(sets):
     with pytest.raises(DataError, match="too few queries"):
         GreedyMiserRanker(early_stopping=True).fit(sets.X, sets.grade, qid=np.zeros(len(sets.y)))
 
