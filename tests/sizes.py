@@ -20,10 +20,8 @@ MODULE_LINES, FUNCTION_LINES = 400, 60
 
 # Rooms that are not within these limits yet. This list only gets shorter.
 UNFINISHED: tuple[str, ...] = (
-    "costs",
     "grow",
     "learners.common",
-    "plan",
     "selection",
 )
 
