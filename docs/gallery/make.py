@@ -35,9 +35,10 @@ from miserly.plan import Node, Plan
 from miserly.report import plot_extracted, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
 from miserly.selection import frontier as search
+from miserly.solvers.decision_target import DecisionTarget
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
 from miserly.solvers.lars_svm import lars_order
-from miserly.solvers.moving_vectors import Aim, move_vectors
+from miserly.solvers.moving_vectors import move_vectors
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, *_ = COLOURS
@@ -297,7 +298,7 @@ def ring() -> None:
         kernel, full.support_vectors_, -full.dual_coef_, -full.intercept_, classes=full.classes_
     )
     chosen = lars_order(whole, 8, np.arange(whole.n_vectors), np.random.default_rng(0))
-    aim = Aim.squared(data.X, whole.decisions(data.X))
+    aim = DecisionTarget.squared(data.X, whole.decisions(data.X))
     figure, grid = pyplot.subplots(2, 4, figsize=(12.0, 6.4), layout="constrained")
     panels = grid.ravel()
     _draw_machine(panels[0], data, "600 points")
