@@ -8,9 +8,9 @@ NumPy and its words. To add a gate, write a class in `alone` or `listwise`, deco
 write its compiled rule in `engine.compiled_gates`. Without a compiled rule, plans with the gate run in NumPy.
 """
 
-from miserly.plan.gates.alone import Confidence, Onward, Threshold
 from miserly.plan.gates.base import GATES, Gate, ListwiseGate, gate_from_numbers, register
 from miserly.plan.gates.listwise import Capacity, Proximity, Rank
+from miserly.plan.gates.pointwise import Confidence, Onward, Threshold
 
 __all__ = [
     "GATES",
