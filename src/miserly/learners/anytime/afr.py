@@ -11,8 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
@@ -33,6 +32,7 @@ from miserly.learners.anytime.tree_source import AFROptions
 from miserly.learners.base import bind_costs
 from miserly.learners.common.booster import reserve_of
 from miserly.learners.common.categories import categorical_columns
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.parameters import NOT_NEGATIVE, ONE_OR_MORE, constraints
@@ -46,7 +46,7 @@ MAX_ROWS = 4_000  # rows, because few rows make representations depend on the di
 MAX_SNAPSHOTS = 40  # snapshots times scores, because each has hundreds of trees of its own
 
 
-class AFRClassifier(StagedClassifier):
+class AFRClassifier(StagedClassifier, WeightedFit):
     """Anytime feature representations: one model that answers for any budget.
 
     Trees make up the dimensions of a representation, and a linear SVM weighs them. Both are learned together
@@ -242,36 +242,11 @@ class AFRClassifier(StagedClassifier):
 
     # -- fitting -------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        qid: ArrayLike | None = None,
-    ) -> AFRClassifier:
-        """Grow the representation and save its snapshots.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Training rows. NaN is a missing value. Columns of a frame may hold text, categories or booleans.
-        y : array-like of shape (n,)
-            Classes.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
-        qid : array-like of shape (n,), optional
-            Query of each row. The rows of a query stay together when the rows are divided.
-
-        Returns
-        -------
-        self : AFRClassifier
-            The fitted estimator.
-        """
+    def _fit(self, X: Any, given: Target) -> None:
         with Steps(self, bool(self.verbose)) as progress, threadpool_limits(1, "blas"):
             table = self.read_table(X, reset=True)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-            samples = self._samples(table, Target(y, sample_weight, qid))
+            samples = self._samples(table, given)
             self._check_members(costs)
             random = check_random_state(self.random_state)
             divided = [self._division(samples, random)]
@@ -282,7 +257,6 @@ class AFRClassifier(StagedClassifier):
                 builders.append(self._builder(samples, divided[-1], table, costs, progress))
             self._keep(builders, samples, divided)
             progress(outcome(self))
-        return self
 
     def _samples(self, table: NumericTable, given: Target) -> Rows:
         """Rows of positive weight, with classes as codes and weights that include those of the classes."""

@@ -7,8 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Ledger
@@ -19,6 +18,7 @@ from miserly.grow.vote_trees import Growing, Leaf, VoteTrees
 from miserly.learners.base import PlanClassifier
 from miserly.learners.boosting.votes import MIN_FALL, LearnerBudget, signs_of
 from miserly.learners.boosting.voting import bin_rows, prior_of, shares_of
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.parameters import ONE_OR_MORE, constraints
@@ -31,7 +31,7 @@ SMOOTHING = 1e-3  # of the weight of all rows: added to both sides of a leaf's o
 Floats = NDArray[np.float64]
 
 
-class BudgetedTreeClassifier(PlanClassifier):
+class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
     """Decision tree in which no path costs more than the budget.
 
     A row pays only for the features on its own path, each once. Splits are made best first, and a split is
@@ -136,29 +136,8 @@ class BudgetedTreeClassifier(PlanClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> BudgetedTreeClassifier:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Training rows. NaN is a missing value. Columns of a frame may hold text, categories or booleans.
-        y : array-like of shape (n,)
-            Classes.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
-        qid : array-like of shape (n,), optional
-            Query of each row. It is checked and not used.
-
-        Returns
-        -------
-        self : BudgetedTreeClassifier
-            The fitted estimator.
-        """
-        rows = read_fit_data(self, X, Target(y, sample_weight, qid), self._encode, None)
+    def _fit(self, X: Any, given: Target) -> None:
+        rows = read_fit_data(self, X, given, self._encode, None)
         binned = bin_rows(self, rows)
         push = shares_of(rows.training) * signs_of(rows.training.y, len(self.classes_))
         share = np.full(len(push), 1.0 / len(push))
@@ -166,7 +145,6 @@ class BudgetedTreeClassifier(PlanClassifier):
         odds = grow_paths(growing, Ledger(rows.costs, self.budget), self.max_nodes)
         self.n_nodes_ = len(growing.splits)
         self.plan_ = self._plan(growing, odds, Stumps(binned, self.n_threads), rows)
-        return self
 
     def _encode(self, y: NDArray[Any]) -> Floats:
         self.classes_, codes = encode_classes(y)

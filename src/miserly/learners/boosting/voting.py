@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from miserly.costs import Ledger
@@ -33,6 +32,7 @@ from miserly.learners.boosting.votes import (
     signs_of,
 )
 from miserly.learners.common.categories import categorical_columns
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.parameters import constraints
@@ -44,7 +44,7 @@ from miserly.solvers.budget_rules import SelectionRule
 __all__ = ["VotingClassifier", "bin_rows", "prior_of", "shares_of"]
 
 
-class VotingClassifier(StagedClassifier):
+class VotingClassifier(StagedClassifier, WeightedFit):
     """Boosting by votes under a budget. Subclasses define the rule that selects base learners."""
 
     n_rounds_: int
@@ -67,29 +67,8 @@ class VotingClassifier(StagedClassifier):
         max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
     )
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> Self:
-        """Fit the model round by round.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Training rows. NaN is a missing value. Columns of a frame may hold text, categories or booleans.
-        y : array-like of shape (n,)
-            Classes.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
-        qid : array-like of shape (n,), optional
-            Query of each row. It is checked and not used.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        rows = read_fit_data(self, X, Target(y, sample_weight, qid), self._encode, None)
+    def _fit(self, X: Any, given: Target) -> None:
+        rows = read_fit_data(self, X, given, self._encode, None)
         state = BoostingState(signs_of(rows.training.y, len(self.classes_)), shares_of(rows.training))
         with RoundsBar(self.n_rounds, rows.costs.unit, visible=bool(self.verbose)) as bar:
             rounds = self._boost(state, bin_rows(self, rows), rows, bar)
@@ -97,7 +76,6 @@ class VotingClassifier(StagedClassifier):
         if self._is_reordered and len(rounds) > 1:
             self._reorder(rounds, rows, state)
         self._keep(rounds)
-        return self
 
     @abstractmethod
     def _rule(self) -> SelectionRule:

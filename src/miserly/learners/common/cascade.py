@@ -13,7 +13,7 @@ from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, as_columns
 from miserly.learners.common.calibration import steepness_of
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
-from miserly.learners.common.fitting import QueryGroupedFit
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.terms import TermSet
@@ -29,7 +29,7 @@ Floats: TypeAlias = NDArray[np.float64]
 SMALL = 1 << 21  # values of a table
 
 
-class CascadeClassifier(PlanClassifier, QueryGroupedFit):
+class CascadeClassifier(PlanClassifier, WeightedFit):
     """A chain of classifiers. Rows with low scores leave, most of them as members of the first class."""
 
     def decision_function(

@@ -1,4 +1,4 @@
-"""The `fit` of learners that take weights and queries and may hold out a validation set."""
+"""The `fit` of learners that take weights and queries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sklearn.base import _fit_context
 from miserly.data.target import Target
 from miserly.learners.base import PlanEstimator
 
-__all__ = ["QueryGroupedFit"]
+__all__ = ["WeightedFit"]
 
 
-class QueryGroupedFit(PlanEstimator):
-    """An estimator whose validation set holds whole queries; subclasses define `_fit`."""
+class WeightedFit(PlanEstimator):
+    """An estimator that is fitted to targets with weights and queries; subclasses define `_fit`."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -32,8 +32,8 @@ class QueryGroupedFit(PlanEstimator):
         sample_weight : array of (n,) or None, default=None
             Weights of the rows. Their scale has no effect. By default each row counts the same.
         qid : array of (n,) or None, default=None
-            Query of each row. The rows of a query are in the validation set together, and metrics of rankings
-            are means over queries.
+            Query of each row. Learners that hold out rows hold out whole queries, and metrics of rankings are
+            means over queries. Other learners check it and do not use it.
 
         Returns
         -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns
+from miserly.learners.common.parameters import ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps
 from miserly.learners.kernel.compression import STARTS, CompressionOptions, compress_machine
 from miserly.learners.kernel.libsvm_files import write_libsvm
@@ -42,19 +42,16 @@ class CompressedMachine(PlanEstimator):
     kind: ClassVar[str]
     default: ClassVar[type[Any]]
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_vectors": [Interval(Integral, 0, None, closed="left"), None],
-        "ratio": [Interval(Real, 0, 1, closed="right"), None],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "costs": [None, Costs, Mapping, "array-like"],
-        "start": [StrOptions(set(STARTS))],
-        "move": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_rows": [Interval(Integral, 100, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "budget", "random_state", "verbose"),
+        estimator=[HasMethods(["fit", "predict"]), None],
+        n_vectors=[Interval(Integral, 0, None, closed="left"), None],
+        ratio=[Interval(Real, 0, 1, closed="right"), None],
+        start=[StrOptions(set(STARTS))],
+        move=["boolean"],
+        max_iter=[ONE_OR_MORE],
+        max_rows=[Interval(Integral, 100, None, closed="left")],
+    )
 
     def __init__(
         self,

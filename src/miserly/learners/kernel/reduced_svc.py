@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -20,8 +18,10 @@ from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, bind_costs
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.labels import encode_classes, refuse_text
 from miserly.learners.common.linear_fit import evened
+from miserly.learners.common.parameters import ONE_OR_MORE, POSITIVE, constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.libsvm_files import write_libsvm
 from miserly.learners.kernel.plans import affordable
@@ -35,12 +35,13 @@ __all__ = ["ReducedSVC"]
 Floats = NDArray[np.float64]
 
 
-class ReducedSVC(PlanClassifier):
+class ReducedSVC(PlanClassifier, WeightedFit):
     """Support vector classifier that is grown vector by vector, up to a given size.
 
     It is trained with the squared hinge loss. Its vectors are training rows that are chosen greedily. With
-    three or more classes, each class is separated from the rest, and all share the vectors. `CompressedSVC`
-    compresses an SVM that exists already; it needs fewer vectors because it moves them.
+    three or more classes, each class is separated from the rest, and all share the vectors. Missing values
+    are replaced by the mean of their column. `CompressedSVC` compresses an SVM that exists already; it needs
+    fewer vectors because it moves them.
 
     Parameters
     ----------
@@ -124,18 +125,15 @@ class ReducedSVC(PlanClassifier):
     n_vectors_: int
     machine_: KernelMachine
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_vectors": [Interval(Integral, 1, None, closed="left")],
-        "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Integral, 0, 64, closed="both")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "penalty": [Interval(Real, 0, None, closed="neither")],
-        "costs": [None, Costs, Mapping, "array-like"],
-        "budget": [Interval(Real, 0, None, closed="both"), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "budget", "random_state", "verbose"),
+        n_vectors=[ONE_OR_MORE],
+        kernel=[StrOptions(set(KERNELS))],
+        gamma=[StrOptions({"scale"}), POSITIVE],
+        degree=[Interval(Integral, 0, 64, closed="both")],
+        coef0=[Interval(Real, None, None, closed="neither")],
+        penalty=[POSITIVE],
+    )
 
     def __init__(
         self,
@@ -162,38 +160,16 @@ class ReducedSVC(PlanClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> ReducedSVC:
-        """Choose vectors and fit their coefficients.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Training rows of numbers. NaN is a missing value and is replaced by the mean of its column.
-        y : array-like of shape (n,)
-            Classes.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
-        qid : array-like of shape (n,), optional
-            Query of each row. It is checked and not used.
-
-        Returns
-        -------
-        self : ReducedSVC
-            The fitted estimator.
-        """
+    def _fit(self, X: Any, given: Target) -> None:
         with Steps(self, bool(self.verbose)) as step, threadpool_limits(1, "blas"):
             table = self.read_table(X, reset=True)
             refuse_text(table)
             costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-            samples = Target(y, sample_weight, qid).checked(table.values, self, False).without_zero_weights()
+            samples = given.checked(table.values, self, False).without_zero_weights()
             self.classes_, codes = encode_classes(samples.y)
             samples = evened(replace(samples, y=codes))
             self._grow(samples, costs, step)
             step(outcome(self))
-        return self
 
     def _grow(self, samples: Rows, costs: Costs, step: Steps) -> None:
         """Choose the vectors, and build the machine and the plan."""

@@ -16,17 +16,17 @@ cost. A row that stops early uses the mean of each feature that it did not buy.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 
 from miserly.costs import Costs, Ledger
 from miserly.data.rows import Rows
 from miserly.data.target import Target
-from miserly.learners.base import PlanClassifier, PlanEstimator, PlanRegressor, bind_costs
+from miserly.learners.base import PlanClassifier, PlanRegressor, bind_costs
 from miserly.learners.common.budget_search import BudgetSearch, first_guess
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.labels import encode_classes, refuse_text
 from miserly.learners.common.parameters import constraints
 from miserly.learners.common.terms import LinearTerms
@@ -38,7 +38,7 @@ from miserly.solvers.mixed_norm import canonical
 __all__ = ["CostLassoClassifier", "CostLassoRegressor"]
 
 
-class _CostLasso(PlanEstimator):
+class _CostLasso(WeightedFit):
     """Base of both estimators. Subclasses define the encoding of the labels and the loss."""
 
     tradeoff_: float
@@ -57,41 +57,17 @@ class _CostLasso(PlanEstimator):
         self.budget = budget
         self.refit = refit
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> Self:
-        """Fit the weights.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Training rows of numbers. NaN is a missing value and stands for the mean of its column.
-        y : array-like of shape (n,)
-            Targets: numbers for the regressor, classes for the classifier.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
-        qid : array-like of shape (n,), optional
-            Query of each row. It is checked and not used.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+    def _fit(self, X: Any, given: Target) -> None:
         table = self.read_table(X, reset=True)
         refuse_text(table)
         costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
-        samples = Target(y, sample_weight, qid).checked(
-            np.ascontiguousarray(table.values), self, self._numeric_target
-        )
+        samples = given.checked(np.ascontiguousarray(table.values), self, self._numeric_target)
         samples = samples.without_zero_weights()
         samples = replace(samples, y=self._encode(samples.y)).with_mean_weight_one()
         terms = LinearTerms.fit(samples, costs)
         self.tradeoff_, found = self._weigh(terms.values(samples.X), samples, costs)
         self.coef_, self.intercept_ = terms.weights_in_plan(found.weights, found.intercept)
         self.plan_ = self._plan(found, terms, costs)
-        return self
 
     def _weigh(self, columns: NDArray[np.float64], samples: Rows, costs: Costs) -> tuple[float, LassoWeights]:
         """The smallest tradeoff, from `tradeoff` up, that keeps the budget, and its weights."""
@@ -206,7 +182,7 @@ class CostLassoRegressor(PlanRegressor, _CostLasso):
     Differences from the lasso that the paper compares with [1]_:
 
     - The loss is the mean over the rows, so `tradeoff` means the same for any number of rows.
-    - Columns are standardised inside the estimator.
+    - Columns are standardised inside the estimator. Missing values stand for the mean of their column.
     - Groups, the refit, the budget and the order of purchase are additions.
 
     References
@@ -291,7 +267,7 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
     Differences from the lasso that the paper compares with [1]_:
 
     - The loss is the mean over the rows, so `tradeoff` means the same for any number of rows.
-    - Columns are standardised inside the estimator.
+    - Columns are standardised inside the estimator. Missing values stand for the mean of their column.
     - Groups, the refit, the budget and the order of purchase are additions.
 
     References

@@ -18,7 +18,7 @@ from miserly.data.target import Target
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
-from miserly.learners.common.fitting import QueryGroupedFit
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import FitData, boosted_terms, read_fit_data, ready_columns
 from miserly.learners.common.parameters import constraints
@@ -38,7 +38,7 @@ PARTS = (1.0, 1.5, 2.0, 3.0)  # of which a node may spend one, where a budget is
 HALVINGS = 6
 
 
-class ASTC(QueryGroupedFit):
+class ASTC(WeightedFit):
     """The base class of both ASTC estimators; subclasses define how labels are read and fitted."""
 
     node_budget_: NDArray[np.float64]

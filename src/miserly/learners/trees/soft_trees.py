@@ -16,7 +16,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.common.budget_search import BudgetSearch, PerTradeoff, first_guess, mean_cost
 from miserly.learners.common.calibration import steepness_of
-from miserly.learners.common.fitting import QueryGroupedFit
+from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
 from miserly.learners.common.parameters import ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps, outcome
@@ -34,7 +34,7 @@ MAX_FITS = 10  # of trees, to find the tradeoff for a budget
 NEIGHBOURS = (1.25, 1.6)  # multiples of that tradeoff to compare with it
 
 
-class SoftTreeLearner(QueryGroupedFit):
+class SoftTreeLearner(WeightedFit):
     """The base class of CSTC and CSCC: linear classifiers in a tree or a chain, with soft gates while fitted.
 
     Subclasses define what the labels mean, and the shape of a tree with `max_depth` levels.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from miserly.data.target import Target, check_classes, check_queries
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of
 from miserly.learners.common.labels import class_codes
+from miserly.learners.common.parameters import ONE_OR_MORE, constraints
 from miserly.learners.wrap import exits
 from miserly.learners.wrap.inner import fit_arguments
 from miserly.learners.wrap.thresholds import choose_threshold, evaluate_thresholds, saving_and_metric
@@ -139,18 +140,16 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
     candidates_: Any
     estimator_: Any
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"])],
-        "rule": [StrOptions(set(exits.RULES))],
-        "threshold": [Real, None],
-        "saving": [Interval(Real, 0, 1, closed="left"), None],
-        "every": [Interval(Integral, 1, None, closed="left")],
-        "k": [Interval(Integral, 1, None, closed="left")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "prefit": ["boolean"],
-        "metric": [str, Metric, None],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("validation_fraction", "metric", "random_state"),
+        estimator=[HasMethods(["fit", "predict"])],
+        rule=[StrOptions(set(exits.RULES))],
+        threshold=[Real, None],
+        saving=[Interval(Real, 0, 1, closed="left"), None],
+        every=[ONE_OR_MORE],
+        k=[ONE_OR_MORE],
+        prefit=["boolean"],
+    )
 
     def __init__(
         self,
