@@ -35,7 +35,7 @@ from scipy.stats import beta, binom
 
 from common import axes, save_picture, table, write
 from miserly.selection.betting import outbids
-from miserly.selection.guarantee import Promise, certify, exceed_bound
+from miserly.selection.guarantee import Requirement, certify, exceed_bound
 
 CONFIDENCE = 0.95
 LEVEL = 1.0 - CONFIDENCE
@@ -50,7 +50,7 @@ SIZES = (100, 500, 2_000)
 class Candidate:
     cost: np.ndarray
     value: np.ndarray
-    upper: float
+    max_cost: float
     true_cost: float
     true_value: float
     true_share: float  # of rows above the limit of "each row"
@@ -141,9 +141,9 @@ def with_hard_limit(rng: np.random.Generator, n: int) -> list[Candidate]:
 Found = list[Candidate]
 Rule = Callable[[Found, Found], list[bool]]  # candidates, and the same on other rows
 COST, EACH, LOST = (
-    Promise("mean cost", 1.0, CONFIDENCE),
-    Promise("each row", 1.0, CONFIDENCE, share=SHARE),
-    Promise("loss of metric", LOSS, CONFIDENCE),
+    Requirement("mean cost", 1.0, CONFIDENCE),
+    Requirement("each row", 1.0, CONFIDENCE, share=SHARE),
+    Requirement("loss of metric", LOSS, CONFIDENCE),
 )
 
 
@@ -178,7 +178,9 @@ RULES: dict[str, dict[str, Rule]] = {
     "mean cost": {
         "hope": lambda found, _: [one.cost.mean() <= 1.0 for one in found],
         "z": lambda found, _: [_z_bound(one.cost) <= 1.0 for one in found],
-        "divided": lambda found, _: [outbids(one.cost, one.upper, 1.0, LEVEL / len(found)) for one in found],
+        "divided": lambda found, _: [
+            outbids(one.cost, one.max_cost, 1.0, LEVEL / len(found)) for one in found
+        ],
         "certify": lambda found, _: certify(found, COST),
         "certify, ordered": _cheapest_first,
     },

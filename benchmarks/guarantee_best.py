@@ -32,10 +32,14 @@ from miserly.errors import CostError
 from miserly.metrics import get_metric
 from miserly.plan import LEAVE, Node, Raw, Threshold
 from miserly.plan.store.format import dumps, loads
-from miserly.selection.choice import Bill, Chooser, Wish
-from miserly.selection.evaluation import Candidate as Judged
+from miserly.selection.certification import Certifier
+from miserly.selection.choice import Chooser
+from miserly.selection.evaluation import Candidate as Evaluated
+from miserly.selection.evaluation import Evaluation, Trial
+from miserly.selection.guarantee import Guarantee
+from miserly.selection.requests import Request
 
-WISHES = {
+REQUESTS = {
     "mean cost": {"mean_budget": 1.0},
     "loss": {"max_loss": LOSS},
     "mean cost and loss": {"mean_budget": 1.0, "max_loss": LOSS},
@@ -50,40 +54,54 @@ class Drawn(Chooser):
     """A chooser whose models are made up: what they do on kept rows was drawn beforehand."""
 
     def __init__(self, held: list[Candidate], kept: list[Candidate]) -> None:
-        judged = [
-            Judged(None, {}, one.cost, one.cost, one.value, 1.0, one.upper)  # type: ignore[arg-type]
+        found = [
+            Evaluated(trial=_trial(), view={}, cost=one.cost, value=one.value, max_cost=one.max_cost)
             for one in held
         ]
         rows = Rows(np.zeros((len(kept[0].cost), 1)), np.zeros(len(kept[0].cost)))
-        bench: Any = SimpleNamespace(metric=get_metric("accuracy"), rows=rows)
-        super().__init__(bench, Costs([1.0]), judged, rows, rows)
-        self.kept_of = dict(zip(judged, kept, strict=True))
+        evaluator: Any = SimpleNamespace(metric=get_metric("accuracy"), rows=rows)
+        super().__init__(evaluator, Costs([1.0]), found, rows, rows)
+        kept_of = dict(zip(found, kept, strict=True))
+        self.refitter: Any = SimpleNamespace(fit=lambda one, rows, request: Made(kept_of[one]))
+        self.certifier = DrawnCertifier(evaluator, Costs([1.0]), self.refitter, self.reference, rows)
+        self.drawn_reference = kept_of[self.reference]
 
-    def _fit(self, one: Judged, rows: Rows, wish: Wish) -> Any:
-        return Made(self.kept_of[one])
+    def _reached(self, *_: Any) -> float:
+        return np.inf  # training rows are not considered here
 
-    def _bill(self, model: Any, kept: Rows, values: Any) -> Bill:
-        return Bill(model.drawn.cost, model.drawn.value, model.drawn.upper)
 
-    def _assurances(self, *_: Any) -> Any:
-        return [SimpleNamespace(kind="mean cost", bound=np.nan, n_units=0)]  # nobody reads the words
+def _trial() -> Trial:
+    learner: Any = object()
+    return Trial(learner, np.nan, (), 0.0)
 
-    @property
-    def reference(self) -> Candidate:
-        return self.kept_of[self._reference]
+
+class DrawnCertifier(Certifier):
+    """Evaluates models by what was drawn; the words of guarantees are not needed."""
+
+    def evaluate(self, plan: Any, *_: Any) -> Evaluation:
+        drawn = plan.drawn
+        return Evaluation(cost=drawn.cost, value=drawn.value, max_cost=drawn.max_cost)
+
+    def guarantees(self, *_: Any) -> Any:
+        return [Guarantee("", "mean cost", 1.0)]
 
 
 class Made:
     """Stands in for a fitted model and for its plan."""
 
+    digest = ""
+
     def __init__(self, drawn: Candidate) -> None:
-        self.drawn, self.plan_, self.info = drawn, self, {}
+        self.drawn, self.plan_ = drawn, self
 
     def run(self, *_: Any, **__: Any) -> Any:
-        return SimpleNamespace(cost=np.zeros(1))  # what training rows cost is not looked at here
+        return SimpleNamespace(cost=np.zeros(1))  # the cost of training rows is not considered here
 
-    def replace(self, **_: Any) -> Made:
+    def with_guarantees(self, words: Any) -> Made:
         return self
+
+    def set_guarantee(self, guarantees: Any) -> None:
+        pass
 
 
 def draw(kind: str, world: str, n: int, rng: np.random.Generator) -> tuple[list[Candidate], list[Candidate]]:
@@ -100,11 +118,11 @@ def _losing(loss: float) -> float:
     return float(-0.5 * np.log(1.0 - (accuracy(1.6) - loss - 0.75) / 0.15))
 
 
-def used(wish: dict[str, float], one: Candidate, reference: Candidate) -> float:
+def used(request: dict[str, float], one: Candidate, reference: Candidate) -> float:
     """What is truly used of what is allowed, of whichever is used most; above 1 the promise is broken."""
-    parts = [one.true_cost / wish["mean_budget"]] if "mean_budget" in wish else []
-    if "max_loss" in wish:
-        parts.append((reference.true_value - one.true_value) / wish["max_loss"])
+    parts = [one.true_cost / request["mean_budget"]] if "mean_budget" in request else []
+    if "max_loss" in request:
+        parts.append((reference.true_value - one.true_value) / request["max_loss"])
     return max(parts)
 
 
@@ -113,11 +131,11 @@ def repetition(kind: str, world: str, n: int, seed: int) -> Iterator[tuple[str, 
     chooser = Drawn(*draw(kind, world, n, np.random.default_rng((seed, n))))
     for name, confidence in RULES.items():
         try:
-            taken = chooser.best(Wish(confidence=confidence, **WISHES[kind]))
+            taken = chooser.best(Request(confidence=confidence, **REQUESTS[kind]))
         except CostError:
             yield name, np.nan
         else:
-            yield name, used(WISHES[kind], taken.drawn, chooser.reference)
+            yield name, used(REQUESTS[kind], taken.drawn, chooser.drawn_reference)
 
 
 # -- hard budgets ------------------------------------------------------------------------------------------

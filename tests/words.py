@@ -26,7 +26,6 @@ UNFINISHED: tuple[str, ...] = (
     "docs",
     "grow",
     "report",
-    "selection",
 )
 
 # Words to avoid, as regular expressions, and what to write instead.

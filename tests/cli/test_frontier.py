@@ -102,7 +102,7 @@ def test_the_cheapest_that_loses_little(folder):
 def searches(monkeypatch):
     """Every frontier that a command makes, of two learners that are quick to fit."""
     from miserly import CostLassoClassifier, GreedyMiserClassifier
-    from miserly.selection import candidates as _pool
+    from miserly.selection import pool as _pool
 
     module, made = sys.modules["miserly.selection.frontier"], []
     quick = [CostLassoClassifier(), GreedyMiserClassifier(n_rounds=20, max_depth=2)]
@@ -112,8 +112,7 @@ def searches(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(module, "frontier", watched)
-    monkeypatch.setattr(module, "pool_for", lambda task: quick)
-    monkeypatch.setattr(_pool, "pool_for", lambda task: quick)
+    monkeypatch.setattr(_pool, "pool_for", lambda task, y: quick)
     return made
 
 
@@ -130,13 +129,13 @@ def heart(tmp_path_factory):
 def figures(found):
     """All candidates with their figures, what was left out, and what failed."""
     models = [
-        (one.learner, dict(one.params), one.mean_value, one.error, one.mean_cost) for one in found._candidates
+        (one.learner, dict(one.params), one.mean_value, one.error, one.mean_cost) for one in found.candidates
     ]
     return models, found.left_out, found.failures, found.mean_budgets
 
 
 def has_handovers(found):
-    return any("handover" in one.params for one in found._candidates)
+    return any("handover" in one.params for one in found.candidates)
 
 
 @pytest.mark.parametrize("handovers", [(), ("--no-handovers",)])
@@ -302,8 +301,8 @@ def test_commands_and_learners_are_completed():
 
 
 def test_learners_to_complete_are_those_there_are():
-    from miserly.selection.candidates import pool_for
+    from miserly.selection.pool import pool_for
     from miserly.selection.tables import short_name
 
-    every = [*pool_for("two classes"), *pool_for("numbers"), *pool_for("documents")]
+    every = [one for task in ("classes", "numbers", "ranking") for one in pool_for(task, np.array([0, 1]))]
     assert {short_name(type(one).__name__) for one in every} == set(options.NAMES)

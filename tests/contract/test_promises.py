@@ -8,8 +8,8 @@ from copy import copy
 import pytest
 
 from miserly.plan.store.format import dumps, loads
-from miserly.selection.choice import _told
-from miserly.selection.guarantee import Assurance
+from miserly.selection.certification import with_guarantees
+from miserly.selection.guarantee import Guarantee
 
 from .cases import every_case
 
@@ -17,8 +17,8 @@ ONE_OF_EACH = list({case.learner: case for case in reversed(every_case())}.value
 
 
 @pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
-def test_a_promise_is_gone_once_the_model_is_fitted_again(case):
-    model = _told(copy(case.fitted), [Assurance("no row costs more than 9", "each row", 9.0)])
+def test_a_guarantee_is_gone_once_the_model_is_fitted_again(case):
+    model = with_guarantees(copy(case.fitted), [Guarantee("no row costs more than 9", "each row", 9.0)])
     (told,) = model.guarantee_
     assert told.plan == model.plan_.digest and model.plan_.guarantees == ("no row costs more than 9",)
     assert [str(one) for one in pickle.loads(pickle.dumps(model)).guarantee_] == [str(told)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,7 @@ def test_new_axes_are_made_where_none_are_given(found):
 
 
 def test_a_budget_below_the_cheapest_is_told(found, axes):
-    dear = type(found)(found._bench, found.costs, [one for one in found._candidates if one.mean_cost > 0])
+    paid = [one for one in found.candidates if one.mean_cost > 0]
+    dear = type(found)(replace(found.result, candidates=paid))
     with pytest.raises(CostError, match="the cheapest costs"):
         dear.plot(axes, mean_budget=0.1)

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -29,8 +30,9 @@ from miserly.report.page.actions import actions
 from miserly.report.page.purchase_charts import feature_chart, features_shown
 from miserly.report.page.words import Words
 from miserly.selection import frontier
-from miserly.selection.choice import Chooser, Wish
+from miserly.selection.choice import Chooser
 from miserly.selection.offers import offers
+from miserly.selection.requests import Request
 from miserly.selection.round_budgets import round_budgets, round_steps
 from tests.report.browsing import browser, requested
 
@@ -150,7 +152,7 @@ def test_steps_are_few_round_and_reach_from_the_cheapest_to_the_dearest(low, hig
 
 
 def test_budgets_have_zero_the_asked_one_and_those_of_the_frontier(heart):
-    wishes = round_budgets(heart, asked=Wish(mean_budget=31.0))
+    wishes = round_budgets(heart, asked=Request(mean_budget=31.0))
     budgets = [wish.mean_budget for wish in wishes]
     assert {wish.kind for wish in wishes} == {"mean_budget"}
     assert budgets[0] == 0.0 and 31.0 in budgets and 30.0 not in budgets
@@ -158,7 +160,7 @@ def test_budgets_have_zero_the_asked_one_and_those_of_the_frontier(heart):
 
 
 def test_an_offer_is_what_the_frontier_says_of_the_budget(heart):
-    (one,) = offers(heart, [Wish(mean_budget=30.0)])
+    (one,) = offers(heart, [Request(mean_budget=30.0)])
     line = heart.at(mean_budgets=[30.0]).iloc[0]
     assert (one.value, one.low, one.high) == (line.value, line.value_low, line.value_high)
     assert one.candidate.params == line.params
@@ -178,7 +180,9 @@ def test_caps_prices_and_features_are_those_of_the_delivered_plan(heart):
 
 @pytest.mark.parametrize("kind", ["budget", "mean_budget"])
 def test_a_table_never_falls_and_one_model_has_one_estimate(heart, kind):
-    made = offers(heart, [Wish(**{kind: float(amount)}) for amount in (0, 1, 2, 4, 8, 16, 40, 110, 215, 324)])
+    made = offers(
+        heart, [Request(**{kind: float(amount)}) for amount in (0, 1, 2, 4, 8, 16, 40, 110, 215, 324)]
+    )
     values = [one.value for one in made]
     assert values == sorted(values)
     fresh = [one for one in made if one.same_as is None]
@@ -192,9 +196,7 @@ def test_a_table_never_falls_and_one_model_has_one_estimate(heart, kind):
 
 def test_budgets_above_the_price_of_everything_are_not_listed(heart):
     data = load_heart()
-    wide = type(heart)(
-        heart._bench, heart.costs, heart._candidates, [5.0, 1000.0], everything=heart._everything
-    )
+    wide = type(heart)(replace(heart.result, budgets=[5.0, 1000.0]))
     assert [wish.budget for wish in round_budgets(wide)][-1] <= data.costs.total
     assert max(wish.mean_budget for wish in round_budgets(heart)) <= data.costs.total
 
@@ -215,7 +217,7 @@ def test_of_many_features_the_most_bought_are_shown_and_of_equals_the_dearest():
 def test_the_page_says_what_was_asked_and_found(heart, page):
     said = Reader(page.read_text()).text
     line = next(
-        one for one in offers(heart, round_budgets(heart, Wish(mean_budget=30.0))) if one.budget == 30
+        one for one in offers(heart, round_budgets(heart, Request(mean_budget=30.0))) if one.budget == 30
     )
     assert "Both are estimates from held-out rows" in said
     assert line.same_as is None or "No better model was found than the one for" in said
@@ -312,7 +314,7 @@ def test_histograms_count_every_row_once(page):
 
 def test_all_models_failures_prices_and_versions_are_in_the_appendix(heart, page):
     said = Reader(page.read_text()).text
-    assert "Fits that failed: 0" in said and "scikit-learn" in said and str(heart._seed) in said
+    assert "Fits that failed: 0" in said and "scikit-learn" in said and str(heart.seed) in said
     assert "101.9" in said and "thallium" in said  # a set-up and its group
     assert page.read_text().count(" ★</td>") == len(heart.pareto())
 
@@ -326,8 +328,8 @@ def test_a_model_in_place_of_another_shows_its_own_figures(heart, tmp_path, monk
     """As if the best model of each budget cost too much once it has all rows."""
 
     def second(self, wish):
-        one = self._offers(wish)[:2][-1]
-        return one, self._fit(one, self._everything, wish)
+        one = self._ordered(wish)[:2][-1]
+        return one, self.refitter.fit(one, self._everything, wish)
 
     monkeypatch.setattr(Chooser, "take", second)
     path = heart.to_html(tmp_path / "a.html", mean_budget=30)
@@ -340,7 +342,7 @@ def test_a_model_in_place_of_another_shows_its_own_figures(heart, tmp_path, monk
 def test_a_page_of_caps_says_so(heart, tmp_path):
     path = heart.to_html(tmp_path / "a.html", budget=30)
     assert "For a budget of 30 CAD per row" in Reader(path.read_text()).text
-    made = offers(heart, round_budgets(heart, Wish(budget=30.0)))
+    made = offers(heart, round_budgets(heart, Request(budget=30.0)))
     assert len(made) > 4 and all(one.max_cost <= one.budget for one in made)
     most = [step["words"]["upper"] for step in data_of(path)["steps"]]
     assert most == [Words(heart).price(one.max_cost) for one in made]
@@ -395,8 +397,8 @@ def test_names_stay_names(strange):
 
 
 def test_a_budget_below_the_cheapest_is_told(heart, tmp_path):
-    paid = [one for one in heart._candidates if one.mean_cost > 0]
-    dear = type(heart)(heart._bench, heart.costs, paid)
+    paid = [one for one in heart.candidates if one.mean_cost > 0]
+    dear = type(heart)(replace(heart.result, candidates=paid))
     with pytest.raises(CostError, match=r"no model costs 0\.5 or less on average; the cheapest costs 1"):
         dear.to_html(tmp_path / "a.html", mean_budget=0.5)
     with pytest.raises(CostError, match="-3"):
@@ -405,7 +407,7 @@ def test_a_budget_below_the_cheapest_is_told(heart, tmp_path):
 
 
 def test_a_path_that_cannot_be_written_is_told_before_anything_is_fitted(heart, tmp_path, monkeypatch):
-    monkeypatch.setattr(type(heart), "_chooser", None)  # so that fitting would fail
+    monkeypatch.setattr(type(heart), "chooser", None)  # so that fitting would fail
     with pytest.raises(DataError, match="is a folder"):
         heart.to_html(tmp_path)
     with pytest.raises(DataError, match="there is no folder"):

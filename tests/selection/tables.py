@@ -29,4 +29,4 @@ def sweep(learners, X, y, **options):
 
 
 def candidate(cost, value, trial=None):
-    return Candidate(trial, {}, cost, cost, value, 1.0, float(cost.max()))
+    return Candidate(trial=trial, view={}, cost=cost, value=value, features=1.0, max_cost=float(cost.max()))

@@ -41,7 +41,9 @@ def regressor(**changes):
 
 
 CHECKED = [
-    classifier(budget=5.0, task="classes", costs=None, max_fits=3, cv=2),  # the lavish ends of dials
+    classifier(
+        budget=5.0, task="classes", costs=None, max_fits=3, cv=2
+    ),  # the expensive ends of hyperparameters
     regressor(task="numbers", costs=None, max_fits=3, cv=2),
 ]
 
@@ -79,16 +81,16 @@ def test_a_budget_is_kept_by_every_row_wherever_the_model_goes(tmp_path):
     plan = load(tmp_path / "m.miser")
     assert (plan.run(wild, count="tree").cost <= 12.0).all()
     np.testing.assert_array_equal(plan.predict(wild), model.predict(wild))
-    assert model.guarantee_[0].kind == "each row" and model.frontier_._kept is None
+    assert model.guarantee_[0].kind == "each row" and model.frontier_.result.kept is None
 
 
 def test_a_confidence_keeps_rows_and_is_told():
     X, y, _ = table(400)
     model = classifier(mean_budget=12.0, confidence=0.9).fit(X, y)
-    assert len(model.frontier_._kept) == 80
+    assert len(model.frontier_.result.kept) == 80
     (told,) = model.guarantee_
     assert (told.limit, told.confidence, told.n_units) == (12.0, 0.9, 80)
-    assert classifier(mean_budget=12.0).fit(X, y).frontier_._kept is None
+    assert classifier(mean_budget=12.0).fit(X, y).frontier_.result.kept is None
 
 
 def test_the_cheapest_that_loses_little():

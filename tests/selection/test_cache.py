@@ -11,12 +11,12 @@ import pytest
 from miserly import AdaBoostBTClassifier, CostLassoClassifier, Costs, EarlyExit, GreedyMiserClassifier, load
 from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.selection.cache import Cache, Fitted, digest_of, key_of
-from miserly.selection.candidates import Contender, Dial
+from miserly.selection.cache import Cache, FittedPlan, digest_of, key_of
+from miserly.selection.candidates import CandidateLearner, Hyperparameter
 
 from .tables import COSTS, miser, sweep, table
 
-DIAL = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
+TRADEOFF = Hyperparameter("tradeoff", "tradeoff", cheap=1.0, expensive=1e-3)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def fits(monkeypatch):
         stop_at = np.inf
 
     counted = Fits()
-    original = Contender.fit
+    original = CandidateLearner.fit
 
     def fit(self, rows, value):
         counted.append((self.name, value))
@@ -35,7 +35,7 @@ def fits(monkeypatch):
             raise KeyboardInterrupt
         return original(self, rows, value)
 
-    monkeypatch.setattr(Contender, "fit", fit)
+    monkeypatch.setattr(CandidateLearner, "fit", fit)
     return counted
 
 
@@ -136,7 +136,9 @@ def test_threads_and_talk_do_not_matter(tmp_path):
     X, y, _ = table(60)
     rows = digest_of(Rows(X, y))
     keys = {
-        key_of(Contender("miser", EarlyExit(miser(n_jobs=n, verbose=n)), None, Costs(COSTS), 0), 0.1, rows)
+        key_of(
+            CandidateLearner("miser", EarlyExit(miser(n_jobs=n, verbose=n)), None, Costs(COSTS), 0), 0.1, rows
+        )
         for n in (1, 2)
     }
     assert len(keys) == 1
@@ -186,15 +188,15 @@ def test_frames_with_text_are_told_apart():
 
 
 def test_what_cannot_be_kept_is_said_and_fitted(tmp_path):
-    contender = Contender("odd", miser(metric=lambda y, p: 0.0), DIAL, Costs(COSTS), 0)
+    learner = CandidateLearner("odd", miser(metric=lambda y, p: 0.0), TRADEOFF, Costs(COSTS), 0)
     with pytest.warns(UserWarning, match="fits of odd cannot be kept"):
-        assert key_of(contender, 0.1, "rows") is None
+        assert key_of(learner, 0.1, "rows") is None
     X, y, _ = table(60)
     plan = GreedyMiserClassifier(n_rounds=2).fit(X, y).plan_
     cache = Cache(tmp_path / "gone")
     cache.folder.rmdir()
     with pytest.warns(UserWarning, match="could not be kept"):
-        cache.keep("key", Fitted(plan, 1.0))
+        cache.keep("key", FittedPlan(plan, 1.0))
 
 
 def test_a_cache_needs_a_seed_and_a_folder(tmp_path):
@@ -210,8 +212,8 @@ def test_a_cache_needs_a_seed_and_a_folder(tmp_path):
 def test_links_in_a_cache_are_neither_read_nor_replaced(tmp_path, target):
     plan = GreedyMiserClassifier(n_rounds=1).fit(*table(60)[:2]).plan_
     cache = Cache(tmp_path)
-    cache.keep("other", Fitted(plan, 1.0))
-    cache.keep("ours", Fitted(plan, 1.0))
+    cache.keep("other", FittedPlan(plan, 1.0))
+    cache.keep("ours", FittedPlan(plan, 1.0))
     before = (tmp_path / "other.plan").read_bytes()
     (tmp_path / "ours.plan").rename(tmp_path / "other.plan")  # a sound plan, kept under our key
     ours = (tmp_path / "other.plan").read_bytes()
@@ -220,7 +222,7 @@ def test_links_in_a_cache_are_neither_read_nor_replaced(tmp_path, target):
     with pytest.warns(UserWarning, match="this is a link, not a saved plan; it is fitted again"):
         assert cache.find("ours") is None
     with pytest.warns(UserWarning, match="could not be kept.*this is a link"):
-        cache.keep("ours", Fitted(plan, 2.0))
+        cache.keep("ours", FittedPlan(plan, 2.0))
     assert (tmp_path / "ours.plan").is_symlink() and (tmp_path / "other.plan").read_bytes() == ours
     assert not (tmp_path / "nowhere").exists()
 
@@ -229,5 +231,5 @@ def test_the_folder_of_a_cache_may_be_behind_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "cache").symlink_to("real")
     plan = GreedyMiserClassifier(n_rounds=1).fit(*table(60)[:2]).plan_
-    Cache(tmp_path / "cache").keep("one", Fitted(plan, 1.0))
+    Cache(tmp_path / "cache").keep("one", FittedPlan(plan, 1.0))
     assert Cache(tmp_path / "real").find("one") is not None

@@ -20,10 +20,15 @@ from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning, CostError, DataError, MetricError
 from miserly.learners.base import PlanEstimator
 from miserly.metrics import get_metric
-from miserly.selection.candidates import Contender, viewed_plan
-from miserly.selection.choice import Bill, Chooser, Wish
-from miserly.selection.frontier import _set_aside
+from miserly.selection import certification as _certification
+from miserly.selection.candidates import CandidateLearner
+from miserly.selection.choice import Chooser
+from miserly.selection.evaluation import Evaluation
 from miserly.selection.guarantee import mean_bound
+from miserly.selection.refitting import Refitter
+from miserly.selection.requests import Request
+from miserly.selection.splits import guarantee_mask
+from miserly.selection.views import viewed_plan
 
 from .tables import COSTS, candidate, miser, sweep, table
 
@@ -32,37 +37,37 @@ from .tables import COSTS, candidate, miser, sweep, table
 
 def test_a_fifth_of_the_rows_is_kept_unless_told_otherwise():
     X, y, _ = table(100)
-    kept = [sweep(miser(), X[:n], y[:n], certify=None, max_fits=2)._kept for n in (100, 49)]
+    kept = [sweep(miser(), X[:n], y[:n], certify=None, max_fits=2).result.kept for n in (100, 49)]
     assert len(kept[0]) == 20 and kept[1] is None
 
 
 def test_a_fifth_of_the_queries_is_kept_whole():
     rows = Rows(np.zeros((600, 1)), np.zeros(600), qid=np.repeat(np.arange(60), 10))
-    aside = _set_aside(rows, None, None, seed=0)
+    aside = guarantee_mask(rows, None, None, seed=0)
     assert aside.sum() == 120 and aside.reshape(60, 10).all(axis=1).sum() == 12
 
 
 def test_no_more_rows_than_help_are_kept():
     rows = Rows(np.zeros((40_000, 1)), np.zeros(40_000))
-    assert _set_aside(rows, None, None, seed=0).sum() == 2000
+    assert guarantee_mask(rows, None, None, seed=0).sum() == 2000
 
 
 def test_row_numbers_of_parts_are_those_of_all_rows():
     """Kept rows leave the parts; the others stay on their side."""
     X, y, _ = table()
     found = sweep(miser(), X, y, cv=(np.arange(160), np.arange(160, 240)), certify=0.25, max_fits=2)
-    ((train, test),) = found._bench.parts
+    ((train, test),) = found.result.evaluator.parts
     assert len(train) + len(test) == 180
     first, last = ({tuple(row) for row in rows.tolist()} for rows in (X[:160], X[160:]))
-    assert {tuple(row) for row in found._bench.rows.X[train].tolist()} <= first
-    assert {tuple(row) for row in found._bench.rows.X[test].tolist()} <= last
+    assert {tuple(row) for row in found.result.evaluator.rows.X[train].tolist()} <= first
+    assert {tuple(row) for row in found.result.evaluator.rows.X[test].tolist()} <= last
 
 
-def test_without_a_promise_the_kept_rows_are_learned_from_too():
+def test_without_a_guarantee_the_kept_rows_are_learned_from_too():
     X, y, _ = table()
     found = sweep(CostLassoClassifier(), X, y, certify=0.25, max_fits=3)
     hoped, promised = found.best(mean_budget=26.0), found.best(mean_budget=26.0, confidence=0.9)
-    rows = found._bench.rows
+    rows = found.result.evaluator.rows
     for model, (some, labels) in ((hoped, (X, y)), (promised, (rows.X, rows.y))):
         again = type(model)(**model.get_params()).fit(some, labels)
         np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
@@ -99,10 +104,10 @@ def test_promises_that_make_no_sense_are_refused(options, told):
 # -- a mean cost ---------------------------------------------------------------------------------------------
 
 
-def test_a_promise_needs_rows_kept_for_it():
+def test_a_guarantee_needs_rows_kept_for_it():
     X, y, _ = table(60)
     found = sweep(CostLassoClassifier(), X, y, max_fits=2)
-    with pytest.raises(DataError, match="no rows are kept for promises"):
+    with pytest.raises(DataError, match="no rows are kept for guarantees"):
         found.best(mean_budget=6.0, confidence=0.95)
 
 
@@ -112,16 +117,16 @@ def vouched(monkeypatch):
 
     def make(models, bills, metric="accuracy"):
         kept = Rows(np.zeros((120, 3)), np.zeros(120))
-        bench = SimpleNamespace(metric=get_metric(metric), rows=kept)
+        evaluator = SimpleNamespace(metric=get_metric(metric), rows=kept)
         by_model = dict(zip(models, bills, strict=True))
-        monkeypatch.setattr(Chooser, "_fit", lambda self, one, rows, wish: FittedPlan(one))
-        monkeypatch.setattr(Bill, "of", lambda plan, rows, values, sign: by_model[plan.candidate])
-        return Chooser(bench, Costs(COSTS), models, kept, kept)
+        monkeypatch.setattr(Refitter, "fit", lambda self, one, rows, request: FittedModel(one))
+        monkeypatch.setattr(_certification, "evaluate_once", lambda plan, *given: by_model[plan.candidate])
+        return Chooser(evaluator, Costs(COSTS), models, kept, kept)
 
     return make
 
 
-class FittedPlan(PlanEstimator):
+class FittedModel(PlanEstimator):
     """Stands in for a model and its plan at once."""
 
     digest = "a plan"
@@ -136,8 +141,8 @@ class FittedPlan(PlanEstimator):
         return self
 
 
-def bill(costs, values=(1.0,), upper=26.0):
-    return Bill(np.resize(costs, 120), np.resize(values, 120), upper)
+def bill(costs, values=(1.0,), max_cost=26.0):
+    return Evaluation(cost=np.resize(costs, 120), value=np.resize(values, 120), max_cost=max_cost)
 
 
 @pytest.fixture
@@ -150,19 +155,19 @@ def by_cost(vouched):
 def test_the_best_model_that_kept_rows_can_vouch_for_is_certified(by_cost):
     """120 rows show a mean of 5 to be under 12, but not one of 11.8, and one of 13 is above."""
     chooser, models = by_cost
-    assert chooser.best(Wish(mean_budget=12.0, confidence=0.95)).candidate is models[0]
-    assert chooser.best(Wish(mean_budget=14.0, confidence=0.95)).candidate is models[1]
-    assert chooser.best(Wish(mean_budget=26.0, confidence=0.95)).candidate is models[2]
+    assert chooser.best(Request(mean_budget=12.0, confidence=0.95)).candidate is models[0]
+    assert chooser.best(Request(mean_budget=14.0, confidence=0.95)).candidate is models[1]
+    assert chooser.best(Request(mean_budget=26.0, confidence=0.95)).candidate is models[2]
 
 
-def test_a_promise_that_cannot_be_shown_is_refused_and_says_how_near_it_came(by_cost):
+def test_a_guarantee_that_cannot_be_shown_is_refused_and_says_how_near_it_came(by_cost):
     """The mean of 5 has a bound of about 5.7."""
     with pytest.raises(CostError, match=r"120 kept rows cannot show.*at most 5\.\d+\)"):
-        by_cost[0].best(Wish(mean_budget=5.1, confidence=0.95))
+        by_cost[0].best(Request(mean_budget=5.1, confidence=0.95))
 
 
 def test_what_is_promised_is_told(by_cost):
-    (told,) = by_cost[0].best(Wish(mean_budget=12.0, confidence=0.95)).guarantee_
+    (told,) = by_cost[0].best(Request(mean_budget=12.0, confidence=0.95)).guarantee_
     assert (told.kind, told.limit, told.confidence, told.n_units) == ("mean cost", 12.0, 0.95, 120)
     assert told.seen == 5.0 and told.bound == mean_bound(np.resize([1.0, 9.0], 120), 26.0, 0.95) < 12.0
     assert "costs 12 or less on average, with confidence 0.95 (120 kept rows show 5" in str(told)
@@ -170,8 +175,8 @@ def test_what_is_promised_is_told(by_cost):
 
 def test_what_can_never_cost_more_needs_no_proof(vouched):
     dear = candidate(np.full(4, 2.0), np.full(4, 0.9))
-    chooser = vouched([dear], [bill([7.0], upper=7.0)])
-    assert chooser.best(Wish(mean_budget=7.0, confidence=0.999999)).candidate is dear
+    chooser = vouched([dear], [bill([7.0], max_cost=7.0)])
+    assert chooser.best(Request(mean_budget=7.0, confidence=0.999999)).candidate is dear
 
 
 def test_models_that_are_unlikely_to_pass_are_not_fitted(vouched, monkeypatch):
@@ -179,8 +184,8 @@ def test_models_that_are_unlikely_to_pass_are_not_fitted(vouched, monkeypatch):
     wobble = np.tile([-1.0, 1.0], 20)
     models = [candidate(cost + wobble, np.full(40, cost)) for cost in 1.0 + 0.1 * np.arange(40)]
     chooser = vouched(models, [bill(one.cost) for one in models])
-    wish = Wish(mean_budget=3.02, confidence=0.95)
-    tried = chooser._worth_testing(wish, chooser._offers(wish))
+    request = Request(mean_budget=3.02, confidence=0.95)
+    tried = chooser.certifier._worth_testing(request, chooser._ordered(request))
     assert [round(one.mean_cost, 1) for one in tried] == [1.0, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9]
 
 
@@ -192,25 +197,25 @@ def by_value(vouched):
     """Models of 120 rows: right always, wrong once in 40, 12 and 4 rows; the more wrong, the cheaper."""
     right = [np.arange(120) % every != 0 for every in (4, 12, 40, 1000)]
     models = [candidate(np.full(120, cost), one * 1.0) for cost, one in zip((1, 2, 3, 4), right, strict=True)]
-    bills = [bill(one.cost, one.value, upper=4.0) for one in models]
+    bills = [bill(one.cost, one.value, max_cost=4.0) for one in models]
     return vouched(models, bills), models
 
 
 @pytest.mark.parametrize(("max_loss", "place"), [(0.3, 0), (0.1, 1), (0.03, 2), (0.01, 3), (0.0, 3)])
 def test_by_held_out_figures_the_cheapest_that_loses_little_is_taken(by_value, monkeypatch, max_loss, place):
     chooser, models = by_value
-    monkeypatch.setattr(FittedPlan, "run", lambda *_, **__: SimpleNamespace(cost=np.ones(3)), raising=False)
+    monkeypatch.setattr(FittedModel, "run", lambda *_, **__: SimpleNamespace(cost=np.ones(3)), raising=False)
     monkeypatch.setattr(Chooser, "_reached", lambda *_: 1.0)
-    model = chooser.best(Wish(max_loss=max_loss))
+    model = chooser.best(Request(max_loss=max_loss))
     assert model.candidate is models[place] and model.guarantee_ == ()
 
 
 @pytest.mark.parametrize(("max_loss", "place"), [(0.4, 0), (0.3, 1), (0.2, 1), (0.1, 2), (0.01, 3), (0.0, 3)])
 def test_with_a_confidence_it_is_the_cheapest_that_is_shown_to(by_value, monkeypatch, max_loss, place):
     """A quarter wrong is not shown to be under 0.3 by 120 rows; the best loses nothing to itself."""
-    monkeypatch.setattr("miserly.selection.choice.shown", lambda one: "the best")
+    monkeypatch.setattr("miserly.selection.certification.shown", lambda one: "the best")
     chooser, models = by_value
-    model = chooser.best(Wish(confidence=0.95, max_loss=max_loss))
+    model = chooser.best(Request(confidence=0.95, max_loss=max_loss))
     assert model.candidate is models[place]
     (told,) = model.guarantee_
     assert told.kind == "loss of metric" and told.seen <= told.bound <= max_loss and told.n_units == 120
@@ -219,19 +224,19 @@ def test_with_a_confidence_it_is_the_cheapest_that_is_shown_to(by_value, monkeyp
 
 def test_little_money_and_little_loss_are_promised_together(by_value, monkeypatch):
     """What costs 3 loses 0.025, surely less than 0.1; what costs 2 loses 0.083, perhaps more."""
-    monkeypatch.setattr("miserly.selection.choice.shown", lambda one: "the best")
+    monkeypatch.setattr("miserly.selection.certification.shown", lambda one: "the best")
     chooser, models = by_value
-    model = chooser.best(Wish(mean_budget=3.5, confidence=0.95, max_loss=0.1))
+    model = chooser.best(Request(mean_budget=3.5, confidence=0.95, max_loss=0.1))
     assert model.candidate is models[2] and [one.kind for one in model.guarantee_] == [
         "mean cost",
         "loss of metric",
     ]
     with pytest.raises(CostError, match=r"cannot show.*costs 2\.5 or less on average and loses 0\.1 of acc"):
-        chooser.best(Wish(mean_budget=2.5, confidence=0.95, max_loss=0.1))
+        chooser.best(Request(mean_budget=2.5, confidence=0.95, max_loss=0.1))
     with pytest.raises(
         CostError, match=r"no model for 1\.5 or less on average loses 0\.1 .* nearest loses 0\.2417"
     ):
-        chooser.best(Wish(mean_budget=1.5, confidence=0.95, max_loss=0.1))
+        chooser.best(Request(mean_budget=1.5, confidence=0.95, max_loss=0.1))
 
 
 def test_a_loss_without_a_limit_cannot_be_promised():
@@ -259,9 +264,9 @@ def test_in_ranking_queries_are_counted():
     found = sweep(GreedyMiserRanker(n_rounds=8), X, grade, qid=qid, certify=0.5, max_fits=4)
     model = found.best(mean_budget=26.0, confidence=0.9, max_loss=0.9)
     cost, loss = model.guarantee_
-    relevant = np.unique(found._kept.qid[found._kept.y > 0])
+    relevant = np.unique(found.result.kept.qid[found.result.kept.y > 0])
     assert cost.n_units == 50 and loss.n_units == len(relevant) < 45
-    paid = model.run(found._kept.X, qid=found._kept.qid).cost.reshape(50, 6).mean(axis=1)
+    paid = model.run(found.result.kept.X, qid=found.result.kept.qid).cost.reshape(50, 6).mean(axis=1)
     assert cost.seen == pytest.approx(paid.mean())
 
 
@@ -295,18 +300,18 @@ def test_no_row_passes_a_budget(leaving, budget, tmp_path):
 
 def test_candidates_are_judged_as_they_run_under_the_budget(leaving):
     X, y, _ = table()
-    bench, budget = leaving._bench, 12.0
-    for one in leaving._candidates:
-        held = bench.held_to(one, budget)
+    evaluator, budget = leaving.result.evaluator, 12.0
+    for one in leaving.candidates:
+        (held,) = evaluator.evaluate_under_caps(one, [budget])
         right, paid = [], []
-        for plan, (_, test) in zip(one.trial.plans, bench.parts, strict=True):
+        for plan, (_, test) in zip(one.trial.plans, evaluator.parts, strict=True):
             run = viewed_plan(plan, one.view).run(X[test], budget=budget)
             right += ((run.scores > 0) == y[test]).tolist()
             paid += run.cost.tolist()
         assert held.mean_value == pytest.approx(np.mean(right))
-        assert held.mean_cost == pytest.approx(np.mean(paid)) and max(paid) <= held.upper <= budget
-    best = max(bench.held_to(one, budget).mean_value for one in leaving._candidates)
-    assert leaving._chooser._offers(Wish(budget=budget))[0].mean_value == best
+        assert held.mean_cost == pytest.approx(np.mean(paid)) and max(paid) <= held.max_cost <= budget
+    best = max(evaluator.evaluate_under_caps(one, [budget])[0].mean_value for one in leaving.candidates)
+    assert leaving.chooser._ordered(Request(budget=budget))[0].mean_value == best
 
 
 def test_a_budget_needs_no_kept_rows(leaving):
@@ -344,7 +349,7 @@ def test_a_budget_and_a_loss_are_promised_together():
 
 
 @pytest.mark.parametrize(
-    ("wish", "error", "told"),
+    ("asked", "error", "told"),
     [
         ({"budget": -1.0}, CostError, "budget cannot be -1"),
         ({"budget": np.nan}, CostError, "budget cannot be nan"),
@@ -356,19 +361,19 @@ def test_a_budget_and_a_loss_are_promised_together():
         ({"budget": 5.0, "max_loss": -0.01}, DataError, "0 or more, not -0.01"),
         ({"budget": 5.0, "max_loss": np.nan}, DataError, "0 or more, not nan"),
         ({"max_loss": "1 %"}, DataError, "0 or more, not '1 %'"),
-        ({"confidence": 0.9}, DataError, "nothing to promise"),
+        ({"confidence": 0.9}, DataError, "nothing to guarantee"),
         ({"mean_budget": -1.0}, CostError, "budget cannot be -1"),
     ],
 )
-def test_what_makes_no_sense_is_said(leaving, wish, error, told):
+def test_what_makes_no_sense_is_said(leaving, asked, error, told):
     with pytest.raises(error, match=told):
-        leaving.best(**wish)
+        leaving.best(**asked)
 
 
 def test_a_budget_below_the_cheapest_says_what_that_costs(vouched):
     one = candidate(np.full(4, 3.0), np.ones(4))
     with pytest.raises(CostError, match="no model costs 2 or less on average; the cheapest costs 3"):
-        vouched([one], [bill([3.0])]).best(Wish(mean_budget=2.0))
+        vouched([one], [bill([3.0])]).best(Request(mean_budget=2.0))
 
 
 def test_without_a_wish_the_most_accurate_is_taken(leaving):
@@ -377,11 +382,11 @@ def test_without_a_wish_the_most_accurate_is_taken(leaving):
 
 
 def test_one_model_is_fitted_once_for_several_wishes(leaving, monkeypatch):
-    fits, fit = [], Contender.fit
+    fits, fit = [], CandidateLearner.fit
     monkeypatch.setattr(
-        Contender, "fit", lambda self, rows, value: fits.append(self) or fit(self, rows, value)
+        CandidateLearner, "fit", lambda self, rows, value: fits.append(self) or fit(self, rows, value)
     )
-    leaving.__dict__.pop("_chooser", None)
+    leaving.__dict__.pop("chooser", None)
     first, second = leaving.best(mean_budget=26.0), leaving.best(25.9)
     assert len(fits) == 1
     assert first is not second

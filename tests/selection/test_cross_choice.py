@@ -13,8 +13,8 @@ from .tables import candidate
 
 
 def on_a_dial(costs, shares, n=100):
-    """Candidates of one dial: each costs the same for every row, and is right on a share of them."""
-    trial = SimpleNamespace(contender=object())
+    """Candidates of one hyperparameter: all rows cost the same, and a share of them is right."""
+    trial = SimpleNamespace(learner=object())
     return [
         candidate(np.full(n, cost), (np.arange(n) < round(share * n)).astype(float), trial)
         for cost, share in zip(costs, shares, strict=True)

@@ -26,14 +26,17 @@ from miserly.data.tasks import read_task
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
-from miserly.selection.asked import Asked
-from miserly.selection.cache import Fitted
-from miserly.selection.candidates import Contender, Dial, contenders_for, n_nodes, pool_for, task_of, viewed
-from miserly.selection.choice import Chooser
-from miserly.selection.cross_choice import Chosen, cross_choose, holm, paired
-from miserly.selection.evaluation import repriced
+from miserly.selection.budgets import SearchBudgets
+from miserly.selection.cache import FittedPlan
+from miserly.selection.candidates import CandidateLearner, candidate_learners
+from miserly.selection.cross_choice import cross_choose, holm, paired
+from miserly.selection.evaluation import Evaluation, repriced
+from miserly.selection.hyperparameters import Hyperparameter
+from miserly.selection.pool import check_labels, pool_for
+from miserly.selection.refitting import Refitter
 from miserly.selection.row_values import RowValues
 from miserly.selection.search import Search
+from miserly.selection.views import n_nodes, viewed
 from miserly.selection.workers import Order
 
 from .tables import COSTS, candidate, miser, sweep, table
@@ -145,8 +148,8 @@ def test_the_model_is_the_chosen_point_fitted_to_all_rows(small):
     line = small.at(mean_budgets=[6.0]).iloc[0]
     model = small.best(mean_budget=6.0)
     assert type(model).__name__ == line.learner
-    dial = next(iter(line.params))
-    assert model.get_params()[dial] == line.params[dial]
+    hyperparameter = next(iter(line.params))
+    assert model.get_params()[hyperparameter] == line.params[hyperparameter]
     rounds = line.params.get("rounds")
     assert rounds is None or len(model.plan_.nodes) <= rounds
     again = type(model)(**model.get_params()).fit(X, y)
@@ -160,12 +163,12 @@ def test_a_model_that_outgrows_the_budget_when_fitted_to_all_rows_gives_way(smal
     dear = miser(costs=COSTS).fit(X, y)
     refits = []
 
-    def refit(self, chosen, rows, wish):
+    def refit(self, chosen, rows, request):
         refits.append(chosen)
-        return dear if len(refits) == 1 else original(self, chosen, rows, wish)
+        return dear if len(refits) == 1 else original(self, chosen, rows, request)
 
-    original = Chooser._fit
-    monkeypatch.setattr(Chooser, "_fit", refit)
+    original = Refitter.fit
+    monkeypatch.setattr(Refitter, "fit", refit)
     model = small.best(mean_budget=6.0)
     assert model is not dear and len(refits) == 2
     assert model.run(X).cost.mean() <= 6.0
@@ -185,7 +188,7 @@ def test_each_unit_is_judged_by_a_choice_of_the_others():
     good = np.array([1.0, 1.0, 1.0, 1.0, 0.0] * 20)
     honest = cross_choose([candidate(np.ones(100), good), candidate(np.ones(100), 1.0 - good)], 1.0, 1.0, 0)
     np.testing.assert_array_equal(honest.value, good)
-    assert isinstance(honest, Chosen)
+    assert isinstance(honest, Evaluation)
     assert cross_choose([candidate(np.full(100, 2.0), good)], 1.0, 1.0, 0) is None
 
 
@@ -274,51 +277,53 @@ class Steps:
     def now(self):
         return time.monotonic()
 
-    def begin(self, contender, value, wanted=False):
+    def begin(self, learner, value, wanted=False):
         self.tried.append(value)
-        return Order(contender, value, [])
+        return Order(learner, value, [])
 
-    def judge(self, trial):
+    def evaluate(self, trial):
         cost = 1.0 / trial.value
         return [candidate(np.full(4, cost), np.full(4, float(cost >= 40.0)), trial)]
 
 
 def test_fits_are_spent_where_the_curve_is_unknown():
     """The step at cost 40 is found by halving its bracket: [1, 1000] first, then ever closer around 40."""
-    bench = Steps()
-    dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
-    learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=2)
-    Search(bench, bench, [learner], max_fits=8, time_limit=np.inf).run()
-    costs = 1.0 / np.array(bench.tried[1:])
+    evaluator = Steps()
+    hyperparameter = Hyperparameter("tradeoff", "tradeoff", cheap=1.0, expensive=1e-3)
+    learner = CandidateLearner("steps", None, hyperparameter, Costs([1.0]), 0, n_start=2)
+    Search(evaluator, evaluator, [learner], max_fits=8, time_limit=np.inf).run()
+    costs = 1.0 / np.array(evaluator.tried[1:])
     assert costs[0] == pytest.approx(np.sqrt(1000.0))
     distance = np.abs(np.log(costs / 40.0))
     assert costs.max() < 200.0 and distance[-1] < 0.1 < np.log(1000.0 / 40.0)
 
 
 class Pair(Steps):
-    """Two contenders of which "behind" is wrong everywhere, and "lucky" only where the other is right."""
+    """Two learners of which "behind" is wrong everywhere, and "lucky" only where the other is right."""
 
-    def judge(self, trial):
+    def evaluate(self, trial):
         value = {"ahead": [1.0] * 30 + [0.0] * 10, "lucky": [0.0] * 10 + [1.0] * 30, "behind": [0.0] * 40}
-        return [candidate(np.full(40, 1.0 / trial.value), np.array(value[trial.contender.name]), trial)]
+        return [candidate(np.full(40, 1.0 / trial.value), np.array(value[trial.learner.name]), trial)]
 
 
 def test_a_contender_that_is_behind_beyond_doubt_gets_no_further_first_value():
-    bench = Pair()
-    dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
+    evaluator = Pair()
+    hyperparameter = Hyperparameter("tradeoff", "tradeoff", cheap=1.0, expensive=1e-3)
     names = ("ahead", "lucky", "behind")
-    three = [Contender(name, None, dial, Costs([1.0]), 0, n_start=2) for name in names]
-    search = Search(bench, bench, three, max_fits=5, time_limit=np.inf)
+    three = [CandidateLearner(name, None, hyperparameter, Costs([1.0]), 0, n_start=2) for name in names]
+    search = Search(evaluator, evaluator, three, max_fits=5, time_limit=np.inf)
     search.run()
-    assert [trial.contender.name for trial, _ in search.trials] == [*names, "ahead", "lucky"]
+    assert [trial.learner.name for trial, _ in search.history.trials] == [*names, "ahead", "lucky"]
 
 
 def test_nothing_is_sought_beyond_the_largest_budget():
-    bench = Steps()
-    dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
-    learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=3)
-    Search(bench, bench, [learner], max_fits=6, time_limit=np.inf, asked=Asked((30.0,))).run()
-    assert (1.0 / np.array(bench.tried[3:]) <= np.sqrt(1000.0) + 1e-9).all()
+    evaluator = Steps()
+    hyperparameter = Hyperparameter("tradeoff", "tradeoff", cheap=1.0, expensive=1e-3)
+    learner = CandidateLearner("steps", None, hyperparameter, Costs([1.0]), 0, n_start=3)
+    Search(
+        evaluator, evaluator, [learner], max_fits=6, time_limit=np.inf, budgets=SearchBudgets((30.0,))
+    ).run()
+    assert (1.0 / np.array(evaluator.tried[3:]) <= np.sqrt(1000.0) + 1e-9).all()
 
 
 def test_a_learner_that_fails_is_told_and_the_rest_go_on():
@@ -354,22 +359,22 @@ def test_a_time_limit_leaves_the_first_learner_and_ends_the_search():
 
 def test_what_time_did_not_allow_to_end_is_no_failure():
     class Late(Steps):
-        def begin(self, contender, value, wanted=False):
+        def begin(self, learner, value, wanted=False):
             begun, not_begun = Future(), Future()
-            begun.set_result(Fitted(None, 1.0))
+            begun.set_result(FittedPlan(None, 1.0))
             if len(self.tried) > 1:
                 time.sleep(0.06)
             else:
-                not_begun.set_result(Fitted(None, 1.0))
+                not_begun.set_result(FittedPlan(None, 1.0))
             self.tried.append(value)
-            return Order(contender, value, [begun, not_begun])
+            return Order(learner, value, [begun, not_begun])
 
-    bench = Late()
-    dial = Dial("tradeoff", "tradeoff", thrifty=1.0, lavish=1e-3)
-    learner = Contender("steps", None, dial, Costs([1.0]), 0, n_start=3)
-    search = Search(bench, bench, [learner] * 3, max_fits=9, time_limit=0.05)
+    evaluator = Late()
+    hyperparameter = Hyperparameter("tradeoff", "tradeoff", cheap=1.0, expensive=1e-3)
+    learner = CandidateLearner("steps", None, hyperparameter, Costs([1.0]), 0, n_start=3)
+    search = Search(evaluator, evaluator, [learner] * 3, max_fits=9, time_limit=0.05)
     search.run()
-    assert len(search.trials) == 2 and not search.failures
+    assert len(search.history.trials) == 2 and not search.failures
 
 
 def test_max_fits_is_kept():
@@ -405,8 +410,8 @@ def test_in_ranking_the_mean_cost_is_that_of_documents_not_of_queries():
     X, _, truth = table(60)
     qid = np.repeat(np.arange(10), [1, 11] * 5)
     found = sweep(GreedyMiserRanker(n_rounds=5), X, np.digitize(truth, [0.0]), qid=qid, max_fits=4)
-    for line, one in zip(found.points.itertuples(), found._candidates, strict=True):
-        assert line.cost == pytest.approx(one.cost.mean())
+    for line, one in zip(found.points.itertuples(), found.candidates, strict=True):
+        assert line.cost == pytest.approx(one.row_cost.mean()) == pytest.approx(one.mean_cost)
 
 
 METRICS = ["accuracy", "balanced_accuracy", "log_loss", "mse", "mae", "r2", "ndcg@3", "precision@2"]
@@ -432,26 +437,30 @@ def test_row_values_average_to_the_metric(name):
 
 
 def test_the_task_is_read_from_the_labels():
-    X, y, truth = table(60)
+    _, y, truth = table(60)
 
     def task(y, metric=None, qid=None):
-        return task_of(Rows(X, y, qid=qid), read_task(y, metric=metric, qid=qid))
+        taken = read_task(y, metric=metric, qid=qid).task
+        check_labels(y, taken)
+        return taken
 
-    assert task(y) == "two classes" and task(y + (truth > 1)) == "several classes"
+    assert task(y) == "classes" == task(y + (truth > 1))
     assert task(y, "mse") == task(truth) == "numbers"
-    assert task(y, qid=np.zeros(60)) == "documents"
+    assert task(y, qid=np.zeros(60)) == "ranking"
+    assert len(pool_for("classes", y)) > len(pool_for("classes", y + (truth > 1)))
 
 
-@pytest.mark.parametrize("task", ["two classes", "several classes", "numbers", "documents"])
-def test_every_learner_of_auto_can_be_swept(task):
+@pytest.mark.parametrize("labels", ["two classes", "several classes", "numbers", "ranking"])
+def test_every_learner_of_auto_can_be_swept(labels):
     X, y, truth = table(60)
-    qid = np.repeat(np.arange(10), 6) if task == "documents" else None
-    labels = {"numbers": truth, "several classes": y + (truth > 1)}.get(task, y)
-    found = contenders_for(pool_for(task), task, Rows(X, labels, qid=qid), Costs(COSTS), 0)
+    qid = np.repeat(np.arange(10), 6) if labels == "ranking" else None
+    y = {"numbers": truth, "several classes": y + (truth > 1)}.get(labels, y)
+    task = labels if labels in ("numbers", "ranking") else "classes"
+    found = candidate_learners(pool_for(task, y), task, Rows(X, y, qid=qid), Costs(COSTS), 0)
     assert {one.name for one in found} > {"nothing paid"}
     for one in found[1:]:
-        assert one.dial.path in one.learner.get_params(deep=True)
-        assert one.dial.thrifty > 0 and one.dial.lavish > 0
+        assert one.hyperparameter.path in one.estimator.get_params(deep=True)
+        assert one.hyperparameter.cheap > 0 and one.hyperparameter.expensive > 0
 
 
 def test_views_keep_what_fits():
@@ -467,7 +476,7 @@ def test_views_keep_what_fits():
     [
         ({"learners": "all"}, DataError, "not 'all'"),
         ({"learners": []}, DataError, "empty list of learners"),
-        ({"learners": GreedyMiserRegressor()}, DataError, "not for labels that are two classes"),
+        ({"learners": GreedyMiserRegressor()}, DataError, "not for labels that are classes"),
         ({"learners": [3]}, DataError, "list of estimators, not 3"),
         ({"metric": "roc_auc"}, MetricError, "roc_auc is no mean over rows"),
         ({"metric": "acuracy"}, MetricError, "did you mean 'accuracy'"),

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from miserly.errors import DataError
 from miserly.selection.betting import outbids
-from miserly.selection.guarantee import Promise, certify, exceed_bound, mean_bound, p_value
+from miserly.selection.guarantee import Requirement, certify, exceed_bound, mean_bound, p_value
 
 DRAWS = {  # (rng, shape) -> values, their mean, the most they can be
     "uniform": (lambda rng, shape: rng.uniform(0, 10, shape), 5.0, 10.0),
@@ -36,7 +36,7 @@ def most(level, n):
 
 def held_out(cost, value=None, upper=None):
     value = np.ones(len(cost)) if value is None else value
-    return SimpleNamespace(cost=cost, value=value, upper=cost.max() if upper is None else upper)
+    return SimpleNamespace(cost=cost, value=value, max_cost=cost.max() if upper is None else upper)
 
 
 # -- bounds ------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def family(rng, means, n, rho):
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 @pytest.mark.parametrize("means", [np.full(30, 4.001), np.linspace(3.0, 5.0, 30)])
 def test_seldom_is_any_wrong_candidate_certified(rho, means):
-    rng, promise = np.random.default_rng(8), Promise("mean cost", 4.0, confidence=0.8)
+    rng, promise = np.random.default_rng(8), Requirement("mean cost", 4.0, confidence=0.8)
     wrong = naive = 0
     for _ in range(300):
         candidates = family(rng, means, 150, rho)
@@ -165,13 +165,13 @@ def test_seldom_is_any_wrong_candidate_certified(rho, means):
 
 def test_candidates_well_inside_the_limit_are_certified_whatever_their_number():
     means = np.r_[np.full(100, 8.0), np.full(100, 3.0)]
-    kept = certify(family(np.random.default_rng(9), means, 400, 0.5), Promise("mean cost", 4.5))
+    kept = certify(family(np.random.default_rng(9), means, 400, 0.5), Requirement("mean cost", 4.5))
     assert kept == [False] * 100 + [True] * 100
 
 
 def test_given_order_saves_rows_and_is_kept_to():
     """What a tenth of the rows adds; and behind two candidates that fail nothing is tested."""
-    promise = Promise("mean cost", 4.0)
+    promise = Requirement("mean cost", 4.0)
     found = [0, 0]
     for seed in range(400):
         candidates = family(np.random.default_rng(seed), [3.0, 3.0], 100, 0.5)
@@ -187,20 +187,22 @@ def test_given_order_saves_rows_and_is_kept_to():
 def test_what_can_never_cost_more_needs_no_rows():
     sure, unsure = held_out(np.ones(2), upper=4.0), held_out(np.ones(2), upper=40.0)
     for kind in ("mean cost", "each row"):
-        assert certify([unsure, sure], Promise(kind, 4.0), order=[0, 1]) == [False, True]
+        assert certify([unsure, sure], Requirement(kind, 4.0), order=[0, 1]) == [False, True]
 
 
 def test_each_row_allows_a_share_or_asks_for_certainty():
     cost = np.r_[np.full(990, 1.0), np.full(10, 9.0)]
     candidate = held_out(cost)
-    assert certify([candidate], Promise("each row", 5.0)) == [False]
-    assert certify([candidate], Promise("each row", 5.0, share=0.02)) == [True]
-    assert certify([candidate], Promise("each row", 5.0, share=0.015)) == [exceed_bound(10, 1_000) <= 0.015]
-    assert certify([candidate], Promise("each row", 5.0, share=0.011)) == [False]
+    assert certify([candidate], Requirement("each row", 5.0)) == [False]
+    assert certify([candidate], Requirement("each row", 5.0, share=0.02)) == [True]
+    assert certify([candidate], Requirement("each row", 5.0, share=0.015)) == [
+        exceed_bound(10, 1_000) <= 0.015
+    ]
+    assert certify([candidate], Requirement("each row", 5.0, share=0.011)) == [False]
 
 
 def test_each_row_is_wrong_as_seldom_as_stated():
-    rng, promise = np.random.default_rng(10), Promise("each row", 5.0, confidence=0.8, share=0.05)
+    rng, promise = np.random.default_rng(10), Requirement("each row", 5.0, confidence=0.8, share=0.05)
     wrong = 0
     for _ in range(400):
         common = rng.random(200)
@@ -218,13 +220,13 @@ def accuracies(rng, shares, n):
 
 def test_loss_is_against_the_best_of_all_or_against_a_reference():
     candidates = accuracies(np.random.default_rng(11), [0.9, 0.89, 0.75], 3_000)
-    promise = Promise("loss of metric", 0.05)
+    promise = Requirement("loss of metric", 0.05)
     assert certify(candidates, promise) == [True, True, False]
     assert certify(candidates, promise, reference=candidates[2].value) == [True, True, True]
 
 
 def test_loss_is_wrong_as_seldom_as_stated():
-    rng, promise = np.random.default_rng(12), Promise("loss of metric", 0.05, confidence=0.8)
+    rng, promise = np.random.default_rng(12), Requirement("loss of metric", 0.05, confidence=0.8)
     shares = [0.9, *np.full(8, 0.849)]
     wrong = sum(any(certify(accuracies(rng, shares, 200), promise)[1:]) for _ in range(300))
     assert wrong <= most(0.2, 300)
@@ -236,18 +238,21 @@ def test_several_promises_are_kept_together():
     right, wrong = np.ones(400), (rng.random(400) < 0.5) * 1.0
     costs = rng.choice([1.0, 5.0], 400), rng.choice([1.0, 9.0], 400)
     four = [held_out(cost, value, upper=9.0) for cost in costs for value in (right, wrong)]
-    both = [Promise("mean cost", 4.0), Promise("loss of metric", 0.1)]
+    both = [Requirement("mean cost", 4.0), Requirement("loss of metric", 0.1)]
     assert certify(four, both[0]) == [True, True, False, False]
     assert certify(four, both[1], reference=right) == [True, False, True, False]
     assert certify(four, both, order=[0, 1, 2, 3], reference=right) == [True, False, False, False]
     with pytest.raises(DataError, match="one confidence"):
-        certify(four, [both[0], Promise("loss of metric", 0.1, confidence=0.9)])
+        certify(four, [both[0], Requirement("loss of metric", 0.1, confidence=0.9)])
 
 
 def test_several_promises_are_broken_as_seldom_as_one():
     """All cost a little too much and lose nothing: one of two promises is broken by each."""
     rng = np.random.default_rng(16)
-    both = [Promise("mean cost", 4.99, confidence=0.8), Promise("loss of metric", 0.5, confidence=0.8)]
+    both = [
+        Requirement("mean cost", 4.99, confidence=0.8),
+        Requirement("loss of metric", 0.5, confidence=0.8),
+    ]
     wrong = 0
     for _ in range(300):
         candidates = family(rng, np.full(6, 5.0), 150, 0.5)
@@ -261,7 +266,7 @@ def test_rows_without_a_value_do_not_count():
     values = [(rng.random(600) < share) * 1.0 for share in (0.95, 0.9, 0.5)]
     some = [held_out(np.ones(600), np.where(there, value, np.nan)) for value in values]
     less = [held_out(np.ones(there.sum()), value[there]) for value in values]
-    promise = Promise("loss of metric", 0.12)
+    promise = Requirement("loss of metric", 0.12)
     for groups in (None, query):
         given = None if groups is None else groups[there]
         assert certify(some, promise, groups=groups) == certify(less, promise, groups=given)
@@ -273,7 +278,7 @@ def test_rows_without_a_value_do_not_count():
 
 def test_certified_do_not_change_from_call_to_call():
     candidates = family(np.random.default_rng(13), np.linspace(3, 5, 20), 200, 0.5)
-    promise = Promise("mean cost", 4.2)
+    promise = Requirement("mean cost", 4.2)
     assert certify(candidates, promise) == certify(candidates, promise)
     assert certify([], promise) == []
 
@@ -281,10 +286,10 @@ def test_certified_do_not_change_from_call_to_call():
 def test_groups_are_what_is_counted():
     """Five queries of a hundred documents are five observations: too few to show anything."""
     candidate = held_out(np.random.default_rng(14).choice([0.0, 5.0], 500), upper=10.0)
-    promise, query = Promise("mean cost", 3.0), np.repeat(np.arange(5), 100)
+    promise, query = Requirement("mean cost", 3.0), np.repeat(np.arange(5), 100)
     assert certify([candidate], promise) == [True]
     assert certify([candidate], promise, groups=query) == [False]
-    share = Promise("each row", 6.0, share=0.05)
+    share = Requirement("each row", 6.0, share=0.05)
     assert certify([candidate], share) == [True]
     assert certify([candidate], share, groups=query) == [False]
 
@@ -303,15 +308,18 @@ def test_groups_are_what_is_counted():
         (lambda: mean_bound([1.0], 2.0, 95), "such as 0.95"),
         (lambda: mean_bound([1.0], 2.0, groups=[1, 2]), "groups of shape"),
         (lambda: exceed_bound(3, 2), "3 of 2 rows"),
-        (lambda: Promise("mean costs", 1.0), "did you mean 'mean cost'"),
-        (lambda: Promise("mean cost", -1.0), "a limit of -1"),
-        (lambda: Promise("each row", 1.0, share=1.0), "a share of 1"),
-        (lambda: Promise("loss of metric", 1.0, span=0.0), "a span of 0"),
+        (lambda: Requirement("mean costs", 1.0), "did you mean 'mean cost'"),
+        (lambda: Requirement("mean cost", -1.0), "a limit of -1"),
+        (lambda: Requirement("each row", 1.0, share=1.0), "a share of 1"),
+        (lambda: Requirement("loss of metric", 1.0, span=0.0), "a span of 0"),
         (
-            lambda: certify([held_out(np.ones(3)), held_out(np.ones(4))], Promise("mean cost", 1.0)),
+            lambda: certify([held_out(np.ones(3)), held_out(np.ones(4))], Requirement("mean cost", 1.0)),
             "same rows",
         ),
-        (lambda: certify([held_out(np.ones(3))], Promise("mean cost", 1.0), order=[1]), "from 0 to 0 once"),
+        (
+            lambda: certify([held_out(np.ones(3))], Requirement("mean cost", 1.0), order=[1]),
+            "from 0 to 0 once",
+        ),
     ],
 )
 def test_errors_say_what_to_do(call, words):
@@ -322,5 +330,5 @@ def test_errors_say_what_to_do(call, words):
 def test_values_wider_than_the_span_are_refused():
     pair = [held_out(np.ones(3), value=np.zeros(3)), held_out(np.ones(3), value=np.array([0.0, 4.0, 0.0]))]
     with pytest.raises(DataError, match="4 away from another's in row 1"):
-        certify(pair, Promise("loss of metric", 0.1))
-    assert certify(pair, Promise("loss of metric", 4.5, span=4.0)) == [True, True]
+        certify(pair, Requirement("loss of metric", 0.1))
+    assert certify(pair, Requirement("loss of metric", 4.5, span=4.0)) == [True, True]

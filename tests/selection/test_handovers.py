@@ -1,6 +1,5 @@
 """Two models of a frontier in turn: figures that need no fit are those of the plans, and money is spent."""
 
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +17,10 @@ from miserly import (
     frontier,
 )
 from miserly.datasets import load_heart
-from miserly.selection.candidates import viewed_plan
 from miserly.selection.handovers import handovers
-from miserly.selection.search import Failure
+from miserly.selection.history import Failure
+from miserly.selection.results import Frontier
+from miserly.selection.views import viewed_plan
 
 from .tables import miser, sweep, table
 
@@ -47,7 +47,7 @@ def found():
 
 
 def pairs_of(found):
-    return [one for one in found._candidates if one.learner == "Handover"]
+    return [one for one in found.candidates if one.learner == "Handover"]
 
 
 def test_there_are_some_and_they_are_better_than_any_one_for_the_money(found):
@@ -60,18 +60,18 @@ def test_there_are_some_and_they_are_better_than_any_one_for_the_money(found):
 
 def test_figures_are_those_of_the_plans(found):
     """No plan was run for them."""
-    bench = found._bench
+    evaluator = found.result.evaluator
     for pair in pairs_of(found):
         runs = [
             (plan, viewed_plan(plan, pair.view).run(rows.X), rows)
-            for plan, rows in zip(pair.trial.plans, bench.held_out, strict=True)
+            for plan, rows in zip(pair.trial.plans, evaluator.held_out, strict=True)
         ]
         np.testing.assert_allclose(np.concatenate([run.cost for _, run, _ in runs]), pair.cost, rtol=1e-9)
         right = [viewed_plan(plan, pair.view).predict(rows.X) == rows.y for plan, _, rows in runs]
         np.testing.assert_array_equal(np.concatenate(right), pair.value)
         bought = np.mean([run.acquired.sum(axis=1).mean() for _, run, _ in runs])
-        assert pair.features == pytest.approx(bought) and pair.upper >= pair.cost.max()
-    (judged,) = [one for one in bench.judge(pair.trial) if one.view == pair.view]
+        assert pair.features == pytest.approx(bought) and pair.max_cost >= pair.cost.max()
+    (judged,) = [one for one in evaluator.evaluate(pair.trial) if one.view == pair.view]
     np.testing.assert_allclose(judged.cost, pair.cost, rtol=1e-9)
 
 
@@ -133,14 +133,14 @@ def test_they_are_told_and_shown(found, tmp_path):
 
 def test_a_frontier_prints_on_one_screen(found):
     """Also with many models on the best curve, failures and learners left out."""
-    many = copy(found)
-    many._candidates = [
-        replace(one, cost=one.cost + k, value=one.value + k / 100)
+    models = [
+        replace(one, cost=one.cost + k, row_cost=one.cost + k, value=one.value + k / 100)
         for k in range(8)
         for one in found.pareto_candidates
     ]
-    many.failures = [Failure("ALearner", {"tradeoff": 0.1}, "an error\nof many words " * 20)] * 9
-    many.left_out = {f"Learner{k}": "far behind " * 30 for k in range(9)}
+    failures = [Failure("ALearner", {"tradeoff": 0.1}, "an error\nof many words " * 20)] * 9
+    left_out = {f"Learner{k}": "far behind " * 30 for k in range(9)}
+    many = Frontier(replace(found.result, candidates=models, failures=failures, left_out=left_out))
     for shown in (found, many):
         lines = repr(shown).splitlines()
         assert len(lines) <= 24 and max(map(len, lines)) <= 100
@@ -159,5 +159,5 @@ def test_only_where_somebody_can_be_in_doubt():
 
 
 def test_whoever_is_alone_stays_alone(found):
-    free = [one for one in found._candidates if one.mean_cost == 0.0]
-    assert handovers(found._bench, free) == []
+    free = [one for one in found.candidates if one.mean_cost == 0.0]
+    assert handovers(found.result.evaluator, free) == []

@@ -10,7 +10,7 @@ import pytest
 
 from miserly import CostLassoClassifier
 from miserly.selection import progress as _watch
-from miserly.selection.progress import Watch
+from miserly.selection.progress import ProgressDisplay
 from miserly.utils.terminal import Terminal
 
 from .tables import miser, sweep, table
@@ -63,7 +63,7 @@ def test_nothing_is_shown_unless_asked(monkeypatch, terminal):
 
 def test_failures_are_counted(monkeypatch):
     told = watched(monkeypatch, terminal=False)
-    with Watch("accuracy", 1.0, "CAD", 5, visible=True) as watch:
+    with ProgressDisplay("accuracy", 1.0, "CAD", 5, visible=True) as watch:
         watch.show([], 2, 1, ["x"])
     assert "2 of 5 fits, 1 failed; accuracy" in told.getvalue()
 

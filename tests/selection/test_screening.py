@@ -9,8 +9,8 @@ import pytest
 
 from miserly import CostLassoClassifier, GreedyMiserClassifier
 from miserly.data.rows import Rows
-from miserly.selection import screening as _pilot
-from miserly.selection.screening import few_rows
+from miserly.selection import screening as _screening
+from miserly.selection.screening import screening_split
 
 from .tables import miser, sweep
 
@@ -28,7 +28,7 @@ def sleepy():
 
 @pytest.fixture
 def scarce(monkeypatch):
-    monkeypatch.setattr(_pilot, "AMPLE", 0.0)
+    monkeypatch.setattr(_screening, "AMPLE", 0.0)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def look(data, *learners, **parameters):
 
 
 def test_who_is_far_behind_is_left_out(monkeypatch, crossed, scarce):
-    monkeypatch.setattr(_pilot, "_FEW", 250)
+    monkeypatch.setattr(_screening, "_FEW", 250)
     found = look(crossed, CostLassoClassifier(), time_limit=100.0, max_fits=6)
     assert found.learners == ["GreedyMiserClassifier"]
     assert "behind" in found.left_out["CostLassoClassifier"] and not found.failures
@@ -53,7 +53,7 @@ def test_who_is_far_behind_is_left_out(monkeypatch, crossed, scarce):
 
 
 def test_nobody_makes_way_where_there_is_time(monkeypatch, crossed):
-    monkeypatch.setattr(_pilot, "_FEW", 250)
+    monkeypatch.setattr(_screening, "_FEW", 250)
     found = look(crossed, CostLassoClassifier(), time_limit=1000.0, max_fits=6)
     assert len(found.learners) == 2 and not found.left_out
 
@@ -61,16 +61,16 @@ def test_nobody_makes_way_where_there_is_time(monkeypatch, crossed):
 @pytest.mark.parametrize(("longest", "stays"), [(0.8, False), (60.0, True)])
 def test_who_would_take_too_long_is_left_out(monkeypatch, crossed, longest, stays):
     """It takes a second with all rows."""
-    monkeypatch.setattr(_pilot, "_FEW", 250)
-    monkeypatch.setattr(_pilot, "LONGEST", 0.0)
-    monkeypatch.setattr(_pilot, "LEAST", longest)
+    monkeypatch.setattr(_screening, "_FEW", 250)
+    monkeypatch.setattr(_screening, "LONGEST", 0.0)
+    monkeypatch.setattr(_screening, "LEAST", longest)
     found = look(crossed, sleepy(), time_limit=1000.0, max_fits=8)
     assert ("Sleepy" in found.learners) == stays == (not found.left_out)
     assert stays or "a fit would take about" in found.left_out["Sleepy"]
 
 
 def test_of_two_that_are_alike_one_stays(monkeypatch, crossed, scarce):
-    monkeypatch.setattr(_pilot, "_FEW", 250)
+    monkeypatch.setattr(_screening, "_FEW", 250)
     found = look(crossed, miser(), time_limit=100.0, max_fits=6)
     assert len(found.learners) == 1 and len(found.left_out) == 1
 
@@ -78,15 +78,15 @@ def test_of_two_that_are_alike_one_stays(monkeypatch, crossed, scarce):
 def test_no_look_without_a_limit_or_with_few_rows(crossed):
     assert look(crossed, CostLassoClassifier(), time_limit=100.0, max_fits=8).left_out == {}
     rows, parts = Rows(*crossed), [(np.arange(1000), np.arange(1000, 1600))]
-    assert few_rows(rows, parts, True, 0) is None
-    assert few_rows(rows, parts * 2, True, 0) is None
+    assert screening_split(rows, parts, True, 0) is None
+    assert screening_split(rows, parts * 2, True, 0) is None
 
 
 def test_few_rows_are_of_those_to_learn_from_and_have_every_class(monkeypatch, crossed):
-    monkeypatch.setattr(_pilot, "_FEW", 50)
+    monkeypatch.setattr(_screening, "_FEW", 50)
     X, y = crossed
     y[:10] = 2
-    ((few, judge),) = few_rows(Rows(X, y), [(np.arange(1000), np.arange(1000, 1600))], True, 0)
+    ((few, judge),) = screening_split(Rows(X, y), [(np.arange(1000), np.arange(1000, 1600))], True, 0)
     assert 45 <= len(few) <= 55 and few.max() < 1000 and set(y[few]) == {0, 1, 2} and len(judge) == 600
     queries = Rows(X, y, qid=np.arange(1600) // 10)
-    assert few_rows(queries, [(np.arange(1000), np.arange(1000, 1600))], False, 0) is None
+    assert screening_split(queries, [(np.arange(1000), np.arange(1000, 1600))], False, 0) is None

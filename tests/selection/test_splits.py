@@ -22,9 +22,9 @@ def test_queries_stay_whole():
     ("cv", "message"),
     [
         (1, "1 folds"),
-        (([0, 1, 2], [2, 3]), "row 2 is among those to learn from"),
-        (([0, 1, 2], []), "is empty"),
-        (2.5, "2.5 divides nothing"),
+        (([0, 1, 2], [2, 3]), "row 2 is among the training rows"),
+        (([0, 1, 2], []), "are empty"),
+        (2.5, "cv=2.5: give"),
     ],
 )
 def test_a_division_that_cannot_be_used_is_refused(cv, message):

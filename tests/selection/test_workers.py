@@ -20,8 +20,8 @@ import pytest
 from miserly import CostLassoClassifier, Costs
 from miserly.data.rows import Rows
 from miserly.plan import Plan
-from miserly.selection import workers as _crew
-from miserly.selection.workers import Crew
+from miserly.selection import workers as _workers
+from miserly.selection.workers import Workers
 
 from .tables import miser, sweep, table
 
@@ -29,7 +29,7 @@ PARTS = [(np.arange(30), np.arange(30, 40)), (np.arange(10, 40), np.arange(10))]
 
 
 def steps():
-    """A contender that does as its value says; made here, so that processes get it by value."""
+    """A learner that does as its value says; made here, so that processes get it by value."""
 
     @dataclass
     class Steps:
@@ -56,19 +56,19 @@ def rows():
 
 
 def test_processes_share_the_cores_and_take_no_more_threads_than_the_user_set(monkeypatch):
-    monkeypatch.setattr(_crew.joblib, "cpu_count", lambda: 16)
+    monkeypatch.setattr(_workers.joblib, "cpu_count", lambda: 16)
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "6")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "all")  # not a number: as if nothing was set
-    given = _crew._threads_of_each(4)
+    given = _workers._threads_of_each(4)
     assert [given[f"{of}_NUM_THREADS"] for of in ("NUMBA", "OMP", "OPENBLAS", "MKL")] == ["1", "4", "4", "4"]
 
 
 def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
-    monkeypatch.setattr(_crew, "LEAST", 2.0)
-    with Crew(rows(), PARTS[:1], n_jobs=2, time_limit=0.1) as crew:
-        orders = [crew.begin(steps(), value) for value in (1, 2, 3, 4, 1)]
+    monkeypatch.setattr(_workers, "LEAST", 2.0)
+    with Workers(rows(), PARTS[:1], n_jobs=2, time_limit=0.1) as workers:
+        orders = [workers.begin(steps(), value) for value in (1, 2, 3, 4, 1)]
         first, *_, last = orders
         assert [fit.plan.base[0] for fit in first.wait()] == [1435.0]  # 0 + ... + 29, and 1,000
         with pytest.raises(ValueError, match="cannot"):
@@ -83,29 +83,29 @@ def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_what_no_other_process_can_read_is_fitted_here(monkeypatch, n_jobs):
     monkeypatch.setitem(sys.modules, "nowhere", ModuleType("nowhere"))
-    contender = steps()
+    learner = steps()
     for name, value in (("__module__", "nowhere"), ("__qualname__", "Steps")):
-        setattr(type(contender), name, value)
-    sys.modules["nowhere"].Steps = type(contender)
+        setattr(type(learner), name, value)
+    sys.modules["nowhere"].Steps = type(learner)
     monkeypatch.setenv("OMP_NUM_THREADS", "x")
-    with Crew(rows(), PARTS, n_jobs=n_jobs, time_limit=60.0) as crew:
-        orders = [crew.begin(contender, 1), crew.begin(steps(), 1)]
+    with Workers(rows(), PARTS, n_jobs=n_jobs, time_limit=60.0) as workers:
+        orders = [workers.begin(learner, 1), workers.begin(steps(), 1)]
         assert [fit.plan.base[0] for fit in orders[0].wait()] == [435.0, 735.0]
         assert [fit.plan.base[0] for fit in orders[1].wait()] == [1435.0, 1735.0]
 
 
 def test_what_cannot_be_pickled_is_fitted_here(monkeypatch):
-    contender = steps()
-    contender.name = threading.Lock()
+    learner = steps()
+    learner.name = threading.Lock()
     monkeypatch.setenv("OMP_NUM_THREADS", "x")
-    with Crew(rows(), PARTS[:1], time_limit=60.0) as crew:
-        assert [fit.plan.base[0] for fit in crew.begin(contender, 1).wait()] == [435.0]
+    with Workers(rows(), PARTS[:1], time_limit=60.0) as workers:
+        assert [fit.plan.base[0] for fit in workers.begin(learner, 1).wait()] == [435.0]
 
 
 def test_leaving_ends_what_goes_on():
     start = time.monotonic()
-    with Crew(rows(), PARTS[:1], n_jobs=2) as crew:
-        orders = [crew.begin(steps(), 3) for _ in range(3)]
+    with Workers(rows(), PARTS[:1], n_jobs=2) as workers:
+        orders = [workers.begin(steps(), 3) for _ in range(3)]
         time.sleep(0.1)
         assert orders[2].cancel()  # nobody has come to it
     assert time.monotonic() - start < 30
@@ -115,7 +115,7 @@ ASKS = """
 import os, signal, sys, threading, time
 import numpy as np
 from miserly.selection import shared_files as _shared_files
-from miserly.selection.workers import Crew
+from miserly.selection.workers import Workers
 from miserly.data.rows import Rows
 
 class Sleeps:
@@ -137,8 +137,8 @@ if __name__ == "__main__":
         _shared_files._PROCESSES = "/nowhere"  # as outside of Linux
     rows = Rows(np.zeros((4000, 10)), np.zeros(4000))
     threading.Thread(target=die, args=(told, moment)).start()
-    with Crew(rows, [(np.arange(4), np.arange(4))], n_jobs=2) as crew:
-        for order in [crew.begin(Sleeps(), told) for _ in range(2)]:
+    with Workers(rows, [(np.arange(4), np.arange(4))], n_jobs=2) as workers:
+        for order in [workers.begin(Sleeps(), told) for _ in range(2)]:
             order.wait()
 """
 
@@ -186,14 +186,14 @@ def _processes_with(setting):
 
 def test_the_file_of_rows_has_no_name_where_it_can_do_without(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with Crew(rows(), PARTS[:1], n_jobs=2) as crew:
-        assert [fit.plan.base[0] for fit in crew.begin(steps(), 1).wait()] == [1435.0]
+    with Workers(rows(), PARTS[:1], n_jobs=2) as workers:
+        assert [fit.plan.base[0] for fit in workers.begin(steps(), 1).wait()] == [1435.0]
         assert (list(tmp_path.iterdir()) == []) == (sys.platform == "linux")
     assert list(tmp_path.iterdir()) == []
 
 
 def compiles(seconds):
-    """A contender whose fit compiles for so long, as its process sees it."""
+    """A learner whose fit compiles for so long, as its process sees it."""
 
     @dataclass
     class Compiles:
@@ -213,22 +213,22 @@ def compiles(seconds):
 
 
 def test_compiling_is_no_part_of_the_time_of_a_fit(monkeypatch):
-    monkeypatch.setattr(_crew, "LEAST", 1.0)
-    with Crew(rows(), PARTS[:1], time_limit=0.1) as crew:
-        before = crew.now()
-        (fit,) = crew.begin(compiles(2.5), 0.1).wait()
-        assert fit.seconds < 1.0 and crew.now() - before < 2.0
+    monkeypatch.setattr(_workers, "LEAST", 1.0)
+    with Workers(rows(), PARTS[:1], time_limit=0.1) as workers:
+        before = workers.now()
+        (fit,) = workers.begin(compiles(2.5), 0.1).wait()
+        assert fit.seconds < 1.0 and workers.now() - before < 2.0
         with pytest.raises(TimeoutError, match="not done after 1 seconds"):
-            crew.begin(compiles(0.5), 60.0).wait()
-        after = crew.now()
+            workers.begin(compiles(0.5), 60.0).wait()
+        after = workers.now()
         time.sleep(0.1)
-        assert crew.now() - after >= 0.09  # the clock of a process that was ended stands still
+        assert workers.now() - after >= 0.09  # the clock of a process that was ended stands still
 
 
 def test_a_fit_here_begins_when_it_is_waited_for(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "x")
-    with Crew(rows(), PARTS) as crew:
-        order = crew.begin(steps(), 1)
+    with Workers(rows(), PARTS) as workers:
+        order = workers.begin(steps(), 1)
         assert order.cancel() and [fit.plan.base[0] for fit in order.wait()] == [435.0, 735.0]
 
 
@@ -241,8 +241,8 @@ def test_the_number_of_processes_changes_nothing():
 
 
 def test_one_at_a_time_can_be_stopped_too_and_what_is_wanted_is_waited_for(monkeypatch):
-    monkeypatch.setattr(_crew, "LEAST", 0.5)
-    with Crew(rows(), PARTS[:1], time_limit=2.0) as crew:
+    monkeypatch.setattr(_workers, "LEAST", 0.5)
+    with Workers(rows(), PARTS[:1], time_limit=2.0) as workers:
         with pytest.raises(TimeoutError, match=r"not done after 0\.5 seconds"):
-            crew.begin(steps(), 3).wait()
-        assert len(crew.begin(steps(), 5, wanted=True).wait()) == 1
+            workers.begin(steps(), 3).wait()
+        assert len(workers.begin(steps(), 5, wanted=True).wait()) == 1

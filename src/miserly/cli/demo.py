@@ -18,8 +18,8 @@ from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
 from miserly.plan.engine.stepping import Trail
 from miserly.selection import Frontier, frontier
-from miserly.selection.choice import Wish
 from miserly.selection.offers import Offer, offers
+from miserly.selection.requests import Request
 from miserly.selection.round_budgets import suggested
 
 __all__ = ["run_demo"]
@@ -52,7 +52,7 @@ def run_demo(folder: Path) -> None:
     heart = load_heart()
     _introduce(heart)
     found = _learn(heart)
-    made = offers(found, [Wish(budget=budget) for budget in BUDGETS])
+    made = offers(found, [Request(budget=budget) for budget in BUDGETS])
     chosen = made[suggested(made, greater_is_better=True)]
     _print_frontier(found, made, chosen)
     plan = _save(folder, found, chosen)

@@ -40,7 +40,7 @@ def offers_table(
     found: Frontier, offers: Sequence[Offer], marked: Offer | None = None, *, with_learner: bool, word: str
 ) -> Table:
     """What budgets buy. `word` is the heading of the column of features."""
-    word_of_budget = offers[0].wish.kind.replace("_", " ")
+    word_of_budget = offers[0].request.kind.replace("_", " ")
     right = (word_of_budget, "mean cost")
     learner = ("learner",) if with_learner else ()
     table = new_table(word_of_budget, found.metric, "mean cost", *learner, word, right=right)
@@ -183,7 +183,7 @@ def result_record(result: FrontierResult, report: Path | None, saved: Path | Non
 
 def _offer_record(found: Frontier, one: Offer) -> dict[str, Any]:
     return {
-        one.wish.kind: one.budget,
+        one.request.kind: one.budget,
         "learner": one.candidate.learner,
         "params": dict(one.candidate.params),
         "value": one.value,

@@ -20,8 +20,8 @@ from miserly.plan import Plan
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
-    from miserly.selection.choice import Wish
     from miserly.selection.offers import Offer
+    from miserly.selection.requests import Request
 
 __all__ = ["ChosenModel", "FrontierResult", "check_rows", "metric_for", "read_request", "refuse_failure",
            "run_frontier", "search_table", "write_report"]  # fmt: skip
@@ -67,7 +67,7 @@ class FrontierResult:
 
     table: TrainingTable
     frontier: Frontier
-    request: Wish
+    request: Request
     chosen: ChosenModel | None = None
     refusal: str | None = None
 
@@ -93,9 +93,9 @@ def read_request(
     confidence: float | None,
     max_loss: float | None,
     save: Path | None,
-) -> Wish:
+) -> Request:
     """The request that options make. `Misuse` if they do not go together."""
-    from miserly.selection.choice import Wish
+    from miserly.selection.requests import Request
 
     is_empty = budget is None and mean_budget is None and max_loss is None
     if confidence is not None and not 0.0 < confidence < 1.0:
@@ -104,10 +104,10 @@ def read_request(
         raise Misuse("--confidence needs something to guarantee: give --mean-budget, --max-loss or both")
     if save is not None and is_empty:
         raise Misuse("--save needs --budget, --mean-budget or --max-loss, which choose the model")
-    return Wish.read(budget, mean_budget, confidence, max_loss)
+    return Request.read(budget, mean_budget, confidence, max_loss)
 
 
-def has_budget(request: Wish) -> bool:
+def has_budget(request: Request) -> bool:
     return request.amount < np.inf
 
 
@@ -132,7 +132,7 @@ def metric_for(task: str, metric: str | None) -> str:
 
 
 def search_table(
-    table: TrainingTable, options: SearchOptions, request: Wish, cache: Path | None = None
+    table: TrainingTable, options: SearchOptions, request: Request, cache: Path | None = None
 ) -> FrontierResult:
     """Search for models, with progress on standard error, and fit the one for the request."""
     check_rows(table, request)
@@ -151,7 +151,7 @@ def search_table(
         return FrontierResult(table, found, request, refusal=str(error).replace(" (certify)", ""))
 
 
-def _budgets(request: Wish) -> dict[str, Any]:
+def _budgets(request: Request) -> dict[str, Any]:
     """The budgets that `frontier` searches for first; none if the best model matters, too."""
     if request.max_loss is not None:
         return {}
@@ -199,14 +199,14 @@ def refuse_failure(found: Frontier) -> None:
         raise ManyProblems(["every learner failed", *errors.values()])
 
 
-def _choose(found: Frontier, table: TrainingTable, request: Wish) -> ChosenModel:
+def _choose(found: Frontier, table: TrainingTable, request: Request) -> ChosenModel:
     from miserly.selection.round_budgets import delivered_offer
 
     offer = delivered_offer(found, request)
     return ChosenModel(offer, noted(offer.plan, table), offer.is_second or not has_budget(request))
 
 
-def check_rows(table: TrainingTable, request: Wish | None = None) -> None:
+def check_rows(table: TrainingTable, request: Request | None = None) -> None:
     """Raise if there are too few rows, only one class, or no costs, before anything is fitted."""
     units = len(table.y) if table.qid is None else len(np.unique(table.qid))
     what = "rows" if table.qid is None else "queries"
@@ -258,13 +258,13 @@ def write_report(result: FrontierResult, path: Path) -> None:
 
 def named_learners(names: str, table: TrainingTable) -> list[Any]:
     """The learners of a list with commas, in any case, with or without Classifier at the end."""
-    from miserly.data.rows import Rows
     from miserly.data.tasks import read_task
-    from miserly.selection.candidates import pool_for, task_of
+    from miserly.selection.pool import check_labels, pool_for
     from miserly.selection.tables import short_name
 
-    taken = read_task(table.y, table.task, qid=table.qid)
-    every = pool_for(task_of(Rows(table.X, table.y, qid=table.qid), taken))
+    task = read_task(table.y, table.task, qid=table.qid).task
+    check_labels(table.y, task)
+    every = pool_for(task, table.y)
     known = {short_name(type(learner).__name__).lower(): learner for learner in every}
     short = [short_name(type(learner).__name__) for learner in every]
     wanted = []

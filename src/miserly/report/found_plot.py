@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from miserly.selection import Frontier
-    from miserly.selection.choice import Wish
+    from miserly.selection.requests import Request
 
 __all__ = ["plot_found"]
 
 _MARKS = "osD^vPX*"
 
 
-def plot_found(found: Frontier, axes: Axes | None = None, request: Wish | None = None) -> Axes:
+def plot_found(found: Frontier, axes: Axes | None = None, request: Request | None = None) -> Axes:
     """Draw the metric of all models against their mean cost.
 
     Large marks, with 95 % intervals, are the models that no cheaper one matches.
@@ -36,7 +36,7 @@ def plot_found(found: Frontier, axes: Axes | None = None, request: Wish | None =
         The search result to draw.
     axes : matplotlib Axes, optional
         The axes to draw in. By default new ones.
-    request : Wish, optional
+    request : Request, optional
         The budget whose model has a ring. A mean budget is also drawn as a line.
 
     Returns
@@ -113,7 +113,7 @@ def _bars(axes: Axes, some: Sequence[Candidate], mark: str, colour: str, label: 
     )
 
 
-def _ring(axes: Axes, chosen: Candidate, request: Wish, found: Frontier) -> None:
+def _ring(axes: Axes, chosen: Candidate, request: Request, found: Frontier) -> None:
     if request.mean_budget < np.inf:
         axes.axvline(request.mean_budget, color=SOFT, linewidth=1.0, linestyle="--", zorder=1)
     look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.6}

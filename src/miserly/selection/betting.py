@@ -1,15 +1,15 @@
-"""A game against the claim that a mean is high: whoever wins much has shown it to be low.
+"""A test by betting of the hypothesis that a mean is `limit` or more.
 
-Values lie in [0, upper]. One starts with 1 and stakes, value after value, on the next being below `limit`: a
-stake s turns capital c into c (1 + s (limit - value)). If the mean is `limit` or more no such game is
-favourable, whatever the stakes and whatever the distribution, so capital grows to 1 / level with probability
-`level` at most (Ville). Reaching it is a test of "the mean is `limit` or more" that holds for every n.
+Values are in [0, upper]. A player starts with capital 1 and bets before each value that it is below `limit`:
+a stake s turns capital c into c (1 + s (limit - value)). If the mean is `limit` or more, the capital is a
+supermartingale for all stakes and all distributions, so it reaches 1 / level with probability at most `level`
+(Ville's inequality). The hypothesis is rejected if it does, and this test holds for every n.
 
-How high to stake decides only how sharp the test is. Here stakes follow the rule by which one would hedge a
-bet that pays 1 / level or nothing after the last value: with a share p of that capital reached, k values to
-come and their deviation d, stake pdf(q) / (p d sqrt(k)) where q is the normal quantile of p. For many values
-the test comes close to the one-sided z-test: for 1,000 evenly spread ones the margin is 6 % larger, where the
-stakes of Waudby-Smith and Ramdas (2024), which do not look at what is to be won yet, need 25 % more.
+The stakes decide only the power of the test. Here they hedge a bet that pays 1 / level or nothing after the
+last value: with a share p of that capital reached, k values to come and their standard deviation d, the
+stake is pdf(q) / (p d sqrt(k)), where q is the normal quantile of p. For many values the test is close to the
+one-sided z-test: for 1,000 uniform values the margin is 6 % larger. The stakes of Waudby-Smith and Ramdas
+(2024), which do not depend on p, need 25 % more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 AIM = 0.95  # play for 1 / AIM of what is needed: near the goal stakes of the rule vanish
 MOST = 0.9  # the share of its capital that a value of `upper` may take away
-PRIOR = 4.0  # the deviation starts as if so many values had been 0 or `upper`: rare dear rows come late
+PRIOR = 4.0  # the variance starts as if so many values had been 0 or `upper`: rare expensive rows come late
 
 _LEAST = -40.0  # logarithms of p in the table of stakes
 _PER_UNIT = 50

@@ -1,4 +1,4 @@
-"""One estimator for a budget: fitting it learns a frontier and keeps the best model inside the budget."""
+"""One estimator for a budget: fitting it searches a frontier and keeps the best model for the budget."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from miserly.learners.base import PlanEstimator
 from miserly.learners.common.labels import encode_classes
 from miserly.metrics import get_metric
 from miserly.plan.engine.batch import Run
-from miserly.selection.choice import Wish
 from miserly.selection.frontier import frontier
+from miserly.selection.requests import Request
 
 __all__ = ["BudgetedEstimator"]
 
 
 def _answers_with(method: str) -> Callable[[Any], bool]:
-    """Whether the model found has a method; before there is one, whether a classifier may be found."""
+    """Whether the chosen model has a method; before `fit`, whether it may be a classifier."""
 
     def has(self: Any) -> bool:
         if hasattr(self, "best_estimator_"):
@@ -37,54 +37,64 @@ def _answers_with(method: str) -> Callable[[Any], bool]:
 
 
 class BudgetedEstimator(PlanEstimator):
-    """The best model for a budget, whichever learner it comes from.
+    """The best model for a budget, from any of several learners.
 
-    `fit` sweeps the learners (see `frontier`), chooses for the budget (see `Frontier.best`) and answers with
-    the model chosen from then on.
+    `fit` searches over the learners (see `frontier`) and chooses the best model for the budget (see
+    `Frontier.best`), which then makes all predictions.
 
     Parameters
     ----------
     budget : float, optional
-        What no row may ever pay more than, in the unit of `costs`. None is no limit.
+        A cap in the unit of `costs`: no row ever pays more. None is no limit.
     mean_budget : float, optional
         What a row may cost on average. None is no limit.
     metric : str or Metric, optional
-        accuracy, mse or ndcg@5 by default.
-    costs : as for learners
-    learners : "auto", estimator or list of estimators
-    task : {"auto", "classes", "numbers", "ranking"}
-        What the labels are; "auto" tells as `frontier` does. Before `fit` there are no labels, so with "auto"
-        and no metric scikit-learn does not yet know that this is a classifier, and `cross_val_score` does not
-        stratify: name the task there.
+        Accuracy, mse or ndcg@5 by default.
+    costs : Costs, mapping or array, optional
+        The costs of the features, as for learners. Each feature costs 1 by default.
+    learners : "auto", estimator or list of estimators, default="auto"
+        The learners to try; "auto" takes all that suit the labels.
+    task : {"auto", "classes", "numbers", "ranking"}, default="auto"
+        What the labels are; "auto" decides as `frontier` does. Before `fit` there are no labels, so with
+        "auto" and no metric scikit-learn does not yet know that this is a classifier, and `cross_val_score`
+        does not stratify: name the task there.
     confidence : float, optional
-        How surely new rows keep to `mean_budget` (and to `max_loss`). With one, a fifth of the rows is
-        kept for the proof; without, all are learned from.
+        The confidence of the guarantee that new rows keep `mean_budget` (and `max_loss`). With one, a fifth
+        of the rows is kept for the guarantee; without, all are learned from.
     max_loss : float, optional
-        What may be lost of the metric against the best model: the cheapest that loses no more is taken.
+        What may be lost of the metric against the best model of all costs: the cheapest model that loses no
+        more is taken.
     max_fits : int, default=40
-        How many values of dials are tried in all.
+        How many values of hyperparameters are tried in all.
     time_limit : float, optional
-        Seconds after which no fit is begun.
-    cv : as for `frontier`
+        Seconds after which no fit is started.
+    cv : int, splitter, pair of row numbers or list of such pairs, optional
+        How rows are held out, as for `frontier`.
     n_jobs : int, optional
-    random_state : int, RandomState or None
+        The number of processes that fit models.
+    random_state : int, RandomState or None, optional
+        Random seed of splits and learners.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The model chosen.
-    guarantee_ : tuple of Assurance
-        What is promised of it, and what showed that; empty where nothing is.
+        The chosen model.
+    guarantee_ : tuple of Guarantee
+        What is guaranteed of it, and what showed that; empty if nothing is.
     plan_ : Plan
         Its plan, which is what runs.
     frontier_ : Frontier
         All models, for other budgets.
-    classes_ : array of classes, for classification
+    task_ : {"classes", "numbers", "ranking"}
+        What the labels are.
+    classes_ : array of shape (n_classes,)
+        The classes, for classification.
 
     Notes
     -----
-    There is no `sample_weight`: what a held-out row is worth in choosing would have to follow it, and
-    promises are about rows as they come.
+    The model maximises the metric on held-out rows subject to the budget; with `max_loss` it minimises the
+    mean cost subject to the loss. There is no `sample_weight`: held-out rows would have to be weighted in
+    the choice too, and guarantees are about rows as they come.
 
     Examples
     --------
@@ -130,16 +140,23 @@ class BudgetedEstimator(PlanEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, qid: ArrayLike | None = None) -> BudgetedEstimator:
-        """Learn a frontier and keep the best model for the budget.
+        """Search a frontier and keep the best model for the budget.
 
         Parameters
         ----------
-        X : array or frame of (n, n_features)
-        y : array of (n,)
-        qid : array of (n,), optional
+        X : array or data frame of shape (n, n_features)
+            The rows.
+        y : array of shape (n,)
+            The labels.
+        qid : array of shape (n,), optional
             The query of each row, for ranking.
+
+        Returns
+        -------
+        BudgetedEstimator
+            The fitted estimator.
         """
-        wish = Wish.read(self.budget, self.mean_budget, self.confidence, self.max_loss)
+        request = Request.read(self.budget, self.mean_budget, self.confidence, self.max_loss)
         table = self.read_table(X, reset=True)
         labels = self._read_labels(y, table.values, qid)
         self.frontier_ = frontier(
@@ -150,18 +167,18 @@ class BudgetedEstimator(PlanEstimator):
             qid=qid if self.task_ == "ranking" else None,
             task=self.task_,
             metric=self.metric,
-            budgets=_of_interest(wish, wish.budget),
-            mean_budgets=_of_interest(wish, wish.mean_budget),
+            budgets=_of_interest(request, request.budget),
+            mean_budgets=_of_interest(request, request.mean_budget),
             cv=self.cv,
-            confidence=wish.confidence if wish.needs_rows else None,
-            certify=None if wish.needs_rows else 0.0,
+            confidence=request.confidence if request.needs_rows else None,
+            certify=None if request.needs_rows else 0.0,
             max_fits=self.max_fits,
             time_limit=self.time_limit,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
         self.best_estimator_ = self.frontier_.best(
-            self.budget, mean_budget=self.mean_budget, confidence=wish.confidence, max_loss=self.max_loss
+            self.budget, mean_budget=self.mean_budget, confidence=request.confidence, max_loss=self.max_loss
         )
         self.plan_ = self.best_estimator_.plan_
         self.set_guarantee(self.best_estimator_.guarantee_)
@@ -180,39 +197,122 @@ class BudgetedEstimator(PlanEstimator):
         *,
         unknown: str = "error",
     ) -> Run:
-        """Answer every row and account for it: scores, cost, what was acquired; see `PlanEstimator.run`."""
+        """Predict every row, with its cost and the features that it acquires.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            The rows.
+        budget : float, optional
+            A cap: no row pays more. None is that of the plan.
+        count : {"path", "tree"}, default="path"
+            Whether a tree charges the features of the path of a row, or all of its features.
+        qid : array of shape (n,), optional
+            The query of each row, for ranking.
+        unknown : {"error", "missing"}, default="error"
+            Whether a category that `fit` has not seen is an error or counts as missing.
+
+        Returns
+        -------
+        Run
+            Scores, costs, acquired features and exits of all rows.
+        """
         return self._model().run(X, budget=budget, count=count, qid=qid, unknown=unknown)
 
     def predict(
         self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
     ) -> NDArray[Any]:
-        """The answer for every row; no row pays more than `budget`, where one is given."""
+        """Predict classes, numbers or scores.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            The rows.
+        budget : float, optional
+            A cap: no row pays more. None is that of the plan.
+        qid : array of shape (n,), optional
+            The query of each row, for ranking.
+        unknown : {"error", "missing"}, default="error"
+            Whether a category that `fit` has not seen is an error or counts as missing.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predictions.
+        """
         return self._model().predict(X, budget=budget, qid=qid, unknown=unknown)
 
     @available_if(_answers_with("predict_proba"))
     def predict_proba(
         self, X: Any, budget: float | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """The probability of each class, (n, n_classes)."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            The rows.
+        budget : float, optional
+            A cap: no row pays more. None is that of the plan.
+        unknown : {"error", "missing"}, default="error"
+            Whether a category that `fit` has not seen is an error or counts as missing.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            The probabilities, in the order of `classes_`.
+        """
         return self._model().predict_proba(X, budget=budget, unknown=unknown)
 
     @available_if(_answers_with("decision_function"))
     def decision_function(
         self, X: Any, budget: float | None = None, *, unknown: str = "error"
     ) -> NDArray[np.float64]:
-        """Scores before the link: (n,) for two classes, positive for the second one, else (n, n_classes)."""
+        """Compute scores before the link.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            The rows.
+        budget : float, optional
+            A cap: no row pays more. None is that of the plan.
+        unknown : {"error", "missing"}, default="error"
+            Whether a category that `fit` has not seen is an error or counts as missing.
+
+        Returns
+        -------
+        array of shape (n,) or (n, n_classes)
+            For two classes one score per row, positive for the second class.
+        """
         return self._model().decision_function(X, budget=budget, unknown=unknown)
 
     def score(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
     ) -> float:
-        """Accuracy of classes, R² of numbers, as everywhere in scikit-learn; the metric of rankings."""
+        """Compute the accuracy of classes, R² of numbers, or the metric of rankings.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n_features)
+            The rows.
+        y : array of shape (n,)
+            The true labels.
+        sample_weight : array of shape (n,), optional
+            The weights of the rows.
+        qid : array of shape (n,), optional
+            The query of each row, for ranking.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         answers = self.predict(X, qid=qid)
         if self.task_ == "ranking":
             metric = get_metric(self.metric or "ndcg@5")
             return float(metric(y, answers, qid=qid, sample_weight=sample_weight))
-        judge = accuracy_score if self.task_ == "classes" else r2_score
-        return float(judge(y, answers, sample_weight=sample_weight))
+        score = accuracy_score if self.task_ == "classes" else r2_score
+        return float(score(y, answers, sample_weight=sample_weight))
 
     def _model(self) -> Any:
         check_is_fitted(self, "best_estimator_")
@@ -221,7 +321,7 @@ class BudgetedEstimator(PlanEstimator):
     # -- the task ------------------------------------------------------------------------------------
 
     def _known_task(self) -> Task | None:
-        """What is asked for, as far as the parameters tell, or the labels of `fit`."""
+        """The task, from the labels of `fit` or, before it, from the parameters; None if they do not tell."""
         if hasattr(self, "task_"):
             return self.task_
         if self.task != "auto":
@@ -230,7 +330,7 @@ class BudgetedEstimator(PlanEstimator):
         return task_of_metric(name) if isinstance(name, str) else None
 
     def _read_labels(self, y: Any, X: NDArray[Any], qid: ArrayLike | None) -> NDArray[Any]:
-        """Labels that suit the task, which is settled by them where it is not given."""
+        """Labels that suit the task; with "auto" they decide it."""
         labels = check_target(y, X, self, numeric=self.task == "numbers")
         queries = None if qid is None and self.task != "ranking" else check_queries(qid, len(X))
         name = getattr(self.metric, "name", self.metric)
@@ -250,6 +350,6 @@ class BudgetedEstimator(PlanEstimator):
         return tags
 
 
-def _of_interest(wish: Wish, budget: float) -> list[float] | None:
-    """The budget that a search is for, if there is one; with `max_loss` the best of all is needed too."""
-    return [budget] if 0.0 < budget < np.inf and wish.max_loss is None else None
+def _of_interest(request: Request, budget: float) -> list[float] | None:
+    """The budget of the search; none with `max_loss`, which needs the best model of all costs."""
+    return [budget] if 0.0 < budget < np.inf and request.max_loss is None else None

@@ -1,10 +1,9 @@
-"""Plans of finished fits in a folder, so that a search that was cut short goes on where it ended.
+"""A cache directory of finished fits, from which an interrupted search resumes.
 
-One file for each fit, named by a digest of all that settles what the fit gives: the rows it learns from, the
-learner with its parameters (prices and seed are among them) and the version of miserly. Files are saved
-plans, which hold data only, so a folder from elsewhere can spoil results but execute nothing. Each appears
-whole or not at all, and one that is written twice is the same, so several processes may share a folder. Links
-in the folder are neither read nor replaced.
+There is one file for each fit, named by a digest of everything that determines the fit: its training rows,
+the learner with its parameters (prices and seed included) and the version of miserly. Files are saved plans,
+which hold data only: a folder from elsewhere can change results but execute nothing. Files are written
+atomically, so several processes may share a folder. Links in the folder are neither read nor replaced.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from miserly.data.rows import Rows
 from miserly.errors import DataError, PlanError, PlanFormatError
 from miserly.plan import Plan
 from miserly.plan.store.format import load_file
-from miserly.selection.candidates import Contender
+from miserly.selection.candidates import CandidateLearner
 
-__all__ = ["Cache", "Fitted", "digest_of", "key_of"]
+__all__ = ["Cache", "FittedPlan", "digest_of", "key_of"]
 
 _NOTE = "frontier"  # where a plan's info has the key it is kept under
 _IDLE = ("n_jobs", "verbose")  # parameters that no model depends on
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedPlan:
     """The plan of a fit, and the seconds it took."""
 
     plan: Plan
@@ -51,8 +50,8 @@ class Cache:
         except (FileExistsError, NotADirectoryError):
             raise DataError(f"cache: {self.folder} is no folder, nor can it be made one") from None
 
-    def find(self, key: str) -> Fitted | None:
-        """What was kept under a key, if anything sound was."""
+    def find(self, key: str) -> FittedPlan | None:
+        """The fit that was saved under a key; None if there is none, or it is damaged."""
         path = self._path(key)
         try:
             plan = load_file(path, follow_links=False)
@@ -65,10 +64,10 @@ class Cache:
         if not isinstance(note, Mapping) or note.get("key") != key or not _is_time(note.get("seconds")):
             self._ignore(path, "it is the plan of something else")
             return None
-        info = {name: told for name, told in plan.info.items() if name != _NOTE}
-        return Fitted(plan.replace(info=info), float(note["seconds"]))
+        info = {name: note for name, note in plan.info.items() if name != _NOTE}
+        return FittedPlan(plan.replace(info=info), float(note["seconds"]))
 
-    def keep(self, key: str, fitted: Fitted) -> None:
+    def keep(self, key: str, fitted: FittedPlan) -> None:
         note = {_NOTE: {"key": key, "seconds": fitted.seconds}}
         try:
             fitted.plan.replace(info={**fitted.plan.info, **note}).save(self._path(key))
@@ -79,8 +78,8 @@ class Cache:
         return self.folder / f"{key}.plan"
 
     def _ignore(self, path: Path, why: str) -> None:
-        said = why if str(path) in why else f"{path}: {why}"
-        warnings.warn(f"cache: {said}; it is fitted again", stacklevel=3)
+        what = why if str(path) in why else f"{path}: {why}"
+        warnings.warn(f"cache: {what}; it is fitted again", stacklevel=3)
 
 
 def _is_time(seconds: Any) -> bool:
@@ -97,23 +96,23 @@ def digest_of(rows: Rows) -> str:
     return str(joblib.hash((given, rows.y, rows.qid), hash_name="sha1"))
 
 
-def key_of(contender: Contender, value: float, rows: str) -> str | None:
-    """The key of a fit to rows of this digest; None where a parameter is something that has no digest."""
+def key_of(learner: CandidateLearner, value: float, rows: str) -> str | None:
+    """The key of a fit to rows of this digest; None if a parameter has no digest."""
     try:
-        settled = (miserly.__version__, rows, _told(contender.ready(value)))
-        return str(joblib.hash(settled, hash_name="sha1"))
+        parts = (miserly.__version__, rows, _key_part(learner.ready(value)))
+        return str(joblib.hash(parts, hash_name="sha1"))
     except (PicklingError, TypeError, AttributeError) as error:
-        warnings.warn(f"cache: fits of {contender.name} cannot be kept: {error}", stacklevel=2)
+        warnings.warn(f"cache: fits of {learner.name} cannot be kept: {error}", stacklevel=2)
         return None
 
 
-def _told(thing: Any) -> Any:
-    """An estimator as its class and parameters, as far as they matter; anything else as it is."""
+def _key_part(thing: Any) -> Any:
+    """An estimator as its class and the parameters that models depend on; anything else as it is."""
     if not hasattr(thing, "get_params") or isinstance(thing, type):
         return thing
     params = thing.get_params(deep=False)
     kind = type(thing)
     return (
         f"{kind.__module__}.{kind.__qualname__}",
-        {name: _told(given) for name, given in params.items() if name not in _IDLE},
+        {name: _key_part(given) for name, given in params.items() if name not in _IDLE},
     )

@@ -1,4 +1,4 @@
-"""What held-out rows must show of a candidate before something is promised of it."""
+"""The claims that held-out rows must show before a candidate is certified."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ ROUNDING = 1e-9  # relative; values may exceed their bound by this much
 
 @dataclass(frozen=True)
 class Claim:
-    """That the mean of what independent units are worth, 0 to `upper` each, is `limit` at most.
+    """That the mean of independent values, each between 0 and `upper`, is at most `limit`.
 
-    Values are in an order that has nothing to do with them, so that the first of them are any.
+    Values are in a random order, so that the first ones are a random sample.
     """
 
     values: Floats
     upper: float
     limit: float
-    counts: bool = False  # values can be 0 and 1 only, so that the exact test of a share is at hand
+    counts: bool = False  # values are 0 and 1 only: the exact binomial test is used
 
     def split(self, share: float) -> tuple[Claim, Claim]:
         """The same claim about the first `share` of the units, and about the others."""
@@ -55,7 +55,7 @@ class Claim:
 
 
 class Units:
-    """What is independent: rows, or groups of them, which count by the mean of their rows."""
+    """The independent units: rows, or groups of rows, of which the mean counts."""
 
     def __init__(self, groups: ArrayLike | None, n_rows: int) -> None:
         self.grouped = groups is not None
@@ -70,13 +70,13 @@ class Units:
         return len(self._sizes)
 
     def means(self, values: Floats) -> Floats:
-        """What units are worth, mixed the same way every time: rows may have come sorted."""
+        """The values of units, in the same random order every time: rows may be sorted."""
         means = np.bincount(self._code, weights=values) / self._sizes if self.grouped else values
         return means[np.random.default_rng(0).permutation(len(self))]
 
 
 class CostClaims:
-    """Of each candidate: its mean cost is `limit` at most, or no more than a `share` of rows costs more."""
+    """Of each candidate: its mean cost is at most `limit`, or at most a `share` of rows costs more."""
 
     def __init__(
         self, candidates: Sequence[Any], groups: ArrayLike | None, limit: float, share: float | None = None
@@ -84,9 +84,9 @@ class CostClaims:
         n = np.size(candidates[0].cost)
         self.units = Units(groups, n)
         self._limit, self._share = limit, share
-        self._upper = [float(one.upper) for one in candidates]
+        self._upper = [float(one.max_cost) for one in candidates]
         self._cost = [
-            inside(column(one.cost, f"cost of candidate {k}", n), one.upper, f"cost of candidate {k}")
+            inside(column(one.cost, f"cost of candidate {k}", n), one.max_cost, f"cost of candidate {k}")
             for k, one in enumerate(candidates)
         ]
 
@@ -104,9 +104,9 @@ class CostClaims:
 class LossClaims:
     """Of each candidate: its mean value is at most `limit` below that of each rival.
 
-    To lose little to the best of the rivals is to lose little to each: it is shown of one after the other.
-    The level is not divided among them, for a wrong result needs the one about the true best to be wrong.
-    Rows that have no value (NaN), with whichever of them, do not count.
+    A candidate loses little to the best rival if it loses little to each: they are tested one after the
+    other. The level is not divided among them: a wrong result needs the test of the true best to be wrong.
+    Rows without a value (NaN) do not count.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class LossClaims:
                 yield Claim(self._lost(k, rival), 2.0 * self._span, self._limit + self._span)
 
     def _lost(self, k: int, rival: Floats) -> Floats:
-        """What each unit loses, plus the span: 0 to twice the span."""
+        """The loss of each unit plus the span: 0 to twice the span."""
         lost, span = rival - self._value[k], self._span
         row = int(np.abs(lost).argmax())
         if abs(lost[row]) > span * (1.0 + ROUNDING):
             raise DataError(
                 f"value of candidate {k}: {abs(lost[row]):g} away from another's in row {row}, more than the "
-                f"span of {span:g}; give the Promise the most that two values of a row can differ by"
+                f"span of {span:g}; give the Requirement the largest difference between two values of a row"
             )
         return self.units.means(np.clip(lost, -span, span) + span)
 
@@ -154,7 +154,7 @@ class LossClaims:
 def column(
     values: ArrayLike, what: str, n: int | None = None, there: NDArray[np.bool_] | None = None
 ) -> Floats:
-    """Finite numbers, one per row; of the rows that are `there`, if that is said, the others being NaN."""
+    """Finite numbers, one per row; with `there`, of these rows, the others being NaN."""
     read = np.asarray(values, dtype=np.float64)
     if read.ndim != 1 or len(read) == 0:
         raise DataError(f"{what}: shape {read.shape}; give one number for each of the held-out rows")
@@ -173,7 +173,7 @@ def inside(values: Floats, upper: float, what: str) -> Floats:
     """Values between 0 and `upper`, but for rounding."""
     if not 0.0 <= upper < np.inf:
         raise DataError(
-            f"{what}: an upper bound of {upper}; give the most that a row can be, a finite number"
+            f"{what}: an upper bound of {upper}; give the largest possible value, a finite number"
         )
     outside = np.flatnonzero((values < 0.0) | (values > upper * (1.0 + ROUNDING)))
     if len(outside):

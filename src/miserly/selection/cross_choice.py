@@ -1,18 +1,17 @@
-"""What choosing the best of many candidates really gives: each unit is judged by a choice made without it.
+"""Estimates of what choosing gives: each unit is evaluated with a choice made without it.
 
-The best of many held-out figures is too good to be true, because luck was chosen too. So the units are dealt
-into parts; for each part the best candidate inside the budget is chosen by all other parts, and only what it
-does on this part is counted.
+The best of many held-out values is too optimistic, because the choice favours chance. So the units are
+divided into parts. For each part the best candidate inside the budget is chosen on all other parts, and only
+its values on this part are counted.
 
-What one candidate reaches is also steadied by its neighbours before it is compared: along one dial of one
-learner a dearer model is, in truth, hardly ever worse, so where held-out figures say so half of that is taken
-for luck, as far as a quarter of a standard error goes. Where rows are many that changes nothing.
+Values are smoothed along each hyperparameter before they are compared. A more expensive model is hardly ever
+worse, so if held-out values say so, half of the difference to an increasing curve is taken as chance, up to a
+quarter of a standard error. With many rows this changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -21,33 +20,25 @@ from scipy import stats
 from scipy.optimize import isotonic_regression
 
 from miserly.costs import mean_fits
-from miserly.selection.evaluation import Candidate, mean_and_error
+from miserly.selection.evaluation import Candidate, Evaluation, mean_and_error
 
-__all__ = ["Chosen", "choose", "cross_choose", "holm", "paired", "steady_gains"]
+__all__ = ["choose", "cross_choose", "holm", "paired", "steady_gains"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _PARTS = 5
-_LUCK = 0.25  # of a standard error, the most that a figure is moved towards its neighbours'
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """Costs and values by unit of a choice that never looked at the unit."""
-
-    cost: Floats
-    value: Floats
+_MOST_SMOOTHING = 0.25  # of a standard error: the most that a value is moved
 
 
 def choose(candidates: Sequence[Candidate], budget: float, sign: float) -> Candidate | None:
     """The best candidate whose mean cost is inside the budget, the cheapest of equals; None if none is."""
     steady = dict(zip(candidates, steady_gains(candidates, sign), strict=True))
-    some = [one for one in candidates if mean_fits(one.mean_cost, budget)]
-    return max(some, key=lambda one: (steady[one], -one.mean_cost), default=None)
+    inside = [one for one in candidates if mean_fits(one.mean_cost, budget)]
+    return max(inside, key=lambda one: (steady[one], -one.mean_cost), default=None)
 
 
 def steady_gains(candidates: Sequence[Candidate], sign: float) -> Floats:
-    """What candidates reach (higher is better), steadied along the dial that each is on."""
+    """The values of candidates (higher is better), smoothed along each hyperparameter."""
     gain = np.array([sign * one.mean_value for one in candidates])
     cost = np.array([one.mean_cost for one in candidates])
     error = np.array([one.error for one in candidates])
@@ -55,43 +46,43 @@ def steady_gains(candidates: Sequence[Candidate], sign: float) -> Floats:
 
 
 def _curves(candidates: Sequence[Candidate]) -> NDArray[np.int64]:
-    """Numbers that are equal where two candidates are on one dial of one learner."""
-    dials = [one if one.trial is None else one.trial.contender for one in candidates]
-    return np.unique([id(dial) for dial in dials], return_inverse=True)[1]
+    """Numbers that are equal for candidates of one hyperparameter of one learner."""
+    learners = [one if one.trial is None else one.trial.learner for one in candidates]
+    return np.unique([id(learner) for learner in learners], return_inverse=True)[1]
 
 
 def _steadied(gain: Floats, cost: Floats, error: Floats, curve: NDArray[np.int64]) -> Floats:
-    """Gains moved half way to the rising curve nearest to those on the same dial, if that is not too far."""
+    """Gains moved half way to the nearest increasing curve, but no further than allowed."""
     rising = gain.copy()
     for mine in (np.flatnonzero(curve == k) for k in np.unique(curve)):
         order = mine[np.lexsort((gain[mine], cost[mine]))]
         rising[order] = isotonic_regression(gain[order]).x
-    far = _LUCK * np.nan_to_num(error)
+    far = _MOST_SMOOTHING * np.nan_to_num(error)
     return gain + np.clip(0.5 * (rising - gain), -far, far)
 
 
-def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, seed: int) -> Chosen | None:
-    """What the best inside the budget reaches; None if some part finds no candidate inside."""
+def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, seed: int) -> Evaluation | None:
+    """What the best inside the budget reaches; None if in some part no candidate is inside."""
     candidates = sorted(candidates, key=lambda one: one.mean_cost)  # of equals, the cheapest
     values = np.array([sign * one.value for one in candidates])
-    costs = np.array([one.unit_cost for one in candidates])
+    costs = np.array([one.cost for one in candidates])
     curve = _curves(candidates)
     n = values.shape[1]
     part = np.random.default_rng(seed).permutation(np.arange(n) % _PARTS)
     value, cost = np.empty(n), np.empty(n)
     for mine in (part == p for p in range(min(_PARTS, n))):
         spent = costs[:, ~mine].mean(axis=1)
-        payable = mean_fits(spent, budget)
-        if not payable.any():
+        inside = mean_fits(spent, budget)
+        if not inside.any():
             return None
         gain, error = _means_and_errors(values[:, ~mine])
-        best = int(np.argmax(np.where(payable, _steadied(gain, spent, error, curve), -np.inf)))
+        best = int(np.argmax(np.where(inside, _steadied(gain, spent, error, curve), -np.inf)))
         value[mine], cost[mine] = sign * values[best, mine], costs[best, mine]
-    return Chosen(cost, value)
+    return Evaluation(cost=cost, value=value)
 
 
 def _means_and_errors(values: Floats) -> tuple[Floats, Floats]:
-    """Of every row of a table, without its gaps: the mean and its standard error."""
+    """Of every row of a table, without NaN: the mean and its standard error."""
     n = np.maximum((~np.isnan(values)).sum(axis=1), 1)
     return np.nanmean(values, axis=1), np.nanstd(values, axis=1) / np.sqrt(n)
 
@@ -106,7 +97,7 @@ def paired(one: Floats, other: Floats) -> tuple[float, float, float]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for there being several, by Holm's method.
+    """p-values corrected for their number by Holm's method.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

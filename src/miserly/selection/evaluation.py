@@ -1,15 +1,14 @@
-"""Held-out rows, and what every candidate of a frontier reaches and pays on each of them.
+"""Evaluation on held-out rows: what a model reaches and what it costs, for every unit.
 
-A *unit* is what is drawn at random: a row, or in ranking a query with all its documents. Errors and tests
+A *unit* is what is drawn at random: a row, or in ranking a query with all its rows. Standard errors and tests
 are over units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -20,23 +19,86 @@ from miserly.data.rows import Rows
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, Raw, links
 from miserly.plan.purchases import purchases
-from miserly.selection.candidates import Dial, View, numbers_of_nodes, viewed_plan
+from miserly.selection.hyperparameters import Hyperparameter
 from miserly.selection.row_values import RowValues, scores_of
 from miserly.selection.splits import Parts
+from miserly.selection.views import View, numbers_of_nodes, viewed_plan
 
-__all__ = ["Bench", "Candidate", "Trial", "mean_and_error", "pareto", "repriced"]
+__all__ = [
+    "Candidate",
+    "Evaluation",
+    "Evaluator",
+    "Trial",
+    "interval",
+    "mean_and_error",
+    "pareto",
+    "repriced",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 
+_WIDTH = 1.96  # standard errors on each side of a 95 % interval
 
-class Contending(Protocol):
-    """What can be tried: a learner with one of its dials, or two that were tried before, in turn."""
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation:
+    """What a model reached and what it cost, for every unit.
+
+    Attributes
+    ----------
+    cost : array of shape (n_units,)
+        What each unit cost. In ranking its mean is the mean cost of a row.
+    value : array of shape (n_units,)
+        What each unit adds to the metric, which is its mean; NaN for a unit without a value.
+    row_cost : array of shape (n_rows,), optional
+        What each row paid; `cost` if units are rows.
+    features : float
+        How many features a row acquired, on average.
+    max_cost : float
+        The most that a row can cost.
+    log_loss : float
+        The mean log loss of the predicted probabilities; infinite if there are none.
+    """
+
+    cost: Floats
+    value: Floats
+    row_cost: Floats | None = None
+    features: float = np.nan
+    max_cost: float = np.inf
+    log_loss: float = np.inf
+
+    @cached_property
+    def mean_cost(self) -> float:
+        """The mean cost of a row."""
+        return float((self.cost if self.row_cost is None else self.row_cost).mean())
+
+    @cached_property
+    def mean_value(self) -> float:
+        """The metric."""
+        return float(np.nanmean(self.value))
+
+    @cached_property
+    def error(self) -> float:
+        """The standard error of the metric."""
+        return mean_and_error(self.value)[1]
+
+    @cached_property
+    def intervals(self) -> dict[str, float]:
+        """`cost`, `value` and the ends of their 95 % intervals, as in tables."""
+        return {
+            **interval("cost", *mean_and_error(self.cost)),
+            **interval("value", *mean_and_error(self.value)),
+        }
+
+
+class Fittable(Protocol):
+    """What can be tried: a candidate learner, or a pair of models with a handover between them."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def dial(self) -> Dial | None: ...
+    def hyperparameter(self) -> Hyperparameter | None: ...
 
     @property
     def costs(self) -> Costs: ...
@@ -51,71 +113,56 @@ class Contending(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A contender fitted with one value of its dial: a plan for each held-out part, and the seconds."""
+    """A candidate learner fitted with one value of its hyperparameter: one plan per fold, and the seconds."""
 
-    contender: Contending
+    learner: Fittable
     value: float
     plans: tuple[Plan, ...]
     seconds: float
 
-    @property
-    def models(self) -> tuple[Any, ...]:
-        """The plans as something with a `plan_`."""
-        return tuple(SimpleNamespace(plan_=plan) for plan in self.plans)
 
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One model that could be chosen, and what it did on held-out rows.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate(Evaluation):
+    """A model that can be chosen, with its evaluation on the held-out rows.
 
     Attributes
     ----------
-    trial, view :
-        Which fit, and how it is looked at.
-    cost : array of (rows,)
-        What each row paid.
-    unit_cost, value : array of (units,)
-        Costs and the metric by unit; their means are the mean cost per row and the metric.
-    features : float
-        How many features a row bought, on average.
-    upper : float
-        What a row could cost at most.
-    surprise : float
-        The mean logarithmic loss of the probabilities it gives; infinite where it gives none.
+    trial : Trial
+        The fit it comes from.
+    view : View
+        The part of the fit that it is.
     """
 
     trial: Trial
     view: View
-    cost: Floats
-    unit_cost: Floats
-    value: Floats
-    features: float
-    upper: float
-    surprise: float = np.inf
 
     @property
     def learner(self) -> str:
-        return self.trial.contender.name
+        """The name of the learner."""
+        return self.trial.learner.name
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the constant answer, which costs nothing."""
+        return self.trial.learner.hyperparameter is None
 
     @property
     def params(self) -> dict[str, Any]:
-        return self.trial.contender.params(self.trial.value, self.view)
-
-    @cached_property
-    def mean_cost(self) -> float:
-        return float(self.cost.mean())
-
-    @cached_property
-    def mean_value(self) -> float:
-        return float(np.nanmean(self.value))
-
-    @cached_property
-    def error(self) -> float:
-        return mean_and_error(self.value)[1]
+        """The parameters that distinguish it from other models of its learner."""
+        return self.trial.learner.params(self.trial.value, self.view)
 
 
-class Bench:
-    """The rows of a frontier: those to learn from and those to judge by, part by part."""
+class Evaluator:
+    """Evaluates models on the held-out rows of each fold.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows of the search.
+    parts : list of (array, array)
+        Training rows and held-out rows of each fold.
+    metric : Metric
+    """
 
     def __init__(self, rows: Rows, parts: Parts, metric: Metric) -> None:
         self.rows = rows
@@ -123,64 +170,63 @@ class Bench:
         self.metric = metric
         held = np.concatenate([test for _, test in parts])
         self.values = RowValues(metric, rows.y[held])
-        self._tests = [_Test.of(rows.take(test)) for _, test in parts]
+        self._tests = [_Fold.of(rows.take(test)) for _, test in parts]
         n_queries = sum(len(test.queries) for test in self._tests)
         self._rows_per_unit = len(held) / n_queries if self.values.by_query else 1.0
 
     @property
     def sign(self) -> float:
-        """What turns the metric into a gain: 1 where more is better, else -1."""
+        """What turns the metric into a gain: 1 if more is better, else -1."""
         return 1.0 if self.metric.greater_is_better else -1.0
 
     @property
     def held_out(self) -> list[Rows]:
-        """The rows to judge by, part by part."""
+        """The held-out rows of each fold."""
         return [test.rows for test in self._tests]
 
-    def judge(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
+    def evaluate(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
         """All views of a trial, on the held-out rows; at other `prices` than it learned with, if given."""
-        views = trial.contender.views
-        seen = [
-            list(self._see(plan, views, test, prices))
+        views = trial.learner.views
+        parts = [
+            list(self._evaluate_views(plan, views, test, prices))
             for plan, test in zip(trial.plans, self._tests, strict=True)
         ]
-        return [self._candidate(trial, view, parts) for view, *parts in zip(views, *seen, strict=True)]
+        return [self._candidate(trial, view, own) for view, *own in zip(views, *parts, strict=True)]
 
-    def held_to(self, one: Candidate, budget: float, prices: Costs | None = None) -> Candidate:
-        """The same candidate if none of its rows may pay more than `budget`, on the same held-out rows."""
-        return self.held_to_each(one, [budget], prices)[0]
-
-    def held_to_each(
-        self, one: Candidate, budgets: Sequence[float], prices: Costs | None = None
+    def evaluate_under_caps(
+        self, one: Candidate, caps: Sequence[float], prices: Costs | None = None
     ) -> list[Candidate]:
-        """The same candidate under each of some caps; plans are prepared once for all of them."""
-        tight = [budget for budget in budgets if not fits(0.0, one.upper, budget)]
+        """The same candidate under each cap, on the same rows; plans are prepared once for all caps."""
+        tight = [cap for cap in caps if not fits(0.0, one.max_cost, cap)]
         if not tight:
-            return [one] * len(budgets)
+            return [one] * len(caps)
         plans = [_priced(viewed_plan(plan, one.view), prices) for plan in one.trial.plans]
         parts = [
-            [self._run(plan, test, budget, most) for most in [plan.max_cost] for budget in tight]
+            [self._run(plan, test, cap, most) for most in [plan.max_cost] for cap in tight]
             for plan, test in zip(plans, self._tests, strict=True)
         ]
-        held = {
-            budget: self._candidate(one.trial, one.view, seen)
-            for budget, *seen in zip(tight, *parts, strict=True)
+        capped = {
+            cap: self._candidate(one.trial, one.view, own) for cap, *own in zip(tight, *parts, strict=True)
         }
-        return [held.get(budget, one) for budget in budgets]
+        return [capped.get(cap, one) for cap in caps]
 
-    def _candidate(self, trial: Trial, view: View, parts: Sequence[_Seen]) -> Candidate:
+    def _candidate(self, trial: Trial, view: View, parts: Sequence[Evaluation]) -> Candidate:
+        """The evaluations of all folds as one."""
+        row_cost = [_row_cost(one) for one in parts]
         return Candidate(
-            trial,
-            view,
-            np.concatenate([one.cost for one in parts]),
-            np.concatenate([one.unit_cost for one in parts]) / self._rows_per_unit,
-            np.concatenate([one.value for one in parts]),
-            float(np.mean([one.features for one in parts])),
-            max(one.upper for one in parts),
-            float(np.average([one.surprise for one in parts], weights=[len(one.cost) for one in parts])),
+            trial=trial,
+            view=view,
+            cost=np.concatenate([one.cost for one in parts]) / self._rows_per_unit,
+            value=np.concatenate([one.value for one in parts]),
+            row_cost=np.concatenate(row_cost),
+            features=float(np.mean([one.features for one in parts])),
+            max_cost=max(one.max_cost for one in parts),
+            log_loss=float(np.average([one.log_loss for one in parts], weights=[*map(len, row_cost)])),
         )
 
-    def _see(self, chain: Plan, views: Sequence[View], test: _Test, prices: Costs | None) -> Iterator[_Seen]:
+    def _evaluate_views(
+        self, chain: Plan, views: Sequence[View], test: _Fold, prices: Costs | None
+    ) -> Iterator[Evaluation]:
         if not ("rounds" in views[0] or "up_to_cost" in views[0]) or not chain.can_stage:
             for view in views:
                 yield self._run(_priced(viewed_plan(chain, view), prices), test)
@@ -188,66 +234,58 @@ class Bench:
         stops = numbers_of_nodes(chain, views)
         plan = _priced(chain, prices)
         totals = [0.0, *(purchase.total for purchase in purchases(plan))]
-        met = plan.run_staged(test.rows.X, sorted(set(stops)), unknown="missing")
-        stage_of = {stage.n_nodes: stage for stage in met}
+        stages = plan.run_staged(test.rows.X, sorted(set(stops)), unknown="missing")
+        stage_of = {stage.n_nodes: stage for stage in stages}
         for stop in stops:
             stage = stage_of[stop]
-            yield self._figures(plan, stage.scores, stage.cost, stage.acquired, totals[stop], test)
+            yield self._evaluation(plan, stage.scores, stage.cost, stage.acquired, totals[stop], test)
 
-    def _run(self, plan: Plan, test: _Test, budget: float = np.inf, max_cost: float | None = None) -> _Seen:
-        """What a plan does under a cap; `max_cost` is the plan's, where it is known already."""
+    def _run(self, plan: Plan, test: _Fold, cap: float = np.inf, max_cost: float | None = None) -> Evaluation:
+        """A plan under a cap; `max_cost` is the plan's, if it is known already."""
         rows = test.rows
-        done = plan.run(rows.X, qid=rows.qid, budget=budget, unknown="missing")
-        upper = min(plan.max_cost if max_cost is None else max_cost, budget)
-        return self._figures(plan, scores_of(done, rows), done.cost, done.acquired, upper, test)
+        done = plan.run(rows.X, qid=rows.qid, budget=cap, unknown="missing")
+        most = min(plan.max_cost if max_cost is None else max_cost, cap)
+        return self._evaluation(plan, scores_of(done, rows), done.cost, done.acquired, most, test)
 
-    def _figures(
+    def _evaluation(
         self,
         plan: Plan,
         scores: Floats,
         cost: Floats,
         acquired: NDArray[np.bool_],
-        upper: float,
-        test: _Test,
-    ) -> _Seen:
-        value = self.values(plan, scores[:, : plan.n_outputs], test.rows.y, test.queries)
+        max_cost: float,
+        test: _Fold,
+    ) -> Evaluation:
+        scores = scores[:, : plan.n_outputs]
         by_unit = np.bincount(test.queries.code, cost) if self.values.by_query else cost
-        return _Seen(
-            value,
-            cost,
-            by_unit.astype(np.float64),
-            float(acquired.sum(axis=1).mean()),
-            upper,
-            _surprise(plan, scores[:, : plan.n_outputs], test.rows.y),
+        return Evaluation(
+            cost=by_unit.astype(np.float64),
+            value=self.values(plan, scores, test.rows.y, test.queries),
+            row_cost=cost,
+            features=float(acquired.sum(axis=1).mean()),
+            max_cost=max_cost,
+            log_loss=_log_loss(plan, scores, test.rows.y),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Test:
-    """Rows to judge by."""
+class _Fold:
+    """The held-out rows of one fold."""
 
     rows: Rows
     queries: Queries
 
     @classmethod
-    def of(cls, rows: Rows) -> _Test:
+    def of(cls, rows: Rows) -> _Fold:
         return cls(rows, Queries(rows.qid, len(rows)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What one model did on one held-out part."""
-
-    value: Floats
-    cost: Floats
-    unit_cost: Floats
-    features: float
-    upper: float
-    surprise: float
+def _row_cost(one: Evaluation) -> Floats:
+    return one.cost if one.row_cost is None else one.row_cost
 
 
 def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
-    """The candidates that no cheaper or equally cheap one matches, the cheapest first."""
+    """The candidates that are better than every cheaper or equally cheap one, the cheapest first."""
     kept: list[Candidate] = []
     for one in sorted(candidates, key=lambda one: (one.mean_cost, -sign * one.mean_value)):
         if not kept or sign * one.mean_value > sign * kept[-1].mean_value:
@@ -257,13 +295,18 @@ def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
 
 def mean_and_error(values: Floats) -> tuple[float, float]:
     """The mean over units and its standard error; units without a value do not count."""
-    there = values[~np.isnan(values)]
-    spread = there.std(ddof=1) / np.sqrt(len(there)) if len(there) > 1 else np.nan
-    return float(there.mean()), float(spread)
+    known = values[~np.isnan(values)]
+    error = known.std(ddof=1) / np.sqrt(len(known)) if len(known) > 1 else np.nan
+    return float(known.mean()), float(error)
 
 
-def _surprise(plan: Plan, scores: Floats, y: NDArray[Any]) -> float:
-    """The mean logarithmic loss; infinite where there are no probabilities."""
+def interval(name: str, mean: float, error: float) -> Mapping[str, float]:
+    """A mean with the ends of its 95 % interval, as in tables."""
+    return {name: mean, f"{name}_low": mean - _WIDTH * error, f"{name}_high": mean + _WIDTH * error}
+
+
+def _log_loss(plan: Plan, scores: Floats, y: NDArray[Any]) -> float:
+    """The mean log loss; infinite if there are no probabilities."""
     if plan.classes is None or not plan.has_probabilities:
         return np.inf
     table = links.probabilities(plan.link, scores)
@@ -272,9 +315,9 @@ def _surprise(plan: Plan, scores: Floats, y: NDArray[Any]) -> float:
 
 
 def repriced(plan: Plan, costs: Costs) -> Plan:
-    """The same plan at other prices. Who is asked what stays as it is; what that costs does not.
+    """The same plan at other prices: the same rows acquire the same features, at other costs.
 
-    Evaluations change in proportion; where they were free, every term but a plain feature is charged.
+    Evaluations change in proportion. If they were free, every term but a plain feature is charged.
     """
     before, now = plan.costs.evaluation, costs.evaluation
 

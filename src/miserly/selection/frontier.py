@@ -1,50 +1,49 @@
-"""The frontier: every learner swept over its own dial, every model judged on held-out rows."""
+"""The search for models of all costs: `frontier`.
+
+Each candidate learner is fitted at values of the hyperparameter that trades its cost for quality. Every model
+is evaluated on held-out rows. See `miserly.selection.search` for the order of the fits.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from miserly.data.frames import first_text, is_frame
-from miserly.data.holdout import validation_mask
+from miserly.data.frames import is_frame
 from miserly.data.reading import read_rows
 from miserly.data.rows import Rows
-from miserly.data.tasks import read_task
+from miserly.data.tasks import Taken, read_task
 from miserly.errors import DataError
 from miserly.learners.base import bind_costs, read_encoded_frames
 from miserly.metrics import Metric, get_metric
-from miserly.selection.asked import Asked
+from miserly.selection.budgets import SearchBudgets, read_budgets
 from miserly.selection.cache import Cache
-from miserly.selection.candidates import Contender, Task, contenders_for, pool_for, takes_text, task_of
-from miserly.selection.evaluation import Bench
-from miserly.selection.guarantee import read_confidence
+from miserly.selection.candidates import CandidateLearner, candidate_learners
+from miserly.selection.evaluation import Candidate, Evaluator
 from miserly.selection.handovers import handovers as paired
-from miserly.selection.progress import Watch
-from miserly.selection.results import Frontier, read_budgets
-from miserly.selection.screening import SHARE, Pilot, few_rows, look_at
+from miserly.selection.models import SearchResult
+from miserly.selection.pool import check_labels, read_pool
+from miserly.selection.progress import ProgressDisplay
+from miserly.selection.results import Frontier
+from miserly.selection.screening import SHARE, Screening, screen, screening_split
 from miserly.selection.search import Search
-from miserly.selection.splits import Parts, divide, held_out, without
-from miserly.selection.workers import Crew
+from miserly.selection.splits import guarantee_mask, search_parts
+from miserly.selection.workers import Workers
 
 __all__ = ["frontier"]
 
-_FEW_UNITS = 2000  # up to so many rows, or queries, they are held out by turns
-_FOLDS = 5
-_HELD_OUT = 0.25  # of many rows
 _FEW_TO_COMPILE = 64  # rows, or queries
-_KEPT = 0.2  # the share of rows (queries) kept for promises, where there are enough ...
-_FEWEST_UNITS = 50
-_MOST_KEPT = 2000  # ... and no more than these: a bound is near by then
-_DEFAULT_METRIC = {"documents": "ndcg@5", "numbers": "mse"}
+_DEFAULT_METRIC = {"ranking": "ndcg@5", "numbers": "mse", "classes": "accuracy"}
 
 
 def frontier(
@@ -69,72 +68,87 @@ def frontier(
     random_state: Any = None,
     verbose: int = 0,
 ) -> Frontier:
-    """Sweep learners over what they spend, judge every model on held-out rows, and keep the trade-off.
+    """Search over learners and what they spend; evaluate every model on held-out rows.
 
-    Each learner is swept over a dial of its own (`tradeoff`, `node_budget` or `budget`; whatever the learner
-    has there is replaced), at first coarsely, then where the best curve is least known. One fit gives
-    many points where it can: a boosted model at several numbers of rounds, an anytime model at many costs,
-    a model with early exits at several thresholds.
+    Each learner is fitted at several values of one hyperparameter (`tradeoff`, `node_budget` or `budget`;
+    the value that the learner has is replaced), first at a few, then where the best curve may still rise
+    most. One fit gives many models if it can: a boosted model at several numbers of rounds, an anytime model
+    at many costs, a model with early exits at several thresholds.
 
     Parameters
     ----------
-    learners : "auto", estimator or list of estimators
-        "auto" takes all learners that suit the labels; where a column holds text or categories, those that
-        need numbers are left out, which `Frontier.left_out` says.
-    X, y, qid :
-        Rows, labels, and in ranking the query of each row.
-    costs : as for learners
-    task : {"auto", "classes", "numbers", "ranking"}
-        What the labels are. "auto": with queries, ranking; else as a metric of classes or of numbers says;
-        else text and booleans are classes, numbers with fractions are numbers, and whole numbers are classes
-        if there are two different ones, or at most 20 with five rows each on average. What was taken is in
-        `Frontier.task`, and told with `verbose`.
+    learners : "auto", estimator or list of estimators, default="auto"
+        The learners to try. "auto" takes all learners that suit the labels. If a column holds text or
+        categories, learners that need numbers are left out; `Frontier.left_out` lists them.
+    X : array or data frame of shape (n_rows, n_features)
+        The rows.
+    y : array of shape (n_rows,)
+        The labels.
+    costs : Costs, mapping or array, optional
+        The costs of the features, as for learners. Each feature costs 1 by default.
+    qid : array of shape (n_rows,), optional
+        The query of each row, for ranking.
+    task : {"auto", "classes", "numbers", "ranking"}, default="auto"
+        What the labels are. "auto": with queries, ranking; else what the metric is for; else text and
+        booleans are classes, numbers with fractions are numbers, and whole numbers are classes if there are
+        two different ones, or at most 20 with five rows each on average. The result is in `Frontier.task`
+        and is printed with `verbose`.
     metric : str or Metric, optional
-        accuracy, ndcg@5 or mse by default. It must be a mean over rows or queries, which roc_auc is not.
-    budgets : list of numbers, optional
-        The budgets of interest, each of which no row may pay more than; tables are for these. They come
-        first: the first learner that can be held to a budget is fitted at each of them (at eight, if there
-        are more), the largest first, whose beginnings serve the smaller ones at once. Then the others are
+        Accuracy, ndcg@5 or mse by default. It must be a mean over rows or queries, which roc_auc is not.
+    budgets : list of float, optional
+        The caps of interest; tables are for these. The first learner that has a budget is fitted at each of
+        them (at eight, if there are more) before anything else, the largest first. Then the others are
         fitted at the largest and, if they are not behind, at all of them, with up to half of `max_fits`. No
-        dial goes beyond the largest.
-    mean_budgets : list of numbers, optional
-        The same for what rows pay on average; the first learner is fitted at two of them, the others are
-        swept over their own hyperparameters. Where neither is given, tables are for eight of these, geometric
+        model beyond the largest is sought.
+    mean_budgets : list of float, optional
+        The same for mean budgets: the first learner is fitted at two of them, the others are searched over
+        their own hyperparameters. If neither is given, tables are for eight mean budgets in geometric steps
         from the cheapest to the most expensive model.
-    cv : int, splitter, pair of row numbers (learn from, judge by), or list of such pairs, optional
-        How rows are held out. By default five folds up to 2,000 rows (queries), a quarter of them beyond.
+    cv : int, splitter, pair of row numbers or list of such pairs, optional
+        How rows are held out. A pair is (training rows, held-out rows). By default five folds up to 2,000
+        rows (queries), and a quarter of them beyond.
     confidence : float, optional
-        What `Frontier.best` promises with where it is not told otherwise, 0.95 for example. None: nothing
-        is promised.
+        The default confidence of guarantees in `Frontier.best`, 0.95 for example. None: no guarantee.
     certify : float, optional
-        The share of the rows (queries) that is kept for promises: no model is searched, judged or chosen by
-        them. By default a fifth, 2,000 at most, none where there are fewer than 50; 0 keeps none.
+        The share of the rows (queries) that is kept for guarantees. The search does not use them. By default
+        a fifth, at most 2,000, and none if there are fewer than 50; 0 keeps none.
     max_fits : int, default=60
-        How many values of dials are tried in all; each takes one fit for every held-out part.
+        How many values of hyperparameters are tried in all; each takes one fit for every fold.
     time_limit : float, optional
-        Seconds after which no fit is begun, nor one that is known to take longer than what is left. A fit
-        that takes more than 15 % of it (5 seconds at least) is stopped and counts as a failure, but for the
-        first two. Where 8,000 rows or more are learned from, up to a fifth of it goes to a look at all
-        learners with 2,000 of them; those that are too slow and, where time is scarce, those far behind
-        are left out. The time in which functions are compiled does not count, neither here nor for a fit:
-        it is spent once on a machine, and the first search there takes so much longer.
+        Seconds after which no fit is started, nor one that is expected to take longer than what is left. A
+        fit that takes more than 15 % of it (at least 5 seconds) is stopped and counts as a failure, except
+        for the first two. With 8,000 training rows or more, up to a fifth of it is used to screen all
+        learners on a subsample of 2,000; learners that are too slow and, if time is scarce, far behind are
+        left out. Time in which functions are compiled does not count: it is spent once on a machine.
     handovers : bool, optional
-        Whether two models may be put in turn, the dearer one for rows that the cheaper one leaves in doubt
-        (`Handover`), where that is better than any one of them. Nothing is fitted for it. By default with
-        "auto" alone. In ranking, and for numbers, there are none.
+        Whether pairs of models are considered, the more expensive one for rows that the cheaper one leaves
+        in doubt (`Handover`), if a pair is better than every single model. Nothing is fitted for it. By
+        default only with "auto". There are none for ranking and numbers.
     n_jobs : int, optional
-        Processes in which models are fitted. They change nothing but the time, unless there is a
-        `time_limit`.
+        The number of processes that fit models. It changes only the time, unless there is a `time_limit`.
     cache : path, optional
-        A folder in which every fit is kept once it is done. A search that was interrupted goes on where it
-        ended, and the same search again fits nothing. It needs a number as `random_state`.
-    random_state : int, RandomState or None
+        Cache directory. An interrupted search resumes from it, and the same search again fits nothing. It
+        needs an integer as `random_state`.
+    random_state : int, RandomState or None, optional
+        Random seed of splits and learners.
     verbose : int, default=0
-        1 shows how far the search is, and the best curve so far.
+        1 shows the progress of the search and the best curve so far.
 
     Returns
     -------
     Frontier
+        All models, with tables, the best model for a budget, pictures and a report.
+
+    Raises
+    ------
+    DataError
+        If rows, labels, learners or options cannot be used, or if every fit failed.
+
+    Notes
+    -----
+    Let cost(m) be the mean cost of a row of model m on held-out rows and value(m) its metric. The frontier is
+    the best value(m) subject to cost(m) <= c, as a function of c. The search spends its fits where this
+    function may still increase most, see `miserly.selection.gaps`.
 
     Examples
     --------
@@ -152,151 +166,132 @@ def frontier(
     everything = read_rows(X, y, qid, encode=read_encoded_frames(learners))
     prices = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
     named = get_metric(metric) if metric is not None else None
-    taken = read_task(everything.y, task, qid=everything.qid, metric=None if named is None else named.name)
-    kind = task_of(everything, taken)
+    taken = _read_task(everything, task, named)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    aside = _set_aside(everything, certify, confidence, seed)
-    rows = everything.take(np.flatnonzero(~aside))
-    bench = Bench(
-        rows,
-        _parts(everything, aside, cv, kind, seed),
-        named or get_metric(_DEFAULT_METRIC.get(kind, "accuracy")),
-    )
-    pool, unable = _pool(learners, kind, X)
-    wanted, on_average = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
-    asked = Asked(tuple(sorted({*(wanted or ()), *(on_average or ())})), on_average=not wanted)
-    contenders = contenders_for(pool, kind, rows, prices, seed, asked)
+    kept = guarantee_mask(everything, certify, confidence, seed)
+    parts = search_parts(everything, kept, cv, taken.task == "classes", seed)
+    named = named or get_metric(_DEFAULT_METRIC[taken.task])
+    evaluator = Evaluator(everything.take(np.flatnonzero(~kept)), parts, named)
+    pool, unable = read_pool(learners, taken.task, X, everything.y)
+    caps, means = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
+    wanted = SearchBudgets(tuple(sorted({*(caps or ()), *(means or ())})), on_average=not caps)
+    tried = candidate_learners(pool, taken.task, evaluator.rows, prices, seed, wanted)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
-    if np.isfinite(limit):
-        _compile(contenders[0], rows)
-    crew = partial(Crew, rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
-    with Watch(bench.metric.name, bench.sign, prices.unit, most, bool(verbose)) as watch:
-        watch.say(str(taken))
-        try:
-            look = partial(_pilot, contenders, bench, crew, limit, kind, seed, asked)
-            pilot = Pilot(contenders) if asked.budgets else look()
-            with crew(bench.parts, time_limit=limit - pilot.taken) as fitting:
-                search = Search(bench, fitting, pilot.contenders, most, limit - pilot.taken, asked)
-                search.show = watch.show
-                if asked.budgets:
-                    search.serve()
-                    pilot = look(search.seconds)
-                search.contenders, search.expected = pilot.contenders, pilot.seconds
-                search.run()
-        except KeyboardInterrupt as stop:
-            stop.add_note(_how_to_go_on(cache))
-            raise
-    in_turn = isinstance(learners, str) if handovers is None else handovers
-    pairs = paired(bench, search.candidates, asked.budgets) if in_turn else []
-    return Frontier(
-        bench,
-        prices,
-        [*search.candidates, *pairs],
-        wanted,
-        seed,
-        search.failures,
-        search.seconds if asked.budgets else pilot.taken + search.seconds,
-        left_out={**unable, **pilot.left_out},
-        mean_budgets=on_average,
+    workers = partial(Workers, evaluator.rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
+    setting = _Setting(evaluator, workers, tried, most, limit, wanted, taken.task == "classes", seed)
+    display = ProgressDisplay(evaluator.metric.name, evaluator.sign, prices.unit, most, bool(verbose))
+    search, screening = setting.search_with(display, str(taken), _how_to_resume(cache))
+    in_pairs = isinstance(learners, str) if handovers is None else handovers
+    result = SearchResult(
+        evaluator=evaluator,
+        costs=prices,
+        candidates=_with_pairs(search, wanted) if in_pairs else search.candidates,
+        budgets=caps,
+        mean_budgets=means,
+        seed=seed,
+        failures=search.failures,
+        seconds=search.seconds if wanted.amounts else screening.taken + search.seconds,
+        left_out={**unable, **screening.left_out},
         everything=everything,
-        kept=everything.take(np.flatnonzero(aside)) if aside.any() else None,
+        kept=everything.take(np.flatnonzero(kept)) if kept.any() else None,
         confidence=confidence,
         taken=taken,
         effort=search.effort,
     )
+    return Frontier(result)
 
 
-def _compile(nothing: Contender, rows: Rows) -> None:
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What a search is run with; `workers` is called with parts and a time limit."""
+
+    evaluator: Evaluator
+    workers: Callable[..., Workers]
+    learners: Sequence[CandidateLearner]
+    max_fits: int
+    time_limit: float
+    budgets: SearchBudgets
+    classes: bool
+    seed: int
+
+    def search_with(
+        self, display: ProgressDisplay, first_line: str, how_to_resume: str
+    ) -> tuple[Search, Screening]:
+        """Search, and show the progress; an interrupted search says how to resume it."""
+        with display as progress:
+            progress.print_line(first_line)
+            try:
+                return self._search(progress.show)
+            except KeyboardInterrupt as stop:
+                stop.add_note(how_to_resume)
+                raise
+
+    def _search(self, show: Callable[..., None]) -> tuple[Search, Screening]:
+        """Search, with a screening before it, or after the fits at the budgets if there are any."""
+        if np.isfinite(self.time_limit):
+            _compile(self.learners[0], self.evaluator.rows)
+        screening = Screening(self.learners) if self.budgets.amounts else self._screen()
+        limit = self.time_limit - screening.taken
+        with self.workers(self.evaluator.parts, time_limit=limit) as workers:
+            search = Search(
+                self.evaluator, workers, screening.learners, self.max_fits, limit, self.budgets, show=show
+            )
+            if self.budgets.amounts:
+                search.run_budgets()
+                screening = self._screen(search.seconds)
+            search.learners, search.history.expected = screening.learners, screening.seconds
+            search.run()
+        return search, screening
+
+    def _screen(self, used: float = 0.0) -> Screening:
+        """Screen all learners if time is limited and there are many rows; `used` are seconds."""
+        evaluator, limit = self.evaluator, self.time_limit
+        few = screening_split(evaluator.rows, evaluator.parts, self.classes, self.seed)
+        if few is None or np.isinf(limit) or used > (1.0 - 2.0 * SHARE) * limit:
+            return Screening(self.learners)
+        with self.workers(few, time_limit=SHARE * limit) as workers:
+            search = Search(
+                Evaluator(evaluator.rows, few, evaluator.metric),
+                workers,
+                self.learners,
+                sys.maxsize,
+                SHARE * limit,
+                self.budgets,
+                first_values_only=True,
+            )
+            return screen(search, len(evaluator.parts[0][0]) / len(few[0][0]), limit)
+
+
+def _compile(constant: CandidateLearner, rows: Rows) -> None:
     """Fit a few trees to a few rows, so that what most learners share is compiled before the clock starts."""
     units = np.arange(len(rows)) if rows.qid is None else rows.qid
     known = np.unique(units)
     spread = np.linspace(0, len(known) - 1, _FEW_TO_COMPILE).astype(np.int64)  # rows may be sorted by class
     few = rows.take(np.flatnonzero(np.isin(units, known[spread])))
-    asked = {} if few.qid is None else {"qid": few.qid}
-    miser = clone(nothing.learner).set_params(budget=None, n_rounds=2, costs=nothing.costs)
+    queries = {} if few.qid is None else {"qid": few.qid}
+    miser = clone(constant.estimator).set_params(budget=None, n_rounds=2, costs=constant.costs)
     try:
-        miser.fit(few.X, few.y, **asked).plan_.run(few.X, qid=few.qid, compiled=True)
-    except ValueError:  # too few classes, say: then it is compiled when it is needed
+        miser.fit(few.X, few.y, **queries).plan_.run(few.X, qid=few.qid, compiled=True)
+    except ValueError:  # too few classes, for example: then it is compiled when it is needed
         return
 
 
-def _pilot(
-    contenders: Sequence[Contender],
-    bench: Bench,
-    crew: Callable[..., Crew],
-    limit: float,
-    task: Task,
-    seed: int,
-    asked: Asked,
-    gone: float = 0.0,
-) -> Pilot:
-    """Where time is limited and rows are many, screen all learners on few of them; `gone` are seconds."""
-    few = few_rows(bench.rows, bench.parts, task in ("two classes", "several classes"), seed)
-    if few is None or np.isinf(limit) or gone > (1.0 - 2.0 * SHARE) * limit:
-        return Pilot(contenders)
-    with crew(few, time_limit=SHARE * limit) as fitting:
-        search = Search(
-            Bench(bench.rows, few, bench.metric), fitting, contenders, sys.maxsize, SHARE * limit, asked
-        )
-        search.further = False
-        return look_at(search, len(bench.parts[0][0]) / len(few[0][0]), limit)
+def _with_pairs(search: Search, budgets: SearchBudgets) -> list[Candidate]:
+    """The models of a search, and pairs of them with a handover."""
+    return [*search.candidates, *paired(search.evaluator, search.candidates, budgets.amounts)]
 
 
-# -- reading what was asked for ------------------------------------------------------------------------------
+# -- options -------------------------------------------------------------------------------------------------
 
 
-def _pool(learners: Any, task: Task, X: Any) -> tuple[list[Any], dict[str, str]]:
-    """The learners that take part and, of "auto", why others do not."""
-    if isinstance(learners, str):
-        if learners != "auto":
-            raise DataError(f'learners are "auto" or a list of estimators, not {learners!r}')
-        return _able(pool_for(task), first_text(X))
-    pool = [learners] if hasattr(learners, "get_params") else list(learners)
-    if not pool:
-        raise DataError('an empty list of learners; give "auto" or some estimators')
-    return pool, {}
+def _read_task(rows: Rows, task: str, metric: Metric | None) -> Taken:
+    """The task that the labels are for, if they suit one."""
+    taken = read_task(rows.y, task, qid=rows.qid, metric=None if metric is None else metric.name)
+    check_labels(rows.y, taken.task)
+    return taken
 
 
-def _able(pool: list[Any], text: Any) -> tuple[list[Any], dict[str, str]]:
-    """The learners that take a column of text; `text` is the name of the first such column, if any."""
-    if text is None:
-        return pool, {}
-    able = [learner for learner in pool if takes_text(learner)]
-    names = {type(learner).__name__ for learner in pool} - {type(learner).__name__ for learner in able}
-    return able, dict.fromkeys(sorted(names), f"needs numbers, and column {text!r} holds text")
-
-
-def _parts(everything: Rows, aside: NDArray[np.bool_], cv: Any, task: Task, seed: int) -> Parts:
-    """Parts of the rows that are not set `aside`; row numbers in `cv` are those of all rows."""
-    classes = task in ("two classes", "several classes")
-    if isinstance(cv, Iterable) and not hasattr(cv, "split"):
-        return without(divide(everything, cv, classes, seed), aside)
-    rows = everything.take(np.flatnonzero(~aside))
-    n_units = len(rows) if rows.qid is None else len(np.unique(rows.qid))
-    if cv is None and n_units <= _FEW_UNITS:
-        cv = _FOLDS
-    if cv is None:
-        cv = held_out(rows, _HELD_OUT, classes, seed)
-    return divide(rows, cv, classes, seed)
-
-
-def _set_aside(rows: Rows, share: float | None, confidence: float | None, seed: int) -> NDArray[np.bool_]:
-    """Which rows are kept for promises: some at random, for promises rest on that."""
-    if share is not None and not 0.0 <= share < 1.0:
-        raise DataError(f"certify is a share of the rows, 0 or more and less than 1, not {share!r}")
-    if confidence is not None:
-        read_confidence(confidence)
-        if share == 0.0:
-            raise DataError("a confidence needs rows that are kept for promises: leave certify=0 out")
-    if share is None:
-        n_units = len(rows) if rows.qid is None else len(np.unique(rows.qid))
-        share = min(_KEPT, _MOST_KEPT / n_units) if n_units >= _FEWEST_UNITS else 0.0
-    if share == 0.0:
-        return np.zeros(len(rows), dtype=np.bool_)
-    return validation_mask(len(rows), share, seed, None, rows.qid)
-
-
-def _how_to_go_on(folder: str | PathLike[str] | None) -> str:
+def _how_to_resume(folder: str | PathLike[str] | None) -> str:
     if folder is None:
         return "what was fitted is lost; frontier(..., cache='folder') would have kept it"
     return f"what was fitted is kept in {folder}; the same call goes on from there"
@@ -305,7 +300,7 @@ def _how_to_go_on(folder: str | PathLike[str] | None) -> str:
 def _cache(folder: str | PathLike[str] | None, random_state: Any) -> Cache | None:
     if folder is not None and not isinstance(random_state, (int, np.integer)):
         raise DataError(
-            "cache: without a number as random_state rows are divided anew at every call, "
+            "cache: without an integer as random_state rows are divided differently at every call, "
             "so nothing would be found again"
         )
     return None if folder is None else Cache(folder)

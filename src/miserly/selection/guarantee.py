@@ -1,11 +1,11 @@
-"""Promises about new rows, kept as often as stated: bounds on held-out figures, and certified candidates."""
+"""Guarantees about new rows: confidence bounds on held-out values, and certified candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,12 @@ from miserly.errors import DataError, did_you_mean
 from miserly.selection.betting import lowest_level, lowest_limit
 from miserly.selection.claims import CostClaims, LossClaims, Units, column, inside
 
+if TYPE_CHECKING:
+    from miserly.selection.evaluation import Evaluation
+
 __all__ = [
-    "Assurance",
-    "HeldOut",
-    "Promise",
+    "Guarantee",
+    "Requirement",
     "certify",
     "exceed_bound",
     "mean_bound",
@@ -30,9 +32,9 @@ Floats = NDArray[np.float64]
 Kind = Literal["mean cost", "each row", "loss of metric"]
 
 _SHARES = 1.0 / (1.0 + np.exp(-np.arange(-16.0, 12.0, 0.002)))  # limits tried, of `upper`: 0.2 % apart
-_LEVELS = np.exp(-np.arange(0.0, 14.0, 0.05))[1:]  # p-values told apart: by 5 %, down to one in a million
-_SCOUTS = 0.1  # the share of rows spent on the order of candidates
-_CHANCES = 2  # candidates that may fail before certifying ends: the order is not quite right
+_LEVELS = np.exp(-np.arange(0.0, 14.0, 0.05))[1:]  # p-values, 5 % apart, down to one in a million
+_ORDER_SHARE = 0.1  # of the rows is used for the order of candidates
+_CHANCES = 2  # candidates that may fail before certifying ends
 
 
 # -- bounds ------------------------------------------------------------------------------------------------
@@ -46,30 +48,41 @@ def mean_bound(
     lower: bool = False,
     groups: ArrayLike | None = None,
 ) -> float:
-    """A bound that the true mean passes with probability `1 - confidence` at most.
+    """A confidence bound on a mean: the true mean is beyond it with probability at most `1 - confidence`.
 
-    It holds for every number of values and every distribution on [0, upper]; values are independent draws.
+    It holds for every number of values and every distribution on [0, upper]. Values must be independent.
 
     Parameters
     ----------
     values : array of shape (n,)
+        The values, between 0 and `upper`.
     upper : float
-        The most a value can be, known beforehand and not taken from `values`. What a loose one costs: no
-        bound is below about ``3 / n`` of it at 95 %.
+        The largest possible value, known beforehand and not computed from `values`. No bound at 95 % is below
+        about ``3 / n`` of it.
     confidence : float, default=0.95
+        The probability that the bound holds, at least.
     lower : bool, default=False
         Bound the mean from below instead of from above.
     groups : array of shape (n,), optional
-        Rows of a group (query) may depend on each other; groups are independent. The bound is then for the
-        mean over groups of each group's mean.
+        The group (query) of each row. Rows of a group may depend on each other; groups are independent. The
+        bound then is for the mean over groups of their means.
+
+    Returns
+    -------
+    float
+        The bound.
 
     Notes
     -----
-    A test by betting (see `miserly.selection.betting`), turned into a bound. It was chosen because it learns
-    how much values vary, as Hoeffding's and Bentkus' bounds do not. From some hundred values on that are not
-    skewed the margin is within a tenth of the z-interval's, which promises nothing where they are few or
-    skewed. Values are taken in an order drawn once, so that the bound is the same every time and does not
-    care how rows were sorted.
+    The bound inverts a test by betting (see `miserly.selection.betting`). Unlike Hoeffding's and Bentkus'
+    bounds, it adapts to the variance of the values. For some hundred values that are not skewed, its margin
+    is within a tenth of that of the z-interval, which guarantees nothing if values are few or skewed. Values
+    are taken in an order drawn once, so the bound does not depend on how rows are sorted.
+
+    References
+    ----------
+    I. Waudby-Smith and A. Ramdas. Estimating means of bounded random variables by betting. Journal of the
+    Royal Statistical Society B, 2024.
 
     Examples
     --------
@@ -87,9 +100,25 @@ def mean_bound(
 
 
 def p_value(values: ArrayLike, upper: float, limit: float, *, groups: ArrayLike | None = None) -> float:
-    """How far `values` speak against "the mean is above limit": small where they refute it.
+    """The p-value of the hypothesis that the mean is above `limit`; small if the values refute it.
 
-    If the mean is above `limit`, the p-value is `a` or less with probability `a` at most, for every `a`.
+    If the mean is above `limit`, the p-value is at most `a` with probability at most `a`, for every `a`.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        The values, between 0 and `upper`.
+    upper : float
+        The largest possible value.
+    limit : float
+        The limit of the mean.
+    groups : array of shape (n,), optional
+        The group (query) of each row, as in `mean_bound`.
+
+    Returns
+    -------
+    float
+        The p-value.
 
     Examples
     --------
@@ -103,7 +132,21 @@ def p_value(values: ArrayLike, upper: float, limit: float, *, groups: ArrayLike 
 
 
 def exceed_bound(n_exceed: int, n: int, confidence: float = 0.95) -> float:
-    """The share of all rows that are above a limit, at most, if `n_exceed` of `n` were (Clopper, Pearson).
+    """A bound on the share of rows above a limit, if `n_exceed` of `n` rows were (Clopper and Pearson).
+
+    Parameters
+    ----------
+    n_exceed : int
+        The number of rows above the limit.
+    n : int
+        The number of rows.
+    confidence : float, default=0.95
+        The probability that the bound holds, at least.
+
+    Returns
+    -------
+    float
+        The upper bound.
 
     Examples
     --------
@@ -116,46 +159,32 @@ def exceed_bound(n_exceed: int, n: int, confidence: float = 0.95) -> float:
     return 1.0 if n_exceed == n else float(beta.ppf(confidence, n_exceed + 1, n - n_exceed))
 
 
-# -- promises ----------------------------------------------------------------------------------------------
-
-
-class HeldOut(Protocol):
-    """What a candidate did on held-out rows: all candidates on the same rows, in the same order."""
-
-    @property
-    def cost(self) -> Floats:
-        """What each row paid."""
-
-    @property
-    def value(self) -> Floats:
-        """What the metric averages, for each row; higher is better. NaN where there is none."""
-
-    @property
-    def upper(self) -> float:
-        """The most that a row can cost."""
+# -- guarantees --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Promise:
-    """What a candidate is to keep on new rows.
+class Requirement:
+    """What a candidate has to keep on new rows.
 
-    Attributes
+    Parameters
     ----------
     kind : {"mean cost", "each row", "loss of metric"}
-        The mean cost is `limit` at most; a row costs `limit` at most; the mean value is at most `limit`
-        below that of the reference.
+        The mean cost is at most `limit`; a row costs at most `limit`; the mean value is at most `limit` below
+        that of the reference.
     limit : float
+        The limit.
     confidence : float, default=0.95
-        How surely *all* certified candidates keep the promise.
+        The probability that *all* certified candidates keep it, at least.
     share : float, default=0
-        Of "each row": the share of rows that may cost more. With 0 only candidates that can never cost more
-        (`upper`) are certified: rows cannot show that something never happens.
+        For "each row": the share of rows that may cost more. With 0, only candidates that can never cost more
+        (`max_cost`) are certified: rows cannot show that something never happens.
     span : float, default=1
-        Of "loss of metric": how far the values of a row can differ at most. 1 for accuracy and NDCG.
+        For "loss of metric": the largest possible difference between two values of a row. 1 for accuracy
+        and NDCG.
 
     Examples
     --------
-    >>> Promise("mean cost", 3.5).confidence
+    >>> Requirement("mean cost", 3.5).confidence
     0.95
     """
 
@@ -169,7 +198,7 @@ class Promise:
         kinds = get_args(Kind)
         if self.kind not in kinds:
             raise DataError(
-                f"{self.kind!r} cannot be promised, only {', '.join(kinds)}{did_you_mean(self.kind, kinds)}"
+                f"{self.kind!r} cannot be guaranteed, only {', '.join(kinds)}{did_you_mean(self.kind, kinds)}"
             )
         read_confidence(self.confidence)
         if not self.limit >= 0.0:
@@ -181,25 +210,27 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Assurance:
-    """What was promised of a model, and what showed it.
+class Guarantee:
+    """What is guaranteed of a model, and what showed it.
 
-    Attributes
+    Parameters
     ----------
     text : str
-        The promise, in words.
-    kind : as of a `Promise`
+        The guarantee in words.
+    kind : {"mean cost", "each row", "loss of metric"}
+        As of a `Requirement`.
     limit : float
-    confidence : float
-        1 where nothing else is possible: a plan that carries a budget never passes it.
-    seen : float
-        The mean (cost, loss) on the kept rows.
-    bound : float
-        What the kept rows show of this model taken by itself: `seen` and a margin. Promised is `limit`.
-    n_units : int
-        How many rows, or queries, showed it; 0 where none had to.
-    plan : str
-        The `digest` of the plan that it was shown of. It says nothing about any other plan.
+        The limit.
+    confidence : float, default=1
+        1 if it holds with certainty: a plan never exceeds the budget that it carries.
+    seen : float, default=nan
+        The mean (cost, loss) on the guarantee rows.
+    bound : float, default=nan
+        The confidence bound of this model by itself. What is guaranteed is `limit`.
+    n_units : int, default=0
+        The number of guarantee rows, or queries; 0 if none were needed.
+    plan : str, default=""
+        The `digest` of the plan. The guarantee says nothing about any other plan.
     """
 
     text: str
@@ -216,58 +247,68 @@ class Assurance:
 
 
 def certify(
-    candidates: Sequence[HeldOut],
-    promise: Promise | Sequence[Promise],
+    candidates: Sequence[Evaluation],
+    required: Requirement | Sequence[Requirement],
     *,
     order: Sequence[int] | None = None,
     reference: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> list[bool]:
-    """Which candidates keep a promise (or several), all of them together with the promise's confidence.
+    """Which candidates keep a requirement (or several), all of them together with its confidence.
 
-    With that confidence no candidate is certified that breaks the promise, so any of the certified may be
-    chosen, by whatever figure. That holds however the candidates resemble each other.
+    With that confidence, every certified candidate keeps the requirement, so any of them may be chosen, by
+    any criterion. This holds however the candidates depend on each other.
 
     Parameters
     ----------
-    candidates : sequence of objects with `cost`, `value` and `upper`
-        Each on the same held-out rows, which had no part in fitting it.
-    promise : Promise or sequence of Promise
-        Several of one confidence are kept together with that confidence.
+    candidates : sequence of Evaluation
+        Or of any objects with `cost`, `value` (higher is better) and `max_cost`, each on the same held-out
+        rows, which had no part in fitting it.
+    required : Requirement or sequence of Requirement
+        Several of the same confidence are kept together with that confidence.
     order : sequence of int, optional
-        The numbers of the candidates, the likeliest to keep the promise first, settled without looking at
-        the held-out rows (by what training rows cost, say). None spends a tenth of the rows on it.
+        The places of the candidates, the likeliest to pass first, settled without the held-out rows (by the
+        costs of training rows, for example). None uses a tenth of the rows for it.
     reference : array of shape (n,), optional
-        Of "loss of metric": the values of the model to compare with. None compares with all candidates, so
-        that nothing more than `limit` is lost to the best of them, whichever that is.
+        For "loss of metric": the values of the model to compare with. None compares with all candidates, so
+        that at most `limit` is lost to the best of them.
     groups : array of shape (n,), optional
-        As in `mean_bound`: which rows belong together.
+        The group (query) of each row, as in `mean_bound`.
 
     Returns
     -------
     list of bool
+        Whether each candidate is certified.
+
+    Raises
+    ------
+    DataError
+        If values are outside their bounds, or candidates are of different rows.
 
     Notes
     -----
-    Candidates are tested one after the other, each at half the level, until two have failed. To certify a
-    wrong one, one of the first two that are wrong has to pass, each with half of what is allowed: so there
-    is nothing to pay for the number of candidates, and one in the wrong place does not end it all. Holm's
-    correction needs no order, but divides the level by the number of candidates. Several promises are each
-    tested at the whole level: one that breaks any of them has to pass the test of that one.
+    Fixed-sequence testing with two chances: candidates are tested one after the other, each at half the
+    level, until two have failed. A wrong candidate is certified only if one of the first two wrong ones
+    passes, each with probability at most half the level. So the level is not divided by the number of
+    candidates, and one candidate in the wrong place does not end the test. Holm's correction needs no order,
+    but divides the level by the number of candidates. Several requirements are each tested at the whole
+    level: a candidate that breaks one of them has to pass the test of that one.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> rng = np.random.default_rng(0)
-    >>> cheap, dear = (SimpleNamespace(cost=rng.choice([1.0, most], 400), value=np.ones(400), upper=most)
-    ...                for most in (5.0, 9.0))
-    >>> certify([cheap, dear], Promise("mean cost", limit=4.0))
+    >>> cheap, expensive = (
+    ...     SimpleNamespace(cost=rng.choice([1.0, most], 400), value=np.ones(400), max_cost=most)
+    ...     for most in (5.0, 9.0)
+    ... )
+    >>> certify([cheap, expensive], Requirement("mean cost", limit=4.0))
     [True, False]
     """
     if not candidates:
         return []
-    promises = [promise] if isinstance(promise, Promise) else list(promise)
-    claims = [_claims(candidates, one, reference, groups) for one in promises]
+    requirements = [required] if isinstance(required, Requirement) else list(required)
+    claims = [_claims(candidates, one, reference, groups) for one in requirements]
     open_claims = [
         [claim for some in claims if not some.is_certain(k) for claim in some.of(k)]
         for k in range(len(candidates))
@@ -276,10 +317,10 @@ def certify(
     queue = list(range(len(candidates)) if order is None else _permutation(order, len(candidates)))
     queue = [k for k in queue if not kept[k]]
     if order is None and len(queue) > 1:
-        queue.sort(key=lambda k: -min(claim.split(_SCOUTS)[0].margin for claim in open_claims[k]))
-        open_claims = [[claim.split(_SCOUTS)[1] for claim in some] for some in open_claims]
+        queue.sort(key=lambda k: -min(claim.split(_ORDER_SHARE)[0].margin for claim in open_claims[k]))
+        open_claims = [[claim.split(_ORDER_SHARE)[1] for claim in some] for some in open_claims]
     chances = min(_CHANCES, len(queue))
-    level = (1.0 - _one_confidence(promises)) / max(chances, 1)
+    level = (1.0 - _one_confidence(requirements)) / max(chances, 1)
     for k in queue:
         kept[k] = all(claim.is_shown(level) for claim in open_claims[k])
         chances -= not kept[k]
@@ -289,18 +330,21 @@ def certify(
 
 
 def _claims(
-    candidates: Sequence[HeldOut], promise: Promise, reference: ArrayLike | None, groups: ArrayLike | None
+    candidates: Sequence[Evaluation],
+    required: Requirement,
+    reference: ArrayLike | None,
+    groups: ArrayLike | None,
 ) -> CostClaims | LossClaims:
-    if promise.kind == "loss of metric":
-        return LossClaims(candidates, groups, promise.limit, promise.span, reference)
-    share = promise.share if promise.kind == "each row" else None
-    return CostClaims(candidates, groups, promise.limit, share)
+    if required.kind == "loss of metric":
+        return LossClaims(candidates, groups, required.limit, required.span, reference)
+    share = required.share if required.kind == "each row" else None
+    return CostClaims(candidates, groups, required.limit, share)
 
 
-def _one_confidence(promises: Sequence[Promise]) -> float:
-    several = {promise.confidence for promise in promises}
+def _one_confidence(requirements: Sequence[Requirement]) -> float:
+    several = {one.confidence for one in requirements}
     if len(several) != 1:
-        raise DataError(f"promises of confidences {sorted(several)}: give one or more, of one confidence")
+        raise DataError(f"confidences {sorted(several)}: give one or more requirements of one confidence")
     return several.pop()
 
 
@@ -321,6 +365,6 @@ def read_confidence(confidence: float) -> float:
 
 
 def _units(values: ArrayLike, upper: float, groups: ArrayLike | None) -> Floats:
-    """What independent units are worth, in an order drawn once."""
+    """The values of independent units, in an order drawn once."""
     read = inside(column(values, "values"), upper, "values")
     return Units(groups, len(read)).means(read)

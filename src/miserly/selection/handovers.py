@@ -1,8 +1,8 @@
-"""Two models of a frontier in turn: whoever the cheaper one leaves in doubt goes on to the dearer one.
+"""Pairs of models with a handover: rows that the cheaper model leaves in doubt go on to the expensive one.
 
-Nothing is fitted for this. From what each of two candidates does on held-out rows follows what they do
-together, whatever the level of doubt at which rows are handed over: so money that no single model can use
-buys the dearer answer for as many rows as it pays for, those most in doubt.
+Nothing is fitted for this. The results of two candidates on held-out rows give the result of the pair for
+every threshold of the handover. A budget between the costs of two models pays for the expensive model for as
+many rows as it allows, those with the lowest confidence first.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from miserly.data.rows import Rows
 from miserly.learners import Handover
 from miserly.plan import links
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
-from miserly.selection.candidates import Dial, View, viewed, viewed_plan
 from miserly.selection.cross_choice import steady_gains
-from miserly.selection.evaluation import Bench, Candidate, Trial, pareto
+from miserly.selection.evaluation import Candidate, Evaluator, Trial, pareto
+from miserly.selection.hyperparameters import Hyperparameter
 from miserly.selection.tables import shown
+from miserly.selection.views import View, viewed, viewed_plan
 
 __all__ = ["Pair", "handovers"]
 
@@ -31,26 +32,26 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 _N_LEVELS = 48  # costs for which a pair is looked for
-_N_FIRST = 16  # of the cheaper models,
-_N_THEN = 16  # and of the dearer ones, at most
-_DEARER = 1.05  # times as dear as the first must the second be
+_N_FIRST = 16  # cheaper models, at most
+_N_THEN = 16  # more expensive models, at most
+_COST_RATIO = 1.05  # the second model costs more than this times the first
 _CLOSE = 1e-9  # probabilities nearer than this are the same
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Who hands over to whom, as a contender like others: its dial is the doubt at which that happens."""
+    """Two models with a handover, as a candidate learner: its hyperparameter is the threshold."""
 
     first: Candidate
     then: Candidate
     views: tuple[View, ...]
 
     name = Handover.__name__
-    dial = Dial("handover", "threshold", 0.0, 1.0)
+    hyperparameter = Hyperparameter("handover", "threshold", 0.0, 1.0)
 
     @property
     def costs(self) -> Costs:
-        return self.first.trial.contender.costs
+        return self.first.trial.learner.costs
 
     def params(self, value: float, view: View) -> dict[str, Any]:
         return {**view, "first": shown(self.first), "then": shown(self.then)}
@@ -61,27 +62,27 @@ class Pair:
 
     def fit(self, rows: Rows, value: float) -> Handover:
         """Both, fitted to some rows."""
-        return self.join(*(one.trial.contender.fit(rows, one.trial.value) for one in (self.first, self.then)))
+        return self.join(*(one.trial.learner.fit(rows, one.trial.value) for one in (self.first, self.then)))
 
 
 def handovers(
-    bench: Bench, candidates: Sequence[Candidate], budgets: Iterable[float] = ()
+    evaluator: Evaluator, candidates: Sequence[Candidate], budgets: Iterable[float] = ()
 ) -> list[Candidate]:
-    """Pairs that are better than any one candidate of their cost, at the cost of each budget and others."""
-    if bench.values.by_query:
+    """Pairs that are better than every single candidate of their cost, at the budgets and other costs."""
+    if evaluator.values.by_query:
         return []
-    gains = dict(zip(candidates, steady_gains(candidates, bench.sign), strict=True))
-    firsts, thens = _least_surprised(candidates), _spread(pareto(candidates, bench.sign), _N_THEN)
+    gains = dict(zip(candidates, steady_gains(candidates, evaluator.sign), strict=True))
+    firsts, thens = _best_calibrated(candidates), _spread(pareto(candidates, evaluator.sign), _N_THEN)
     features = [plan.features for one in (*firsts, *thens) for plan in _plans(one)]
     used = np.unique(np.concatenate([np.arange(0), *features]))
-    cheaper, dearer = ([_Half(bench, one, gains[one], used) for one in some] for some in (firsts, thens))
+    cheaper, pricier = ([_Half(evaluator, one, gains[one], used) for one in some] for some in (firsts, thens))
     joints = [
-        _Joint(bench, first, then)
+        _JoinedPair(evaluator, first, then)
         for first in cheaper
-        for then in dearer
-        if then.cost > _DEARER * first.cost and then.gain > first.gain and first.suits(then)
+        for then in pricier
+        if then.cost > _COST_RATIO * first.cost and then.gain > first.gain and first.suits(then)
     ]
-    wanted: dict[_Joint, set[int]] = {}
+    wanted: dict[_JoinedPair, set[int]] = {}
     for level in _levels(candidates, budgets):
         most = mean_limit(level)
         alone = max((gains[one] for one in candidates if one.mean_cost <= most), default=-np.inf)
@@ -93,25 +94,25 @@ def handovers(
 
 
 def _levels(candidates: Sequence[Candidate], budgets: Iterable[float]) -> list[float]:
-    """Costs between the cheapest and the dearest model, and the budgets that are asked for."""
+    """Costs between the cheapest and the most expensive model, and the budgets of the search."""
     paid = [one.mean_cost for one in candidates if one.mean_cost > 0.0]
     between = np.geomspace(min(paid), max(paid), _N_LEVELS).tolist() if paid else []
     return sorted({*between, *budgets})
 
 
-def _least_surprised(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those who know best, for what they cost, how sure they may be; few enough."""
+def _best_calibrated(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates with the lowest log loss for their cost, few enough to pair."""
     found: list[Candidate] = []
     least = np.inf
-    for one in sorted(candidates, key=lambda one: (one.mean_cost, one.surprise)):
-        if one.surprise < least and all(can_hand_over(plan) for plan in _plans(one)):
+    for one in sorted(candidates, key=lambda one: (one.mean_cost, one.log_loss)):
+        if one.log_loss < least and all(can_hand_over(plan) for plan in _plans(one)):
             found.append(one)
-            least = one.surprise
+            least = one.log_loss
     return _spread(found, _N_FIRST)
 
 
 def _spread(some: Sequence[Candidate], most: int) -> list[Candidate]:
-    """No more than so many, evenly spread over the costs they come in the order of."""
+    """At most so many, evenly spread in the order of their costs."""
     some = sorted(some, key=lambda one: one.mean_cost)
     if len(some) <= most:
         return some
@@ -123,10 +124,10 @@ def _plans(one: Candidate) -> list[Any]:
 
 
 class _Half:
-    """A candidate with what is needed to pair it: its plans and, on held-out rows, doubts and purchases."""
+    """A candidate with what a pair needs: its plans and, on held-out rows, confidences and purchases."""
 
-    def __init__(self, bench: Bench, candidate: Candidate, gain: float, used: Ints) -> None:
-        self._bench, self._used = bench, used
+    def __init__(self, evaluator: Evaluator, candidate: Candidate, gain: float, used: Ints) -> None:
+        self._evaluator, self._used = evaluator, used
         self.candidate, self.gain, self.cost = candidate, gain, candidate.mean_cost
         self.plans = _plans(candidate)
 
@@ -140,12 +141,12 @@ class _Half:
     def _runs(self) -> list[Any]:
         return [
             plan.run(rows.X, unknown="missing")
-            for plan, rows in zip(self.plans, self._bench.held_out, strict=True)
+            for plan, rows in zip(self.plans, self._evaluator.held_out, strict=True)
         ]
 
     @cached_property
     def confidence(self) -> Floats:
-        """How probable the most probable class of each row is."""
+        """The probability of the most probable class of each row."""
         return np.concatenate(
             [
                 links.probabilities(plan.link, run.scores.reshape(len(run.cost), -1)).max(axis=1)
@@ -155,7 +156,7 @@ class _Half:
 
     @cached_property
     def acquired(self) -> NDArray[np.bool_]:
-        """What each row bought, of the features that anybody uses."""
+        """The features that each row acquired, of those that any model uses."""
         return np.concatenate([run.acquired[:, self._used] for run in self._runs])
 
     @cached_property
@@ -169,14 +170,14 @@ class _Half:
         return prices
 
 
-class _Joint:
-    """Two halves in turn: costs and gains by how many rows are handed over, the least sure first.
+class _JoinedPair:
+    """A pair: its costs and gains by the number of rows that are handed over, the lowest confidence first.
 
-    Rows the first is equally sure of go together, so that only some numbers of rows are possible.
+    Rows of equal confidence are handed over together, so only some numbers of rows are possible.
     """
 
-    def __init__(self, bench: Bench, first: _Half, then: _Half) -> None:
-        self._first, self._then, self._sign = first, then, bench.sign
+    def __init__(self, evaluator: Evaluator, first: _Half, then: _Half) -> None:
+        self._first, self._then, self._sign = first, then, evaluator.sign
         one, two = first.candidate, then.candidate
         order = np.argsort(first.confidence, kind="stable")
         sure = first.confidence[order]
@@ -186,47 +187,46 @@ class _Joint:
         self.cost = one.mean_cost + _sums((self.both - one.cost)[order])[n_handed]
         value = one.mean_value + _sums((two.value - one.value)[order])[n_handed]
         share = n_handed / len(order)
-        luck = [half.gain - self._sign * half.candidate.mean_value for half in (first, then)]
-        self.gain = self._sign * value + (1.0 - share) * luck[0] + share * luck[1]
+        smoothing = [half.gain - self._sign * half.candidate.mean_value for half in (first, then)]
+        self.gain = self._sign * value + (1.0 - share) * smoothing[0] + share * smoothing[1]
 
     @cached_property
     def both(self) -> Floats:
-        """What each row pays if it meets both."""
+        """What each row pays for both models."""
         first, then = self._first, self._then
         return first.price(first.acquired | then.acquired) + first.evaluation + then.evaluation
 
     def at(self, cost: float) -> int:
-        """The place of the most rows that can be handed over at a mean cost."""
+        """The place of the largest number of rows that a mean cost allows."""
         return int(np.flatnonzero(self.cost <= cost)[-1])
 
     def candidates(self, places: Sequence[int]) -> list[Candidate]:
-        """The pair, handing over so many rows."""
+        """The candidates of the pair at some numbers of rows."""
         one, two = self._first.candidate, self._then.candidate
         views = tuple({"handover": float(self._levels[place])} for place in places)
         plans = [
             hand_over(*both, level=1.0) for both in zip(self._first.plans, self._then.plans, strict=True)
         ]
         trial = Trial(Pair(one, two, views), np.nan, tuple(plans), one.trial.seconds + two.trial.seconds)
-        upper = max(plan.max_cost for plan in plans)
-        return [self._candidate(trial, view, upper) for view in views]
+        max_cost = max(plan.max_cost for plan in plans)
+        return [self._candidate(trial, view, max_cost) for view in views]
 
-    def _candidate(self, trial: Trial, view: View, upper: float) -> Candidate:
+    def _candidate(self, trial: Trial, view: View, max_cost: float) -> Candidate:
         one, two = self._first.candidate, self._then.candidate
         handed = self._first.confidence < view["handover"]
         bought = self._first.acquired | (self._then.acquired & handed[:, None])
         cost = np.where(handed, self.both, one.cost)
         return Candidate(
-            trial,
-            view,
-            cost,
-            cost,
-            np.where(handed, two.value, one.value),
-            float(bought.sum(axis=1).mean()),
-            upper,
+            trial=trial,
+            view=view,
+            cost=cost,
+            value=np.where(handed, two.value, one.value),
+            features=float(bought.sum(axis=1).mean()),
+            max_cost=max_cost,
         )
 
 
 def _sums(values: Floats) -> Floats:
-    """What the first 0, 1, 2, ... of some values add to a mean over all."""
+    """The cumulative sums of values, from 0, divided by their number."""
     sums: Floats = np.concatenate([[0.0], np.cumsum(values)]) / len(values)
     return sums

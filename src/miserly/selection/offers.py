@@ -1,8 +1,8 @@
 """What each budget buys: the model that is delivered for it, and what to expect of that model.
 
-Accuracy and mean cost are estimates: they come from models fitted to some of the rows, judged on the others.
-What the plan may buy, what it costs at most and what it pays on the given rows are those of the plan that is
-delivered, fitted to all rows.
+The metric and the mean cost are estimates: they come from models fitted to some of the rows and evaluated on
+the others. What the plan may acquire, its largest cost and its mean cost on the given rows are those of the
+delivered plan, which is fitted to all rows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from miserly.errors import CostError
 from miserly.plan import Plan
 from miserly.plan.engine.batch import Run
 from miserly.plan.engine.effort import engine_for
-from miserly.selection.choice import Wish
 from miserly.selection.cross_choice import cross_choose
-from miserly.selection.evaluation import Candidate, mean_and_error
-from miserly.selection.tables import interval
+from miserly.selection.evaluation import Candidate, Evaluation
+from miserly.selection.requests import Request
 
 if TYPE_CHECKING:
     from miserly.selection.results import Frontier
@@ -33,7 +32,7 @@ __all__ = ["Offer", "offer_for", "offers"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_NOTICEABLE = 0.05  # of the estimate: a mean cost of the plan that differs by more is told beside it
+_NOTICEABLE = 0.05  # of the estimate: a mean cost of the plan that differs by more is reported
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,47 +41,50 @@ class Offer:
 
     Attributes
     ----------
-    wish : Wish
-        The budget: a cap for every row, or what rows pay on average.
+    request : Request
+        The budget: a cap for every row, or a mean budget.
     candidate : Candidate
-        The model as it was judged on held-out rows.
+        The model as it was evaluated on held-out rows.
     model : estimator
         The model as it is delivered, fitted to all rows.
     rows : Rows
         All rows that were given.
-    estimates : dict
-        `cost` and `value` with their 95 % intervals, by choices that never saw the rows they are judged on.
+    estimate : Evaluation
+        Costs and values of choices that are evaluated on rows that they did not see. If `is_second`, the
+        evaluation of the candidate itself, which is optimistic.
     is_second : bool
-        Whether the model was taken in place of a better one: for a promise, or because that one costs too
-        much once it is fitted to all rows. Then the estimates are its own on held-out rows, and flatter.
+        Whether the model replaces a better one: for a guarantee, or because that one costs too much or is
+        worse when it is fitted to all rows.
     same_as : float, optional
         The smaller budget whose model this is, because none better was found.
     """
 
-    wish: Wish
+    request: Request
     candidate: Candidate
     model: Any
     rows: Rows
-    estimates: dict[str, float]
+    estimate: Evaluation
     is_second: bool = False
     same_as: float | None = None
 
     @property
     def budget(self) -> float:
-        return self.wish.amount
+        return self.request.amount
 
     @property
     def value(self) -> float:
         """The estimate of the metric."""
-        return self.estimates["value"]
+        return self.estimate.intervals["value"]
 
     @property
     def low(self) -> float:
-        return self.estimates["value_low"]
+        """The lower end of its 95 % interval."""
+        return self.estimate.intervals["value_low"]
 
     @property
     def high(self) -> float:
-        return self.estimates["value_high"]
+        """The upper end of its 95 % interval."""
+        return self.estimate.intervals["value_high"]
 
     @property
     def error(self) -> float:
@@ -91,7 +93,7 @@ class Offer:
 
     @property
     def cost(self) -> float:
-        """The estimate of what a row pays on average, by this model's own kind on held-out rows."""
+        """The estimate of the mean cost of a row, by this candidate on held-out rows."""
         return self.candidate.mean_cost
 
     # -- the delivered plan --------------------------------------------------------------------------
@@ -151,20 +153,22 @@ class Offer:
         return self.candidate.trial, tuple(sorted(self.candidate.view.items())), self.max_cost
 
 
-def offers(found: Frontier, wishes: Sequence[Wish]) -> list[Offer]:
+def offers(found: Frontier, requests: Sequence[Request]) -> list[Offer]:
     """What each of some budgets buys, the smallest first; budgets that buy nothing at all are left out.
 
     A larger budget whose model has no better estimate than a smaller one's takes that one's model, and says
     so: one model has one estimate.
     """
     made: list[Offer] = []
-    found._chooser.hold(wish.budget for wish in wishes)
-    for wish in wishes:
+    found.chooser.evaluate_under(request.budget for request in requests)
+    for request in requests:
         try:
-            one = offer_for(found, wish)
+            one = offer_for(found, request)
         except CostError:
             continue
-        made.append(_unless_no_better(one, [old for old in made if old.wish.kind == wish.kind], found._sign))
+        made.append(
+            _unless_no_better(one, [old for old in made if old.request.kind == request.kind], found.sign)
+        )
     return made
 
 
@@ -176,31 +180,24 @@ def _unless_no_better(one: Offer, before: Sequence[Offer], sign: float) -> Offer
         return one
     smaller = best.budget if best.same_as is None else best.same_as
     if one._key == best._key:  # the same but for a cap that no row reaches
-        return replace(one, estimates=best.estimates, same_as=smaller)
-    return replace(best, wish=one.wish, same_as=smaller)
+        return replace(one, estimate=best.estimate, same_as=smaller)
+    return replace(best, request=one.request, same_as=smaller)
 
 
-def offer_for(found: Frontier, wish: Wish) -> Offer:
-    """What `best` delivers for a wish, with its estimates."""
-    chosen = found.chosen(wish)
-    candidate, model = found._chooser.take(wish)
+def offer_for(found: Frontier, request: Request) -> Offer:
+    """What `best` delivers for a request, with its estimates."""
+    chosen = found.chosen(request)
+    candidate, model = found.chooser.take(request)
     rows = found.rows
     if candidate is chosen:
-        return Offer(wish, candidate, model, rows, honest(found, wish))
-    own = {
-        **interval("cost", *mean_and_error(candidate.unit_cost)),
-        **interval("value", candidate.mean_value, candidate.error),
-    }
-    return Offer(wish, candidate, model, rows, own, is_second=True)
+        return Offer(request, candidate, model, rows, honest_estimate(found, request))
+    return Offer(request, candidate, model, rows, candidate, is_second=True)
 
 
-def honest(found: Frontier, wish: Wish) -> dict[str, float]:
-    """Cost and value with their intervals, by choices that never saw the rows they are judged on."""
-    some = found._chooser.under(wish.budget)
-    reached = cross_choose(some, wish.mean_budget, found._sign, found._seed)
+def honest_estimate(found: Frontier, request: Request) -> Evaluation:
+    """Costs and values of choices that did not see the rows they are evaluated on."""
+    some = found.chooser.under(request.budget)
+    reached = cross_choose(some, request.mean_budget, found.sign, found.seed)
     if reached is None:
-        raise found.no_model(wish)
-    return {
-        **interval("cost", *mean_and_error(reached.cost)),
-        **interval("value", *mean_and_error(reached.value)),
-    }
+        raise found.no_model(request)
+    return reached

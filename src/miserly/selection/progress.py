@@ -1,7 +1,7 @@
-"""What a search shows while it goes on: how far it is, what it fits, and the best curve so far.
+"""The progress of a search: the number of fits, the learners being fitted, and the best curve so far.
 
-On a terminal a table that is drawn anew in place; elsewhere (a file, a notebook's log) a plain line now and
-then. Both go to the standard error.
+On a terminal it is a table that is redrawn in place; elsewhere (a file, a notebook) a plain line every few
+seconds. Both go to the standard error.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from miserly.selection.evaluation import Candidate, pareto
 from miserly.selection.tables import shown
 from miserly.utils.terminal import Terminal
 
-__all__ = ["Watch"]
+__all__ = ["ProgressDisplay"]
 
 _EVERY = 10.0  # seconds between plain lines
 _N_LINES = 8  # of the curve
 _WIDTH = 20  # of the longest bar
 
 
-class Watch:
-    """Shows a search; nothing unless `visible`."""
+class ProgressDisplay:
+    """Shows the progress of a search; nothing unless `visible`."""
 
     def __init__(self, metric: str, sign: float, unit: str, max_fits: int, visible: bool) -> None:
         self._metric = metric
@@ -37,12 +37,12 @@ class Watch:
         self._visible = visible
         self._console = Terminal(stderr=True)
         self._live: Live | None = None
-        self._start = self._told = time.monotonic()
+        self._start = self._printed = time.monotonic()
         self._n_done = self._n_failed = 0
         self._fitting: Sequence[str] = ()
         self._curve: list[Candidate] = []
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> ProgressDisplay:
         if self._visible and self._console.is_terminal:
             self._live = Live(get_renderable=self._screen, console=self._console, refresh_per_second=2)
             self._live.start()
@@ -57,7 +57,7 @@ class Watch:
         elif self._visible:
             self._line()
 
-    def say(self, what: str) -> None:
+    def print_line(self, what: str) -> None:
         """Print a line."""
         if self._visible:
             self._console.print(what, soft_wrap=True, markup=False)
@@ -65,16 +65,16 @@ class Watch:
     def show(
         self, candidates: Sequence[Candidate], n_done: int, n_failed: int, fitting: Sequence[str]
     ) -> None:
-        """Say where the search stands."""
+        """Update the progress."""
         if not self._visible:
             return
         self._n_done, self._n_failed, self._fitting = n_done, n_failed, fitting
         self._curve = pareto(candidates, self._sign)
-        if self._live is None and time.monotonic() - self._told >= _EVERY:
+        if self._live is None and time.monotonic() - self._printed >= _EVERY:
             self._line()
 
     def _line(self) -> None:
-        self._told = time.monotonic()
+        self._printed = time.monotonic()
         points = ", ".join(self._point(one) for one in _some(self._curve, 4))
         self._console.print(f"{self._head()}; {self._metric} {points}", soft_wrap=True, markup=False)
 

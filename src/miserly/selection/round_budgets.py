@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miserly.selection.choice import Wish
 from miserly.selection.offers import Offer, offer_for, offers
+from miserly.selection.requests import Request
 
 if TYPE_CHECKING:
     from miserly.selection.results import Frontier
@@ -23,7 +23,7 @@ _ROOM = 1.15  # a model that is fitted to all rows may cost a little more than t
 _SLACK = 1e-9
 
 
-def round_offers(found: Frontier, asked: Wish | None = None) -> list[Offer]:
+def round_offers(found: Frontier, asked: Request | None = None) -> list[Offer]:
     """What each of `round_budgets` buys. `CostError` if `asked` is given and no model fits it."""
     made = offers(found, round_budgets(found, asked))
     if asked is not None and asked.amount not in [one.budget for one in made]:
@@ -31,7 +31,7 @@ def round_offers(found: Frontier, asked: Wish | None = None) -> list[Offer]:
     return made
 
 
-def delivered_offer(found: Frontier, wanted: Wish) -> Offer:
+def delivered_offer(found: Frontier, wanted: Request) -> Offer:
     """The model for a request. If a smaller round budget buys one that is as good, it is that one.
 
     Warns if the model is no better than a constant answer.
@@ -40,7 +40,7 @@ def delivered_offer(found: Frontier, wanted: Wish) -> Offer:
     if wanted.amount < np.inf and wanted.max_loss is None and not wanted.needs_rows:
         made = [one for one in offers(found, round_budgets(found, wanted)) if one.budget == wanted.amount]
     offer = made[0] if made else offer_for(found, wanted)
-    found._chooser.warn_of_a_constant(wanted, offer.candidate, offer.plan)
+    found.chooser.warn_of_a_constant(wanted, offer.candidate, offer.plan)
     return offer
 
 
@@ -55,7 +55,7 @@ def suggested(made: Sequence[Offer], greater_is_better: bool) -> int:
 # -- which budgets -----------------------------------------------------------------------------------------
 
 
-def round_budgets(found: Frontier, asked: Wish | None = None) -> list[Wish]:
+def round_budgets(found: Frontier, asked: Request | None = None) -> list[Request]:
     """Round amounts from the cheapest to the most expensive model worth its price.
 
     They are of the kind that is `asked` for, or that the frontier was made for. Of those that choose the
@@ -67,27 +67,31 @@ def round_budgets(found: Frontier, asked: Wish | None = None) -> list[Wish]:
     rest = "mean_budget" if kind == "budget" else "budget"
     kept, others = _amounts(found, kind, asked)
     amounts = [amount for amount in sorted({*kept, *others}) if amount < other]
-    wishes = [Wish(**{kind: amount, rest: other}) for amount in amounts]
-    found._chooser.hold(wish.budget for wish in wishes)
-    inside = [wish for wish in wishes if found._chosen_if_any(wish) is not None]
-    first = {found.chosen(wish): wish.amount for wish in reversed(inside)}
-    return [wish for wish in inside if wish.amount in kept or wish.amount == first[found.chosen(wish)]]
+    requests = [Request(**{kind: amount, rest: other}) for amount in amounts]
+    found.chooser.evaluate_under(request.budget for request in requests)
+    inside = [request for request in requests if found.chosen_if_any(request) is not None]
+    first = {found.chosen(request): request.amount for request in reversed(inside)}
+    return [
+        request
+        for request in inside
+        if request.amount in kept or request.amount == first[found.chosen(request)]
+    ]
 
 
-def _amounts(found: Frontier, kind: str, asked: Wish | None) -> tuple[list[float], list[float]]:
+def _amounts(found: Frontier, kind: str, asked: Request | None) -> tuple[list[float], list[float]]:
     """Amounts that are given, and round ones that are not close to them, with zero if that buys anything."""
     best = found.pareto_candidates
     paid = [one.mean_cost for one in best]
     cheapest, highest = min((cost for cost in paid if cost > 0), default=0.0), max(paid)
     if kind == "budget":
-        highest = max(highest, *(one.upper for one in best))
-    made_for = (found._budgets if kind == "budget" else found._mean_budgets) or []
+        highest = max(highest, *(one.max_cost for one in best))
+    made_for = (found.result.budgets if kind == "budget" else found.result.mean_budgets) or []
     asked_for = [] if asked is None else [asked.amount]
     own = [*made_for, *asked_for]
     roomy = min(_ROOM * highest, max(found.costs.total, highest))
     steps = round_steps(cheapest, roomy) if highest > 0 else []
     apart = [one for one in steps if not any(abs(one - mine) < 0.04 * mine for mine in own)]
-    everything = max(found.costs.total, max(one.upper for one in found.candidates))
+    everything = max(found.costs.total, max(one.max_cost for one in found.candidates))
     zero = [0.0] if found.candidates[0].mean_cost == 0.0 else []
     given = [*(min(one, everything) for one in made_for), *asked_for]
     return given, [*zero, *(min(one, everything) for one in apart)]

@@ -1,4 +1,4 @@
-"""Metrics as means: what each row (each query, in ranking) adds to the metric of all of them."""
+"""Metrics as means: what each row (in ranking, each query) adds to the metric."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Floats: TypeAlias = NDArray[np.float64]
 class RowValues:
     """A metric taken apart: `RowValues(metric, y)(plan, scores, ...)` are numbers whose mean is the metric.
 
-    `y` are the labels of all rows that are judged: the balance of the classes and the variance are theirs. A
-    query without a relevant row has no NDCG, and gets NaN.
+    `y` are the labels of all evaluated rows, which give the shares of the classes and the variance. A query
+    without a relevant row has no NDCG and gets NaN.
     """
 
     def __init__(self, metric: Metric, y: NDArray[Any]) -> None:
@@ -62,7 +62,7 @@ class RowValues:
         weight = np.array([n / (n_classes * self._share[label]) for label in y.tolist()])
         return weight * self._right(plan, scores, y, queries)
 
-    def _surprise(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+    def _log_loss(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
         if not plan.has_probabilities:
             raise MetricError("log_loss needs probabilities, which this learner does not have")
         table = links.probabilities(plan.link, scores)
@@ -94,7 +94,7 @@ class RowValues:
 _PARTS: dict[str, Callable[..., Floats]] = {
     "accuracy": RowValues._right,
     "balanced_accuracy": RowValues._balanced,
-    "log_loss": RowValues._surprise,
+    "log_loss": RowValues._log_loss,
     "mse": RowValues._squared,
     "mae": RowValues._absolute,
     "r2": RowValues._explained,
@@ -116,5 +116,5 @@ def codes_of(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:
     place = {label: code for code, label in enumerate(classes.tolist())}
     for label in np.unique(y).tolist():
         if label not in place:
-            raise DataError(f"class {label!r} is only among the rows to judge by, none to learn from")
+            raise DataError(f"class {label!r} is only among the held-out rows, not among the training rows")
     return np.array([place[label] for label in y.tolist()])

@@ -1,9 +1,9 @@
-"""Every contender on few rows first: who is worth the time that all rows take, and how long that will be.
+"""Screening: every candidate learner is fitted to a subsample first, to leave out slow and poor ones.
 
-This is done where time is limited and rows are many. A contender that would take too long is left out and,
-where time is scarce, so is one whose every model is, beyond doubt, no better than a cheaper one of another;
-of the others the most promising come first, after the quickest. What models of few rows reach is used for
-nothing else.
+A search is screened if time is limited and there are many rows. A learner that would take too long is left
+out. If time is scarce, so is a learner of which no model is better than a cheaper one of another learner, by
+two standard errors. The quickest learner comes first, then the others by the area under their curves. Values
+on the subsample are used for nothing else.
 """
 
 from __future__ import annotations
@@ -17,85 +17,95 @@ from miserly.data.holdout import validation_mask
 from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.metrics import cost_curve_area
-from miserly.selection.candidates import Contender, cheapest_feature
+from miserly.selection.candidates import CandidateLearner
+from miserly.selection.hyperparameters import cheapest_feature
 from miserly.selection.search import Search
 from miserly.selection.splits import Parts
 from miserly.selection.workers import LEAST, LONGEST
 
-__all__ = ["SHARE", "Pilot", "few_rows", "look_at"]
+__all__ = ["SHARE", "Screening", "screen", "screening_split"]
 
 SHARE = 0.2  # of the time limit is spent at most
-AMPLE = 0.3  # of the time limit: if first values take less, with all rows, nobody has to make way
-_FEW = 2000  # rows to learn from,
-_MANY = 4  # if there are as many times more
+AMPLE = 0.3  # of the time limit: if first values on all rows take less, no learner is left out for its values
+_FEW = 2000  # rows of the subsample ...
+_MANY = 4  # ... if there are at least so many times more
 
 
 @dataclass(frozen=True, eq=False)
-class Pilot:
-    """What was found.
+class Screening:
+    """The result of a screening.
 
     Attributes
     ----------
-    contenders : list of Contender
-        Those that are worth their time: the quickest, then the most promising first.
+    learners : list of CandidateLearner
+        Those that take part: the quickest, then the others, the best first.
     seconds : dict of float
-        How long one fit of each takes, about, with all rows.
+        The approximate time of one fit of each to all rows.
     left_out : dict of str
-        Why others are not worth it, by learner.
+        Why others are left out, by learner.
     taken : float
-        How many seconds all this took.
+        The seconds that the screening took.
     """
 
-    contenders: Sequence[Contender]
-    seconds: dict[Contender, float] = field(default_factory=dict)
+    learners: Sequence[CandidateLearner]
+    seconds: dict[CandidateLearner, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     taken: float = 0.0
 
 
-def few_rows(rows: Rows, parts: Parts, classes: bool, seed: int) -> Parts | None:
-    """A few of the rows to learn from, and all that judge; None where rows are few anyway."""
+def screening_split(rows: Rows, parts: Parts, classes: bool, seed: int) -> Parts | None:
+    """A subsample of the training rows, and all held-out rows; None if there are few rows anyway."""
     train, test = parts[0]
     if len(parts) > 1 or rows.qid is not None or len(train) < _MANY * _FEW:
         return None
     labels = rows.y[train] if classes else None
     few = validation_mask(len(train), _FEW / len(train), seed, labels)
     if labels is not None:
-        few[np.unique(labels, return_index=True)[1]] = True  # none of a rare class would be another task
+        few[np.unique(labels, return_index=True)[1]] = True  # at least one row of every class
     return [(train[few], test)]
 
 
-def look_at(search: Search, times_more: float, time_limit: float) -> Pilot:
-    """Run a search of first values on few rows, and see who is left.
+def screen(search: Search, times_more: float, time_limit: float) -> Screening:
+    """Run a search of first values on the subsample, and leave out slow and poor learners.
 
-    `times_more` rows are to come, in a search of so many seconds.
+    Parameters
+    ----------
+    search : Search
+        On the subsample, with first values only.
+    times_more : float
+        How many times more rows the search itself has.
+    time_limit : float
+        The time limit of the search itself, in seconds.
     """
-    nothing, *others = search.contenders
+    nothing, *others = search.learners
     try:
         search.run()
-    except DataError:  # whatever it is, with all rows it will be told
-        return Pilot(search.contenders, taken=search.seconds)
-    others.sort(key=lambda one: _promise(search, one), reverse=True)
-    seconds = {one: times_more * search.least_seconds(one) for one in others}
+    except DataError:  # the search on all rows will raise it
+        return Screening(search.learners, taken=search.seconds)
+    others.sort(key=lambda one: _area(search, one), reverse=True)
+    seconds = {one: times_more * search.history.least_seconds(one) for one in others}
     longest = max(LEAST, LONGEST * time_limit)
     why_not = {one: _too_slow(search, one, seconds[one], times_more, longest) for one in others}
     in_time = [one for one in others if not why_not[one]]
-    left: list[Contender] = []
+    left: list[CandidateLearner] = []
     scarce = sum(len(one.start()) * seconds[one] for one in in_time) > AMPLE * time_limit
     for one in in_time:
-        if scarce and search.is_behind(one, left):
+        if scarce and search.history.is_behind(one, left):
             why_not[one] = "behind cheaper models of other learners, with a part of the rows"
         else:
             left.append(one)
     left = left or others[:1]
-    quickest = min(left, key=lambda one: seconds[one])  # there is no limit for the first
+    quickest = min(left, key=lambda one: seconds[one])  # the first fit has no time limit of its own
     left.sort(key=lambda one: one is not quickest)
     names = {one.name for one in left}
-    told = {one.name: why for one, why in why_not.items() if one.name not in names}
-    return Pilot([nothing, *left], seconds, told, search.seconds)
+    left_out = {one.name: why for one, why in why_not.items() if one.name not in names}
+    return Screening([nothing, *left], seconds, left_out, search.seconds)
 
 
-def _too_slow(search: Search, one: Contender, seconds: float, times_more: float, longest: float) -> str:
-    """Why a contender would take too long; nothing if it would not."""
+def _too_slow(
+    search: Search, one: CandidateLearner, seconds: float, times_more: float, longest: float
+) -> str:
+    """Why a learner would take too long; empty if it would not."""
     slow = [failure for failure in search.failures if failure.learner == one.name and failure.is_late]
     if slow:
         return f"on a part of the rows: {slow[0].error}"
@@ -105,10 +115,10 @@ def _too_slow(search: Search, one: Contender, seconds: float, times_more: float,
     return ""
 
 
-def _promise(search: Search, one: Contender) -> float:
-    """The mean over budgets, on a logarithmic scale, of the best value on few rows; if unknown, none."""
-    own, sign = search.found_by(one), search.bench.sign
-    least, most = cheapest_feature(one.costs), min(one.costs.total, search.asked.limit)
+def _area(search: Search, one: CandidateLearner) -> float:
+    """The mean over log budgets of the best value on the subsample; minus infinity if unknown."""
+    own, sign = search.history.found_by(one), search.evaluator.sign
+    least, most = cheapest_feature(one.costs), min(one.costs.total, search.budgets.largest)
     if not own or least >= most:
         return -np.inf
     return sign * cost_curve_area(
@@ -116,6 +126,6 @@ def _promise(search: Search, one: Contender) -> float:
         [other.mean_value for other in own],
         np.log(most),
         np.log(least),
-        start=search.found_by(search.contenders[0])[0].mean_value,
+        start=search.history.found_by(search.learners[0])[0].mean_value,
         greater_is_better=sign > 0,
     )

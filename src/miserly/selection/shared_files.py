@@ -1,4 +1,4 @@
-"""Temporary files that other processes of a search read and write, and that no end of it leaves behind.
+"""Temporary files that the processes of a search share, and that are always removed at its end.
 
 On Linux such a file has no name in any folder: it is gone once no process has it open, however those
 processes ended. Others open it by way of the process that made it. Elsewhere it is in a temporary folder,

@@ -1,4 +1,4 @@
-"""Lines of a frontier's tables."""
+"""The lines of the tables of a frontier, and its summary."""
 
 from __future__ import annotations
 
@@ -9,56 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miserly.selection.evaluation import Candidate, mean_and_error
+from miserly.selection.evaluation import Candidate
 
 if TYPE_CHECKING:
     from miserly.selection.offers import Offer
     from miserly.selection.results import Frontier
 
-__all__ = ["frame", "interval", "offered", "record", "short_name", "shown", "summary"]
+__all__ = ["frame", "offered", "record", "short_name", "shown", "summary"]
 
-_MOST_MODELS, _MOST_TOLD = 15, 3  # lines of a summary: of models, of failures and of learners left out
+_MOST_MODELS, _MOST_OTHERS = 15, 3  # lines of a summary: of models, of failures and of learners left out
 _WIDEST = 100  # letters of a line
-_WIDTH = 1.96  # standard errors on each side of a 95 % interval
 
 
 def record(one: Candidate) -> dict[str, Any]:
+    """A line about a model."""
     return {
         "learner": one.learner,
         "params": one.params,
-        **interval("cost", *mean_and_error(one.unit_cost)),
-        **interval("value", one.mean_value, one.error),
+        **one.intervals,
         "features": one.features,
-        "max_cost": one.upper,
+        "max_cost": one.max_cost,
     }
 
 
 def offered(one: Offer) -> dict[str, Any]:
     """A line about what a budget buys."""
     return {
-        one.wish.kind: one.budget,
+        one.request.kind: one.budget,
         "learner": one.candidate.learner,
         "params": one.candidate.params,
-        **one.estimates,
+        **one.estimate.intervals,
         "plan_cost": one.pays,
         "features": one.features,
         "max_cost": one.max_cost,
         "note": one.note,
     }
-
-
-def interval(name: str, mean: float, error: float) -> dict[str, float]:
-    return {name: mean, f"{name}_low": mean - _WIDTH * error, f"{name}_high": mean + _WIDTH * error}
-
-
-def shown(one: Candidate) -> str:
-    """A model in words: its learner and what tells it from others of that learner."""
-    told = [
-        f"{name}=({value})" if isinstance(value, str) else f"{name}={value:.3g}"
-        for name, value in one.params.items()
-        if not isinstance(value, bool)
-    ]
-    return " ".join([one.learner, *told])
 
 
 def short_name(learner: str) -> str:
@@ -68,6 +53,16 @@ def short_name(learner: str) -> str:
     ("ASTC(terms='boosted')", 'GreedyMiser')
     """
     return re.sub(r"(Classifier|Regressor|Ranker)(?=$|\()", "", learner)
+
+
+def shown(one: Candidate) -> str:
+    """A model in words: its learner and the parameters that distinguish it."""
+    given = [
+        f"{name}=({value})" if isinstance(value, str) else f"{name}={value:.3g}"
+        for name, value in one.params.items()
+        if not isinstance(value, bool)
+    ]
+    return " ".join([one.learner, *given])
 
 
 def summary(found: Frontier) -> str:
@@ -87,21 +82,21 @@ def summary(found: Frontier) -> str:
     failed = [f"failed: {one.learner} {one.params}: {one.error}" for one in found.failures]
     left_out = [f"left out: {name}: {why}" for name, why in found.left_out.items()]
     head = f"{len(found.candidates)} models of {len(found.learners)} learners; {found.metric} by mean cost"
-    taken = [] if found._taken is None else [str(found._taken)]
-    told = [head, *taken, *lines, *_first(failed, "failures"), *_first(left_out, "left_out")]
-    return "\n".join(_fitting(line.replace("\n", " ")) for line in told)
+    taken = [] if found.result.taken is None else [str(found.result.taken)]
+    all_lines = [head, *taken, *lines, *_first(failed, "failures"), *_first(left_out, "left_out")]
+    return "\n".join(_fitting(line.replace("\n", " ")) for line in all_lines)
 
 
 def briefly(one: Candidate) -> str:
-    """A model in few words: of a handover, who hands over to whom, and at which probability."""
-    pair: Any = one.trial.contender
+    """A model in few words: of a handover, its two models and the threshold."""
+    pair: Any = one.trial.learner
     if "handover" not in one.view:
         return shown(one)
     return f"{one.learner} at {one.view['handover']:.3g} from {_half(pair.first)} to {_half(pair.then)}"
 
 
 def _half(one: Candidate) -> str:
-    """A learner by its short name, and what was chosen last for it."""
+    """A learner by its short name, and its last parameter."""
     last = [f"{key}={value:.3g}" for key, value in one.params.items() if not isinstance(value, (str, bool))][
         -1:
     ]
@@ -110,9 +105,9 @@ def _half(one: Candidate) -> str:
 
 def _first(lines: Sequence[str], where: str) -> list[str]:
     """The first of some lines, and how many more there are."""
-    if len(lines) <= _MOST_TOLD:
+    if len(lines) <= _MOST_OTHERS:
         return list(lines)
-    return [*lines[: _MOST_TOLD - 1], f"... and {len(lines) - _MOST_TOLD + 1} more in {where}"]
+    return [*lines[: _MOST_OTHERS - 1], f"... and {len(lines) - _MOST_OTHERS + 1} more in {where}"]
 
 
 def _fitting(line: str) -> str:

@@ -1,12 +1,11 @@
-"""Those who do the fits of a search: this process itself, or others that each take the next one.
+"""The workers that fit models for a search: this process, or several other processes.
 
-Every process has the rows from one file that is mapped into memory, and as many threads as cores are left for
-it. A process that fits for too long, or dies, is replaced, and its fit has failed. Where time is limited even
-one at a time is fitted in a process of its own: nothing else can be stopped. What cannot be handed to another
-process, such as a learner of a module that is found here alone, is fitted here.
+Every process reads the rows from one memory-mapped file and uses its share of the cores. A process that fits
+for too long, or dies, is replaced, and its fit has failed. With a time limit every fit runs in another
+process, because only a process can be stopped. A learner that cannot be pickled is fitted in this process.
 
 Time in which functions are compiled does not count: it is spent once on a machine, in the first fit that
-needs them. However this process ends, no other goes on after it, and no rows are left in a file.
+needs them. However this process ends, no other process goes on after it, and no rows are left in a file.
 """
 
 from __future__ import annotations
@@ -36,35 +35,35 @@ from joblib.externals.loky.process_executor import (
 from numpy.typing import NDArray
 
 from miserly.data.rows import Rows
-from miserly.selection.cache import Cache, Fitted, digest_of, key_of
-from miserly.selection.candidates import Contender
+from miserly.selection.cache import Cache, FittedPlan, digest_of, key_of
+from miserly.selection.candidates import CandidateLearner
 from miserly.selection.shared_files import CompileClock, SharedFile, tell_clock
 from miserly.selection.splits import Parts
 from miserly.utils import compiled as _compiled
 from miserly.utils.compiled import compile_seconds
 
-__all__ = ["LEAST", "LONGEST", "Crew", "Order"]
+__all__ = ["LEAST", "LONGEST", "Order", "Workers"]
 
-Keep: TypeAlias = Callable[[Fitted], None]
+Keep: TypeAlias = Callable[[FittedPlan], None]
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 LONGEST = 0.15  # of the time limit, for all parts of one order
-LEAST = 5.0  # seconds that every fit is given ...
-_LEAST_WANTED = 60.0  # ... and those without which there is nothing to show
-_MOMENT = 0.05  # seconds between two looks at how long a fit takes
+LEAST = 5.0  # seconds that every fit may take ...
+_LEAST_WANTED = 60.0  # ... and those without which there is no result
+_MOMENT = 0.05  # seconds between two checks of how long a fit takes
 _PR_SET_PDEATHSIG = 1  # of Linux: the signal a process gets when the thread that started it ends
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """A contender to be fitted with one value of its dial, to every part."""
+    """The fits of a candidate learner with one value of its hyperparameter, one for each fold."""
 
-    contender: Contender
+    learner: CandidateLearner
     value: float
-    fits: Sequence[Future[Fitted] | _Later]
+    fits: Sequence[Future[FittedPlan] | _Later]
 
-    def wait(self) -> list[Fitted]:
+    def wait(self) -> list[FittedPlan]:
         """The fits, once all are done; where one fails the rest are not begun."""
         try:
             return [fit.result() for fit in self.fits]
@@ -73,25 +72,25 @@ class Order:
             raise
 
     def cancel(self) -> bool:
-        """Begin no more of it; whether nothing of it had begun."""
+        """Start no more of its fits; whether none had started."""
         stopped = [fit.cancel() for fit in self.fits]
         return all(stopped)
 
 
 @dataclass(frozen=True, eq=False)
 class _Later:
-    """A fit that begins once its result is asked for."""
+    """A fit that starts when its result is needed."""
 
-    result: Callable[[], Fitted]
+    result: Callable[[], FittedPlan]
 
     def cancel(self) -> bool:
         return True
 
 
-class Crew:
-    """Takes orders, and fits them here (one at a time, once they are waited for) or in `n_jobs` processes.
+class Workers:
+    """Fits models in this process (one at a time, when results are needed) or in `n_jobs` processes.
 
-    Under a `time_limit` an order may take a share of it, and none goes on after its end.
+    With a `time_limit` the fits of an order may take a share of it, and none goes on after its end.
     """
 
     def __init__(
@@ -113,34 +112,36 @@ class Crew:
 
     @property
     def at_once(self) -> int:
-        """How many parts of one order are fitted at the same time."""
+        """How many fits of one order run at the same time."""
         return min(self.n_jobs, len(self.parts))
 
     def now(self) -> float:
-        """A time in seconds, of a clock that stands still while functions are compiled."""
+        """A time in seconds, of a clock that stops while functions are compiled."""
         there = 0.0 if self._processes is None else self._processes.compile_seconds()
         return time.monotonic() - compile_seconds() - there
 
-    def begin(self, contender: Contender, value: float, wanted: bool = False) -> Order:
-        """Order a fit to every part; one that is `wanted` by all means is given as long as there is."""
+    def begin(self, learner: CandidateLearner, value: float, wanted: bool = False) -> Order:
+        """Start a fit for every fold; one that is `wanted` may take all the time there is."""
         parts = range(len(self.parts))
-        return Order(contender, value, [self._begin(contender, value, part, wanted) for part in parts])
+        return Order(learner, value, [self._begin(learner, value, part, wanted) for part in parts])
 
-    def _begin(self, contender: Contender, value: float, part: int, wanted: bool) -> Future[Fitted] | _Later:
+    def _begin(
+        self, learner: CandidateLearner, value: float, part: int, wanted: bool
+    ) -> Future[FittedPlan] | _Later:
         keep = None
         if self.cache is not None:
-            key = key_of(contender, value, self._digests[part])
+            key = key_of(learner, value, self._digests[part])
             if key is not None:
                 found = self.cache.find(key)
                 if found is not None:
                     return _Later(lambda: found)
                 keep = partial(self.cache.keep, key)
         if self._processes is not None:
-            return self._processes.submit(contender, value, part, wanted, keep)
+            return self._processes.submit(learner, value, part, wanted, keep)
         rows, train = self.rows, self.parts[part][0]
-        return _Later(lambda: _kept(_fit(contender, rows.take(train), value), keep))
+        return _Later(lambda: _kept(_fit(learner, rows.take(train), value), keep))
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> Workers:
         if self._processes is not None:
             self._processes.begin()
         return self
@@ -165,7 +166,7 @@ def _threads_of_each(n: int) -> dict[str, str]:
 
 
 class _Processes:
-    """Threads that each have a process of their own, started when there is something for it to fit."""
+    """Threads that each have a process of their own, started with its first fit."""
 
     def __init__(self, rows: Rows, parts: Parts, n: int, time_limit: float) -> None:
         self._given = rows, [train for train, _ in parts]
@@ -181,7 +182,7 @@ class _Processes:
         self._closed = False
 
     def begin(self) -> None:
-        """Under a time limit, have all processes there before the clock starts."""
+        """With a time limit, start all processes before the clock."""
         if math.isinf(self._limit):
             return
         all_there = threading.Barrier(self._n)
@@ -194,12 +195,12 @@ class _Processes:
         self._process().submit(int).result()
         all_there.wait()
 
-    def submit(self, *asked: Any) -> Future[Fitted]:
-        """Contender, value, part, whether it is wanted by all means, and what to do with it then."""
+    def submit(self, *asked: Any) -> Future[FittedPlan]:
+        """CandidateLearner, value, part, whether it is wanted by all means, and what to do with it then."""
         return self._threads.submit(self._fit, *asked)
 
     def close(self) -> None:
-        """End whatever is still going on."""
+        """Stop all fits."""
         with self._lock:
             self._closed = True
             alive = list(self._alive)
@@ -212,31 +213,33 @@ class _Processes:
             self._file.close()
 
     def compile_seconds(self) -> float:
-        """How long the processes were kept from fitting by compiling: the mean over all of them."""
+        """The time that processes spent compiling: the mean over all of them."""
         return sum(clock.seconds() for clock in [*self._clocks]) / self._n
 
     def _now(self) -> float:
         return time.monotonic() - self.compile_seconds()
 
-    def _fit(self, contender: Contender, value: float, part: int, wanted: bool, keep: Keep | None) -> Fitted:
+    def _fit(
+        self, learner: CandidateLearner, value: float, part: int, wanted: bool, keep: Keep | None
+    ) -> FittedPlan:
         process = self._process()
         limit = math.inf
         try:
-            process.submit(int).result()  # it is there: its time runs from now on
+            process.submit(int).result()  # the process is running: its time starts now
             limit = max(LEAST, min(self._longest, self._end - self._now()))
             limit = max(_LEAST_WANTED, self._limit) if wanted else limit
-            asked = process.submit(_fit_there, contender, part, value)
+            asked = process.submit(_fit_there, learner, part, value)
             if not _is_done(asked, limit, self._own.clock):
                 self._dismiss(process)
                 raise TimeoutError(f"stopped: not done after {limit:.3g} seconds")
             fitted = asked.result()
         except (TerminatedWorkerError, ShutdownExecutorError):
             self._dismiss(process)
-            raise RuntimeError("the process that fitted it died, for want of memory perhaps") from None
+            raise RuntimeError("the process that fitted it died, maybe for lack of memory") from None
         except (BrokenProcessPool, PicklingError):
             self._dismiss(process)
             rows, trains = self._given
-            fitted = _fit(contender, rows.take(trains[part]), value)
+            fitted = _fit(learner, rows.take(trains[part]), value)
         return _kept(fitted, keep)
 
     def _process(self) -> ProcessPoolExecutor:
@@ -269,8 +272,8 @@ class _Processes:
         return shared
 
 
-def _is_done(asked: Future[Fitted], limit: float, clock: CompileClock) -> bool:
-    """Wait until a fit is done, or has taken a number of seconds, those of compiling apart; whether it is."""
+def _is_done(asked: Future[FittedPlan], limit: float, clock: CompileClock) -> bool:
+    """Wait until a fit is done or has taken so many seconds, without compiling; whether it is done."""
     begun = time.monotonic() - clock.seconds()
     left = limit
     while left > 0.0 and not asked.done():
@@ -292,7 +295,7 @@ def _receive(rows: str, clock: str, parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process once its parent is no more, however that ended and even if it has already."""
+    """End this process when its parent ends, however it ends, even if it has already."""
     if sys.platform == "linux":  # at once, also while compiled code runs
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.name == "posix":
@@ -305,18 +308,18 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
-def _fit_there(contender: Contender, part: int, value: float) -> Fitted:
+def _fit_there(learner: CandidateLearner, part: int, value: float) -> FittedPlan:
     rows, trains = _received[0]
-    return _fit(contender, rows.take(trains[part]), value)
+    return _fit(learner, rows.take(trains[part]), value)
 
 
-def _fit(contender: Contender, rows: Rows, value: float) -> Fitted:
+def _fit(learner: CandidateLearner, rows: Rows, value: float) -> FittedPlan:
     start = time.monotonic() - compile_seconds()
-    plan = contender.fit(rows, value).plan_
-    return Fitted(plan, time.monotonic() - compile_seconds() - start)
+    plan = learner.fit(rows, value).plan_
+    return FittedPlan(plan, time.monotonic() - compile_seconds() - start)
 
 
-def _kept(fitted: Fitted, keep: Keep | None) -> Fitted:
+def _kept(fitted: FittedPlan, keep: Keep | None) -> FittedPlan:
     if keep is not None:
         keep(fitted)
     return fitted

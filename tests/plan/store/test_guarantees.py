@@ -9,10 +9,10 @@ from miserly import Costs, EarlyExit, GreedyMiserClassifier, Handover, load
 from miserly.plan.compose import hand_over
 from miserly.plan.store.format import dumps
 from miserly.selection import frontier
-from miserly.selection.candidates import viewed
-from miserly.selection.choice import _told
+from miserly.selection.certification import with_guarantees
 from miserly.selection.evaluation import repriced
-from miserly.selection.guarantee import Assurance
+from miserly.selection.guarantee import Guarantee
+from miserly.selection.views import viewed
 
 from ..mutations import arrays_of, repacked
 
@@ -88,7 +88,7 @@ def guaranteed():
 
 def test_models_made_of_a_model_have_no_guarantee(guaranteed):
     free = GreedyMiserClassifier(n_rounds=6, max_depth=2, costs=COSTS).fit(X, Y)
-    _told(free, [Assurance(WORDS[0], "mean cost", 9.0)])  # as `best` does
+    with_guarantees(free, [Guarantee(WORDS[0], "mean cost", 9.0)])  # as `best` does
     assert free.guarantee_
     made = [
         EarlyExit(free, prefit=True, threshold=0.6, every=1).fit(X, Y),

@@ -231,7 +231,7 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        guarantees : sequence of Assurance
+        guarantees : sequence of Guarantee
             What is guaranteed of `plan_`.
         """
         self._guarantee = self.plan_, tuple(guarantees)

@@ -11,7 +11,13 @@ import numpy as np
 from miserly.costs import read_budget
 from miserly.data.rows import Rows
 from miserly.learners.base import as_columns
-from miserly.learners.common.budget_search import BudgetSearch, Candidate, PerTradeoff, first_guess, mean_cost
+from miserly.learners.common.budget_search import (
+    BudgetSearch,
+    PerTradeoff,
+    TradeoffModel,
+    first_guess,
+    mean_cost,
+)
 from miserly.learners.common.cascade import cascade_plan, merged, ranking_scores
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import (
@@ -162,7 +168,7 @@ class CronusSearch:
         width = self.learner.n_terms if self.learner.terms == "boosted" else len(self.rows.costs)
         return 1 if len(self.merged.training) * width <= EXACT else None
 
-    def best(self, settings: CascadeSettings) -> Candidate[FittedCascade]:
+    def best(self, settings: CascadeSettings) -> TradeoffModel[FittedCascade]:
         """The best cascade on the validation set of those that keep the budgets.
 
         All cascades met on the way to the smallest tradeoff that keeps `mean_budget` are compared. A larger

@@ -21,7 +21,7 @@ from miserly.costs import Costs, fits, read_budget
 from miserly.data.rows import Rows
 from miserly.plan import Plan
 
-__all__ = ["BudgetSearch", "Candidate", "PerTradeoff", "first_guess", "larger_tradeoffs", "mean_cost"]
+__all__ = ["BudgetSearch", "PerTradeoff", "TradeoffModel", "first_guess", "larger_tradeoffs", "mean_cost"]
 
 Model = TypeVar("Model")
 Result = TypeVar("Result")
@@ -57,7 +57,7 @@ def mean_cost(plan: Plan, samples: Rows | None, n_threads: int | None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate(Generic[Model]):
+class TradeoffModel(Generic[Model]):
     """A model and the tradeoff it was fitted with; its expected cost and rank are computed when asked for."""
 
     tradeoff: float
@@ -130,13 +130,13 @@ class BudgetSearch(Generic[Model]):
     repair: Callable[[Model], Model | None] | None = None
     max_fits: int = 20
     close: float = 0.02
-    tried: dict[float, Candidate[Model]] = field(default_factory=dict, init=False)
+    tried: dict[float, TradeoffModel[Model]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.mean_budget is not None:
             self.mean_budget = read_budget(self.mean_budget)
 
-    def best(self) -> Candidate[Model]:
+    def best(self) -> TradeoffModel[Model]:
         """The candidate of the highest rank, and of the smallest tradeoff where ranks are equal."""
         candidates = [self.at(self.tradeoff)] if self.mean_budget is None else self._for_mean_budget()
         if self.capped:
@@ -146,17 +146,17 @@ class BudgetSearch(Generic[Model]):
             return candidates[0]
         return max(candidates, key=lambda one: (one.rank, -one.tradeoff))
 
-    def at(self, tradeoff: float) -> Candidate[Model]:
+    def at(self, tradeoff: float) -> TradeoffModel[Model]:
         """The candidate of a tradeoff, fitted if it is new."""
         if tradeoff not in self.tried:
             self.tried[tradeoff] = self._candidate(tradeoff, self.fit(tradeoff))
         return self.tried[tradeoff]
 
-    def keeps_budget(self, candidate: Candidate[Model]) -> bool:
+    def keeps_budget(self, candidate: TradeoffModel[Model]) -> bool:
         """Whether the expected cost is at most `mean_budget`."""
         return self.mean_budget is None or fits(0.0, candidate.cost, self.mean_budget)
 
-    def smallest(self) -> Candidate[Model]:
+    def smallest(self) -> TradeoffModel[Model]:
         """The candidate of the smallest tradeoff that keeps `mean_budget`.
 
         Decades up or down from `first` bracket it, then its logarithm is bisected. If the cost does not fall
@@ -170,10 +170,10 @@ class BudgetSearch(Generic[Model]):
             return self._cheapest()
         return self._bisect(inside, outside)
 
-    def _candidate(self, tradeoff: float, model: Model) -> Candidate[Model]:
-        return Candidate(tradeoff, model, self.expected_cost, self.rank)
+    def _candidate(self, tradeoff: float, model: Model) -> TradeoffModel[Model]:
+        return TradeoffModel(tradeoff, model, self.expected_cost, self.rank)
 
-    def _for_mean_budget(self) -> list[Candidate[Model]]:
+    def _for_mean_budget(self) -> list[TradeoffModel[Model]]:
         """The candidates to compare; the first is that of `smallest`, or of `repair`."""
         found = self.smallest()
         if self.repair is not None and (repaired := self.repair(found.model)) is not None:
@@ -183,12 +183,12 @@ class BudgetSearch(Generic[Model]):
             met += [self.at(factor * found.tradeoff) for factor in self.neighbours]
         return [found, *(one for one in met if one is not found and self.keeps_budget(one))]
 
-    def _bracket(self, first: float) -> tuple[Candidate[Model] | None, float]:
+    def _bracket(self, first: float) -> tuple[TradeoffModel[Model] | None, float]:
         """The last candidate that keeps the budget, if any, and the last tradeoff that does not."""
         inside = self.at(first)
         return self._down_from(inside) if self.keeps_budget(inside) else self._up_from(first)
 
-    def _up_from(self, first: float) -> tuple[Candidate[Model] | None, float]:
+    def _up_from(self, first: float) -> tuple[TradeoffModel[Model] | None, float]:
         """Decades up until one keeps the budget."""
         outside = first
         for decade in range(1, MAX_DECADES + 1):
@@ -200,7 +200,7 @@ class BudgetSearch(Generic[Model]):
             outside = candidate.tradeoff
         return None, outside
 
-    def _down_from(self, first: Candidate[Model]) -> tuple[Candidate[Model], float]:
+    def _down_from(self, first: TradeoffModel[Model]) -> tuple[TradeoffModel[Model], float]:
         """Decades down until one does not keep the budget."""
         inside = first
         for decade in range(1, MAX_DECADES + 1):
@@ -212,7 +212,7 @@ class BudgetSearch(Generic[Model]):
             inside = self.at(tradeoff)
         return inside, self.tradeoff
 
-    def _bisect(self, inside: Candidate[Model], outside: float) -> Candidate[Model]:
+    def _bisect(self, inside: TradeoffModel[Model], outside: float) -> TradeoffModel[Model]:
         """Narrow a bracket between tradeoffs that differ in their logarithm."""
         assert self.mean_budget is not None
         if outside <= 0.0 or inside.tradeoff <= outside:
@@ -231,7 +231,7 @@ class BudgetSearch(Generic[Model]):
     def _going(self) -> bool:
         return len(self.tried) < self.max_fits
 
-    def _cheapest(self) -> Candidate[Model]:
+    def _cheapest(self) -> TradeoffModel[Model]:
         cheapest = min(self.tried.values(), key=lambda one: one.cost)
         warnings.warn(
             f"no tradeoff up to {max(self.tried):g} keeps to the budget of {self.mean_budget:g}; "

@@ -22,7 +22,7 @@ from miserly.utils.files import atomic_write, check_target
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
-    from miserly.selection.choice import Wish
+    from miserly.selection.requests import Request
 
 __all__ = ["write_page"]
 
@@ -34,7 +34,7 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 def write_page(
     found: Frontier,
     path: str | os.PathLike[str],
-    asked: Wish | None = None,
+    asked: Request | None = None,
     confidence: float | None = None,
     title: str | None = None,
 ) -> Path:
@@ -48,7 +48,7 @@ def write_page(
         The search result to report.
     path : str or path
         The file to write.
-    asked : Wish, optional
+    asked : Request, optional
         The budget whose model is shown first: a cap for each row or a mean budget, with its confidence. By
         default the smallest budget whose metric is within one standard error of the best.
     confidence : float, optional

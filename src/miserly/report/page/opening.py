@@ -8,7 +8,7 @@ from miserly.plan.show.phrases import plural
 from miserly.report.page.actions import actions
 from miserly.report.page.html import paragraph, text
 from miserly.report.page.story import Story
-from miserly.selection.guarantee import Assurance
+from miserly.selection.guarantee import Guarantee
 from miserly.selection.offers import Offer
 
 __all__ = ["opening"]
@@ -76,7 +76,7 @@ def _guarantees(story: Story) -> list[str]:
     return [_guarantee(story, one) for one in story.guarantees]
 
 
-def _guarantee(story: Story, one: Assurance) -> str:
+def _guarantee(story: Story, one: Guarantee) -> str:
     words = story.words
     if one.kind == "each row":
         most = words.price(one.limit)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from miserly.data.rows import Rows
 from miserly.report.page.words import Words
-from miserly.selection.choice import Wish
-from miserly.selection.guarantee import Assurance
+from miserly.selection.guarantee import Guarantee
 from miserly.selection.offers import Offer, offer_for
+from miserly.selection.requests import Request
 from miserly.selection.round_budgets import round_offers, suggested
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Story:
         Whether a budget was given. Otherwise one is suggested.
     rows : Rows
         The rows that the chosen model is fitted to: all, or with a guarantee all but those kept for it.
-    guarantees : tuple of Assurance
+    guarantees : tuple of Guarantee
         What is guaranteed of the chosen model, and what showed it.
     """
 
@@ -43,7 +43,7 @@ class Story:
     place: int
     was_asked: bool
     rows: Rows
-    guarantees: tuple[Assurance, ...]
+    guarantees: tuple[Guarantee, ...]
 
     @property
     def chosen(self) -> Offer:
@@ -67,7 +67,7 @@ class Story:
         return max(self.offers, key=lambda one: (sign * one.value, -one.cost))
 
 
-def read_story(found: Frontier, asked: Wish | None, confidence: float | None) -> Story:
+def read_story(found: Frontier, asked: Request | None, confidence: float | None) -> Story:
     """What each budget buys, and the model of the one that is asked for.
 
     Without a budget, one is suggested: the smallest that buys what is within one standard error of the best.
@@ -77,12 +77,12 @@ def read_story(found: Frontier, asked: Wish | None, confidence: float | None) ->
         place = suggested(made, found.greater_is_better)
     else:
         place = [one.budget for one in made].index(asked.amount)
-    request = replace(made[place].wish, confidence=confidence if asked is None else asked.confidence)
+    request = replace(made[place].request, confidence=confidence if asked is None else asked.confidence)
     if request.needs_rows:  # the model that the guarantee is shown of was fitted to fewer rows
         made[place] = offer_for(found, request)
     return Story(
         found,
-        Words(found, made[0].wish.kind),
+        Words(found, made[0].request.kind),
         tuple(made),
         place,
         asked is not None,

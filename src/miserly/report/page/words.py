@@ -107,11 +107,11 @@ def price_text(amount: float) -> str:
 
 def model_name(one: Candidate) -> str:
     """The name of a model in a sentence."""
-    contender = one.trial.contender
-    if contender.dial is None:
+    learner = one.trial.learner
+    if one.is_constant:
         return "answer that buys nothing"
-    if isinstance(contender, Pair):
-        first, then = (plain(short_name(half.learner)) for half in (contender.first, contender.then))
+    if isinstance(learner, Pair):
+        first, then = (plain(short_name(half.learner)) for half in (learner.first, learner.then))
         return f"{one.learner} from {first} to {then}"
     return plain(one.learner, _LONGEST_NAME)
 

@@ -1,4 +1,4 @@
-"""The budgets that a search is asked for: how far it goes, and in which order they are served."""
+"""The budgets of a search: how far it goes, and in which order learners are fitted at them."""
 
 from __future__ import annotations
 
@@ -8,47 +8,50 @@ from dataclasses import dataclass
 import numpy as np
 
 from miserly.costs import Costs
+from miserly.errors import CostError
+from miserly.utils.checks import read_budget
 
-__all__ = ["Asked", "Effort", "why_nothing_helps"]
+__all__ = ["SearchBudgets", "SearchEffort", "read_budgets", "why_nothing_helps"]
 
 _MOST = 8  # budgets at which one learner is fitted; the others lie between two of these
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Budgets in rising order; none where any cost is of interest.
+class SearchBudgets:
+    """The budgets that a search is made for; none if every cost is of interest.
 
     Attributes
     ----------
-    budgets : tuple of float
+    amounts : tuple of float
+        Budgets in increasing order.
     on_average : bool
-        Whether none of them is a cap. Then one learner that is held to them is enough to begin with: models
-        that may cost some rows more than others do better at a mean, and other hyperparameters find these.
+        Whether all of them are mean budgets. Then only one learner is fitted at them first: a model whose
+        rows pay different amounts is better at a mean budget, and other hyperparameters find such models.
     """
 
-    budgets: tuple[float, ...] = ()
+    amounts: tuple[float, ...] = ()
     on_average: bool = False
 
     @property
     def caps(self) -> tuple[float, ...]:
-        """The budgets, if not all of them are means."""
-        return () if self.on_average else self.budgets
+        """The budgets, unless all of them are mean budgets."""
+        return () if self.on_average else self.amounts
 
     @property
-    def limit(self) -> float:
-        """The largest budget; infinite where none is asked for."""
-        return max(self.budgets, default=np.inf)
+    def largest(self) -> float:
+        """The largest budget; infinite if there is none."""
+        return max(self.amounts, default=np.inf)
 
     def to_fit_at(self, everything: float) -> tuple[float, ...]:
         """The budgets to fit at: the largest first, then each as far as possible from those before it.
 
-        A budget above the price of `everything` buys no more than that. Of many budgets eight are fitted at;
-        models of a larger budget, stopped earlier, serve those between.
+        A budget above the cost of `everything` is replaced by that cost. Of many budgets, eight are fitted
+        at. A model of a larger budget, stopped early, serves those between.
 
-        >>> Asked((5.0, 10.0, 20.0, 30.0, 50.0)).to_fit_at(784.0)
+        >>> SearchBudgets((5.0, 10.0, 20.0, 30.0, 50.0)).to_fit_at(784.0)
         (50.0, 5.0, 20.0, 10.0, 30.0)
         """
-        left = sorted({min(budget, everything) for budget in self.budgets if budget > 0.0})
+        left = sorted({min(budget, everything) for budget in self.amounts if budget > 0.0})
         if not left:
             return ()
         logs = np.log(left)
@@ -60,8 +63,8 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """What a search did: how many values it tried, for how long, whether time ended it, what failed."""
+class SearchEffort:
+    """How many values a search tried, how long it took, whether time ended it, and what failed."""
 
     n_fits: int
     seconds: float
@@ -69,7 +72,15 @@ class Effort:
     failures: Sequence[str] = ()  # in words
 
 
-def why_nothing_helps(costs: Costs, budget: float, effort: Effort) -> str:
+def read_budgets(budgets: Sequence[float]) -> list[float]:
+    """Budgets without duplicates, in increasing order."""
+    found = sorted({read_budget(budget) for budget in budgets})
+    if not found:
+        raise CostError("an empty list of budgets")
+    return found
+
+
+def why_nothing_helps(costs: Costs, budget: float, effort: SearchEffort) -> str:
     """Why no model inside a budget is better than a constant answer."""
     prices = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation
     cheapest = int(np.argmin(prices))

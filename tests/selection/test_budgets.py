@@ -19,9 +19,9 @@ from miserly import (
 )
 from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning
-from miserly.selection import workers as _crew
-from miserly.selection.asked import Asked, Effort, why_nothing_helps
-from miserly.selection.candidates import contenders_for
+from miserly.selection import workers as _workers
+from miserly.selection.budgets import SearchBudgets, SearchEffort, why_nothing_helps
+from miserly.selection.candidates import candidate_learners
 from miserly.selection.choice import Chooser
 
 from .tables import miser, table
@@ -44,13 +44,13 @@ def wide():
 def orders(monkeypatch):
     """What was fitted, in order: the learner and its parameters."""
     seen = []
-    begin = _crew.Crew.begin
+    begin = _workers.Workers.begin
 
-    def spy(self, contender, value, wanted=False):
-        seen.append((contender.name, contender.ready(value).get_params(deep=True)))
-        return begin(self, contender, value, wanted)
+    def spy(self, learner, value, wanted=False):
+        seen.append((learner.name, learner.ready(value).get_params(deep=True)))
+        return begin(self, learner, value, wanted)
 
-    monkeypatch.setattr(_crew.Crew, "begin", spy)
+    monkeypatch.setattr(_workers.Workers, "begin", spy)
     return seen
 
 
@@ -130,36 +130,36 @@ def test_no_model_is_fitted_beyond_the_largest_budget(wide, orders):
 
 
 def test_many_budgets_are_thinned_out():
-    asked = Asked(tuple(np.geomspace(1.0, 100.0, 24)))
+    asked = SearchBudgets(tuple(np.geomspace(1.0, 100.0, 24)))
     fitted = asked.to_fit_at(1000.0)
     assert len(fitted) == 8 and fitted[0] == 100.0 and fitted[1] == 1.0
-    assert set(fitted) <= set(asked.budgets)
-    assert Asked((0.0, 5.0, 50.0, 80.0)).to_fit_at(50.0) == (50.0, 5.0)
+    assert set(fitted) <= set(asked.amounts)
+    assert SearchBudgets((0.0, 5.0, 50.0, 80.0)).to_fit_at(50.0) == (50.0, 5.0)
 
 
 def test_a_budget_of_the_learner_is_left_alone():
     X, y, _ = table(60)
-    (_, tradeoff) = contenders_for(
-        [miser(budget=1.0)], "two classes", Rows(X, y), Costs([1.0, 2.0, 3.0]), 0, Asked((2.0,))
+    (_, tradeoff) = candidate_learners(
+        [miser(budget=1.0)], "classes", Rows(X, y), Costs([1.0, 2.0, 3.0]), 0, SearchBudgets((2.0,))
     )
-    assert tradeoff.dial.name == "tradeoff" and not tradeoff.budgets
+    assert tradeoff.hyperparameter.name == "tradeoff" and not tradeoff.budgets
 
 
 def test_without_budgets_the_search_is_as_it_was(wide, orders):
     search(wide, [small()], budgets=None, max_fits=5)
     assert [name for name, _ in orders] == ["nothing paid"] + ["GreedyMiserClassifier"] * 4
-    assert [one["budget"] for _, one in orders[1:3]] == [None, 200.0]  # the lavish ends
+    assert [one["budget"] for _, one in orders[1:3]] == [None, 200.0]  # the expensive ends
 
 
 def test_fits_that_serve_budgets_are_not_cut_short(wide, monkeypatch):
     given = []
-    begin = _crew.Crew.begin
+    begin = _workers.Workers.begin
 
-    def spy(self, contender, value, wanted=False):
-        given.append((contender.name, wanted))
-        return begin(self, contender, value, wanted)
+    def spy(self, learner, value, wanted=False):
+        given.append((learner.name, wanted))
+        return begin(self, learner, value, wanted)
 
-    monkeypatch.setattr(_crew.Crew, "begin", spy)
+    monkeypatch.setattr(_workers.Workers, "begin", spy)
     search(wide, [small(), EarlyExit(small())], max_fits=6)
     assert [wanted for _, wanted in given[:5]] == [True] * 4 + [False]
     assert [name for name, _ in given[1:4]] == ["GreedyMiserClassifier"] * 3
@@ -213,9 +213,9 @@ def test_a_free_answer_that_was_asked_for_is_no_reason_to_warn(wide):
 
 def test_time_and_failures_are_named():
     costs = Costs([1.0, 2.0])
-    told = why_nothing_helps(costs, 5.0, Effort(3, 12.4, True, ["ASTC: TimeoutError: stopped"]))
+    told = why_nothing_helps(costs, 5.0, SearchEffort(3, 12.4, True, ["ASTC: TimeoutError: stopped"]))
     assert told == "time ran out after 3 fits, 12 seconds (1 failed; the first: ASTC: TimeoutError: stopped)"
-    told = why_nothing_helps(costs, 5.0, Effort(2, 1.0, False, ["ASTC: DataError: no"]))
+    told = why_nothing_helps(costs, 5.0, SearchEffort(2, 1.0, False, ["ASTC: DataError: no"]))
     assert told == "every fit failed; the first: ASTC: DataError: no"
 
 
@@ -236,8 +236,8 @@ def test_a_delivered_plan_that_acquires_nothing_is_told(wide, monkeypatch):
     found = search(wide, [small()])
     take = Chooser.take
 
-    def poorer(self, wish):
-        candidate, model = take(self, wish)
+    def poorer(self, request):
+        candidate, model = take(self, request)
         return candidate, SimpleNamespace(plan_=model.plan_.replace(budget=0.5))
 
     found.best(budget=10.0)  # warnings are errors

@@ -1,0 +1,239 @@
+"""Choosing with a guarantee that guarantee rows must show.
+
+Which models are tested, in which order, and the model they are compared with are settled by the search alone.
+The guarantee rows decide only whether a requirement is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import Costs
+from miserly.data.rows import Rows
+from miserly.errors import CostError, DataError, MetricError
+from miserly.metrics import Queries
+from miserly.plan import Plan
+from miserly.plan.engine.effort import engine_for
+from miserly.selection.evaluation import Candidate, Evaluation, Evaluator, pareto
+from miserly.selection.guarantee import Guarantee, Requirement, certify, mean_bound
+from miserly.selection.refitting import Refitter
+from miserly.selection.requests import Request
+from miserly.selection.row_values import RowValues, scores_of
+from miserly.selection.tables import shown
+
+__all__ = ["Certifier", "evaluate_once", "with_guarantees"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_N_TESTED = 8  # models that are fitted to be tested, besides the one with the largest margin
+_LIKELY = 1.0  # standard errors inside its limits that a model needs, on held-out rows, to be tested
+
+
+@dataclass(frozen=True, eq=False)
+class Certifier:
+    """Tests candidates on guarantee rows, which had no part in the search.
+
+    Attributes
+    ----------
+    evaluator : Evaluator
+    costs : Costs
+    refitter : Refitter
+    reference : Candidate
+        The best model of all costs, against which a loss is measured.
+    kept : Rows, optional
+        The guarantee rows; None if there are none.
+    """
+
+    evaluator: Evaluator
+    costs: Costs
+    refitter: Refitter
+    reference: Candidate
+    kept: Rows | None
+
+    def take(self, request: Request, ordered: Sequence[Candidate]) -> tuple[Candidate, Any]:
+        """The first of the candidates for which the guarantee rows show what is required, and its model.
+
+        Parameters
+        ----------
+        request : Request
+        ordered : sequence of Candidate
+            The candidates inside the limits, the best first.
+        """
+        kept, values = self._rows(), self._values(request)
+        requirements = request.requirements(1.0 if values is None else values.span)
+        tested = self._worth_testing(request, ordered)
+        models = {one: self.refitter.fit(one, self.evaluator.rows, request) for one in tested}
+        found = {one: self.evaluate(model.plan_, kept, values) for one, model in models.items()}
+        theirs = self._reference_values(found, kept, values)
+        holds = certify(
+            [found[one] for one in tested], requirements, order=range(len(tested)), reference=theirs
+        )
+        passed = [one for one, holding in zip(tested, holds, strict=True) if holding]
+        chosen = min(passed or tested[:1], key=ordered.index)
+        guarantees = self.guarantees(requirements, found[chosen], theirs)
+        if not passed:
+            raise CostError(self._refusal(request, guarantees))
+        return chosen, with_guarantees(models[chosen], [*self.certain(request), *guarantees])
+
+    def certain(self, request: Request) -> list[Guarantee]:
+        """What holds with certainty: the cap, which the plan carries."""
+        if not request.is_capped:
+            return []
+        words = f"no row costs more than {self._price(request.budget)}"
+        return [Guarantee(words, "each row", request.budget)]
+
+    def evaluate(self, plan: Plan, kept: Rows, values: RowValues | None) -> Evaluation:
+        """A plan on the guarantee rows."""
+        return evaluate_once(plan, kept, values, self._sign)
+
+    def guarantees(
+        self, requirements: Sequence[Requirement], found: Evaluation, theirs: Floats | None
+    ) -> list[Guarantee]:
+        """The requirements with what the guarantee rows show of them."""
+        return [
+            self._of_cost(one, found) if one.kind == "mean cost" else self._of_loss(one, found, theirs)
+            for one in requirements
+        ]
+
+    # -- which models are tested ---------------------------------------------------------------------
+
+    def _rows(self) -> Rows:
+        if self.kept is None:
+            raise DataError(
+                "no rows are kept for guarantees: give frontier(..., certify=0.2), or leave confidence out"
+            )
+        return self.kept
+
+    def _values(self, request: Request) -> RowValues | None:
+        if request.max_loss is None:
+            return None
+        values = RowValues(self.evaluator.metric, self._rows().y)
+        if not np.isfinite(values.span):
+            raise MetricError(
+                f"one row can lose any amount of {self._metric}, so that no loss of it can be guaranteed. "
+                "Take accuracy, ndcg@k or precision@k, or leave confidence out"
+            )
+        return values
+
+    def _worth_testing(self, request: Request, ordered: Sequence[Candidate]) -> list[Candidate]:
+        """The best of those that are likely to pass, and the one with the largest margin, which is first."""
+        kept = self._rows()
+        n_units = len(kept) if kept.qid is None else len(np.unique(kept.qid))
+        margin = {one: self._margin(one, request, n_units) for one in pareto(ordered, self._sign)}
+        likely = sorted((one for one in margin if margin[one] >= _LIKELY), key=ordered.index)[:_N_TESTED]
+        surest = max(margin, key=lambda one: (margin[one], -one.mean_cost))
+        return sorted(dict.fromkeys([*likely, surest]), key=lambda one: (-margin[one], one.mean_cost))
+
+    def _margin(self, one: Candidate, request: Request, n: int) -> float:
+        """How far inside its limits a candidate is on held-out rows, in standard errors of `n` units."""
+        margins = []
+        if request.mean_budget < np.inf:
+            margins.append(_errors_inside(one.cost, request.mean_budget, n))
+        if request.max_loss is not None:
+            lost = self._sign * (self.reference.value - one.value)
+            margins.append(_errors_inside(lost, request.max_loss, n))
+        return min(margins)
+
+    def _reference_values(
+        self, found: dict[Candidate, Evaluation], kept: Rows, values: RowValues | None
+    ) -> Any:
+        if values is None:
+            return None
+        if self.reference in found:
+            return found[self.reference].value
+        model = self.refitter.fit(self.reference, self.evaluator.rows, Request())
+        return self.evaluate(model.plan_, kept, values).value
+
+    # -- guarantees in words -------------------------------------------------------------------------
+
+    def _of_cost(self, required: Requirement, found: Evaluation) -> Guarantee:
+        bound = mean_bound(found.cost, found.max_cost, required.confidence)
+        what = f"a {self._unit} costs {self._price(required.limit)} or less on average"
+        return self._guarantee(required, what, float(found.cost.mean()), bound, len(found.cost))
+
+    def _of_loss(self, required: Requirement, found: Evaluation, theirs: Any) -> Guarantee:
+        lost = (theirs - found.value)[~np.isnan(theirs)]
+        span = required.span
+        bound = mean_bound(lost + span, 2.0 * span, required.confidence) - span
+        if found.value is theirs:
+            bound = 0.0  # it is compared with itself
+        what = f"{self._metric} is at most {required.limit:g} below that of {shown(self.reference)}"
+        return self._guarantee(required, what, float(lost.mean()), bound, len(lost))
+
+    def _guarantee(self, required: Requirement, what: str, seen: float, bound: float, n: int) -> Guarantee:
+        words = (
+            f"{what}, with confidence {required.confidence:g} ({n} kept {self._units} show {seen:.4g}, "
+            f"at most {bound:.4g})"
+        )
+        return Guarantee(words, required.kind, required.limit, required.confidence, seen, bound, n)
+
+    def _refusal(self, request: Request, nearest: Sequence[Guarantee]) -> str:
+        words = {"mean cost": f"costs {request.mean_budget:g} or less on average"}
+        words["loss of metric"] = f"loses {request.max_loss} of {self._metric} or less"
+        wanted = " and ".join(words[one.kind] for one in nearest)
+        bounds = " and ".join(f"at most {one.bound:.4g}" for one in nearest)
+        return (
+            f"{nearest[0].n_units} kept {self._units} cannot show, with confidence {request.confidence:g}, "
+            f"that some model {wanted} (of the likeliest they show {bounds}): keep more of them (certify), "
+            "or allow more"
+        )
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.evaluator.metric.greater_is_better else -1.0
+
+    @property
+    def _metric(self) -> str:
+        return self.evaluator.metric.name
+
+    @property
+    def _unit(self) -> str:
+        return "query's row" if self.evaluator.rows.qid is not None else "row"
+
+    @property
+    def _units(self) -> str:
+        return "queries" if self.evaluator.rows.qid is not None else "rows"
+
+    def _price(self, amount: float) -> str:
+        return f"{amount:g} {self.costs.unit}" if self.costs.unit else f"{amount:g}"
+
+
+def evaluate_once(plan: Plan, rows: Rows, values: RowValues | None, sign: float) -> Evaluation:
+    """A plan on rows of which it has seen none.
+
+    A unit costs the mean of its rows. Values are gains: higher is better for every metric. Without `values`
+    only costs are evaluated.
+    """
+    done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
+    queries = Queries(np.arange(len(rows)) if rows.qid is None else rows.qid)
+    cost = _by_unit(done.cost, queries)
+    value = np.zeros(len(cost))
+    if values is not None:
+        value = sign * values(plan, scores_of(done, rows)[:, : plan.n_outputs], rows.y, queries)
+        value = value if values.by_query else _by_unit(value, queries)
+    return Evaluation(cost=cost, value=value, row_cost=done.cost, max_cost=plan.max_cost)
+
+
+def with_guarantees(model: Any, guarantees: Sequence[Guarantee]) -> Any:
+    """The model with its guarantees, which are in its plan too, in words."""
+    plan = model.plan_.with_guarantees([str(one) for one in guarantees])
+    model.plan_ = plan
+    model.set_guarantee([replace(one, plan=plan.digest) for one in guarantees])
+    return model
+
+
+def _by_unit(values: Floats, queries: Queries) -> Floats:
+    means: Floats = np.bincount(queries.code, values) / queries.sizes
+    return means
+
+
+def _errors_inside(values: Floats, limit: float, n: int) -> float:
+    """How far a mean is below a limit, in standard errors of `n` units."""
+    room = limit - float(np.nanmean(values))
+    error = float(np.nanstd(values)) / np.sqrt(n)
+    return room / error if error > 0.0 and np.isfinite(room) else float(np.copysign(np.inf, room))

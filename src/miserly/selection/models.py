@@ -1,0 +1,273 @@
+"""The result of a search: its settings, its evaluated models, and the choice for a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from miserly.costs import Costs
+from miserly.data.rows import Rows
+from miserly.data.tasks import Taken
+from miserly.errors import CostError
+from miserly.selection.budgets import SearchEffort
+from miserly.selection.choice import Chooser
+from miserly.selection.cross_choice import choose
+from miserly.selection.evaluation import Candidate, Evaluator, pareto
+from miserly.selection.history import Failure
+from miserly.selection.requests import Request
+from miserly.selection.splits import Parts
+
+__all__ = ["EvaluatedModels", "SearchResult"]
+
+_N_BUDGETS = 8
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SearchResult:
+    """What a search gives to its `Frontier`.
+
+    Attributes
+    ----------
+    evaluator : Evaluator
+        With the rows of the search and its folds.
+    costs : Costs
+    candidates : sequence of Candidate
+        All models.
+    budgets, mean_budgets : sequence of float, optional
+        The caps and the mean budgets that the search was made for.
+    seed : int
+    failures : sequence of Failure
+    seconds : float
+    left_out : mapping
+        Why learners were left out.
+    everything : Rows, optional
+        All rows that were given; by default those of the search.
+    kept : Rows, optional
+        The guarantee rows.
+    confidence : float, optional
+        The default confidence of guarantees.
+    taken : Taken, optional
+        The task, and why.
+    effort : SearchEffort, optional
+    """
+
+    evaluator: Evaluator
+    costs: Costs
+    candidates: Sequence[Candidate]
+    budgets: Sequence[float] | None = None
+    mean_budgets: Sequence[float] | None = None
+    seed: int = 0
+    failures: Sequence[Failure] = ()
+    seconds: float = 0.0
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    everything: Rows | None = None
+    kept: Rows | None = None
+    confidence: float | None = None
+    taken: Taken | None = None
+    effort: SearchEffort | None = None
+
+
+class EvaluatedModels:
+    """The models of a search with their evaluations, and the choice among them.
+
+    Parameters
+    ----------
+    result : SearchResult
+    """
+
+    def __init__(self, result: SearchResult) -> None:
+        self.result = result
+        self._candidates = sorted(result.candidates, key=lambda one: one.mean_cost)
+
+    # -- the search ----------------------------------------------------------------------------------
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric."""
+        return self.result.evaluator.metric.name
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether a larger value of the metric is better."""
+        return self.result.evaluator.metric.greater_is_better
+
+    @property
+    def sign(self) -> float:
+        """1 if a larger value of the metric is better, else -1."""
+        return 1.0 if self.greater_is_better else -1.0
+
+    @property
+    def task(self) -> str | None:
+        """The task: "classes", "numbers" or "ranking"."""
+        return None if self.result.taken is None else self.result.taken.task
+
+    @property
+    def costs(self) -> Costs:
+        """The costs of the features."""
+        return self.result.costs
+
+    @property
+    def seconds(self) -> float:
+        """How long the search took."""
+        return self.result.seconds
+
+    @property
+    def seed(self) -> int:
+        """The seed of splits and learners."""
+        return self.result.seed
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The fits that raised an error: `learner`, `params` and `error` of each."""
+        return list(self.result.failures)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Learners that were left out, and why: they cannot use the columns, were too slow or far behind."""
+        return dict(self.result.left_out)
+
+    @property
+    def rows(self) -> Rows:
+        """All rows that were given."""
+        return self.result.everything or self.result.evaluator.rows
+
+    @property
+    def search_rows(self) -> Rows:
+        """The rows that the search used: all but the guarantee rows."""
+        return self.result.evaluator.rows
+
+    @property
+    def n_kept(self) -> int:
+        """The number of guarantee rows."""
+        return 0 if self.result.kept is None else len(self.result.kept)
+
+    @property
+    def splits(self) -> Parts:
+        """Training rows and held-out rows of each fold, as places in `search_rows`."""
+        return self.result.evaluator.parts
+
+    @property
+    def budgets(self) -> list[float]:
+        """The caps of tables: those that the search was made for."""
+        return list(self.result.budgets or ())
+
+    @property
+    def mean_budgets(self) -> list[float]:
+        """The mean budgets of tables; eight if the search was made for no budgets at all."""
+        if self.result.mean_budgets or self.result.budgets:
+            return list(self.result.mean_budgets or ())
+        paid = [one.mean_cost for one in self.pareto_candidates if one.mean_cost > 0]
+        return [float(budget) for budget in np.geomspace(min(paid), max(paid), _N_BUDGETS)] if paid else [0.0]
+
+    # -- models --------------------------------------------------------------------------------------
+
+    @property
+    def learners(self) -> list[str]:
+        """The names of the learners that gave models."""
+        return sorted({one.learner for one in self._candidates if not one.is_constant})
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All models with their evaluations on held-out rows, the cheapest first."""
+        return list(self._candidates)
+
+    @property
+    def pareto_candidates(self) -> list[Candidate]:
+        """The models that are better than every cheaper or equally cheap one, the cheapest first."""
+        return pareto(self._candidates, self.sign)
+
+    @cached_property
+    def chooser(self) -> Chooser:
+        """Chooses models for requests and fits them to all rows.
+
+        Returns
+        -------
+        Chooser
+            One for this frontier.
+        """
+        given = self.result
+        return Chooser(
+            given.evaluator, given.costs, self._candidates, given.everything, given.kept, given.effort
+        )
+
+    # -- the choice for a request --------------------------------------------------------------------
+
+    def chosen(self, request: Request) -> Candidate:
+        """The best candidate inside the budgets of a request, by all held-out rows.
+
+        Parameters
+        ----------
+        request : Request
+            The limits.
+
+        Returns
+        -------
+        Candidate
+            The candidate; its model is not fitted to all rows yet.
+
+        Raises
+        ------
+        CostError
+            If there is none.
+        """
+        found = self.chosen_if_any(request)
+        if found is None:
+            raise self.no_model(request)
+        return found
+
+    def chosen_if_any(self, request: Request) -> Candidate | None:
+        """The best candidate inside the budgets of a request; None if there is none.
+
+        Parameters
+        ----------
+        request : Request
+            The limits.
+
+        Returns
+        -------
+        Candidate or None
+            The candidate.
+        """
+        return choose(self.chooser.under(request.budget), request.mean_budget, self.sign)
+
+    def no_model(self, request: Request) -> CostError:
+        """The error to raise if no model fits a request.
+
+        Parameters
+        ----------
+        request : Request
+            The limits.
+
+        Returns
+        -------
+        CostError
+            The error, which names the cost of the cheapest model.
+        """
+        cheapest = self._candidates[0].mean_cost
+        return CostError(f"no model costs {request.words}; the cheapest costs {cheapest:g}")
+
+    def request(
+        self,
+        budget: float | None,
+        mean_budget: float | None,
+        confidence: float | None = None,
+        max_loss: float | None = None,
+    ) -> Request:
+        """A request, with the confidence of the frontier if none is given.
+
+        Parameters
+        ----------
+        budget, mean_budget, confidence, max_loss : float, optional
+            As in `best`.
+
+        Returns
+        -------
+        Request
+            The limits.
+        """
+        if confidence is None and not (budget is None and mean_budget is None and max_loss is None):
+            confidence = self.result.confidence
+        return Request.read(budget, mean_budget, confidence, max_loss)

@@ -1,0 +1,108 @@
+"""What is asked of a model: a cap, a mean budget, a confidence, and how much may be lost of the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from miserly.errors import DataError
+from miserly.selection.guarantee import Requirement, read_confidence
+from miserly.utils.checks import read_budget
+
+__all__ = ["Request", "read_requests"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The limits that a model has to keep.
+
+    Attributes
+    ----------
+    budget : float
+        A cap: no row pays more. Infinite if there is none.
+    mean_budget : float
+        What rows pay on average, at most. Infinite if there is none.
+    confidence : float, optional
+        The confidence of the guarantee; None asks for no guarantee.
+    max_loss : float, optional
+        How much of the metric may be lost against the best model; None if only budgets count.
+    """
+
+    budget: float = np.inf
+    mean_budget: float = np.inf
+    confidence: float | None = None
+    max_loss: float | None = None
+
+    @classmethod
+    def read(
+        cls,
+        budget: float | None,
+        mean_budget: float | None,
+        confidence: float | None = None,
+        max_loss: float | None = None,
+    ) -> Request:
+        """A request from what a user gives; None is no limit."""
+        if max_loss is not None and not (isinstance(max_loss, Real) and 0.0 <= max_loss < np.inf):
+            raise DataError(f"max_loss is what may be lost of the metric, 0 or more, not {max_loss!r}")
+        if confidence is not None:
+            read_confidence(confidence)
+            if budget is None and mean_budget is None and max_loss is None:
+                raise DataError(
+                    "nothing to guarantee: with a confidence give budget, mean_budget or max_loss"
+                )
+        return cls(
+            budget=read_budget(budget),
+            mean_budget=read_budget(mean_budget),
+            confidence=confidence,
+            max_loss=max_loss,
+        )
+
+    @property
+    def amount(self) -> float:
+        """The smaller of the two budgets."""
+        return min(self.budget, self.mean_budget)
+
+    @property
+    def kind(self) -> str:
+        """Which budget `amount` is: "budget" or "mean_budget"."""
+        return "budget" if self.budget <= self.mean_budget else "mean_budget"
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether there is a cap."""
+        return self.budget < np.inf
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a guarantee must be shown by guarantee rows; a cap is kept with certainty without them."""
+        return self.confidence is not None and (self.mean_budget < np.inf or self.max_loss is not None)
+
+    def requirements(self, span: float) -> list[Requirement]:
+        """What guarantee rows have to show."""
+        assert self.confidence is not None
+        found = []
+        if self.mean_budget < np.inf:
+            found.append(Requirement("mean cost", self.mean_budget, self.confidence))
+        if self.max_loss is not None:
+            found.append(Requirement("loss of metric", self.max_loss, self.confidence, span=span))
+        return found
+
+    @property
+    def words(self) -> str:
+        """The limits in words, as in "no model costs ..."."""
+        words = [f"{self.mean_budget:g} or less on average"] if self.mean_budget < np.inf else []
+        words += [f"{self.budget:g} or less for every row"] if self.is_capped else []
+        return " and ".join(words) or "any amount"
+
+
+def read_requests(
+    budgets: Iterable[float], mean_budgets: Iterable[float] | None, default: Sequence[Request]
+) -> list[Request]:
+    """One request for each cap and for each mean budget, the smallest first; or the `default`."""
+    caps = sorted({read_budget(budget) for budget in budgets})
+    means = sorted({read_budget(budget) for budget in mean_budgets or ()})
+    found = [*(Request(budget=one) for one in caps), *(Request(mean_budget=one) for one in means)]
+    return found or list(default)
