@@ -27,7 +27,7 @@ def heart():
 
 
 def table(n=600, seed=0):
-    """Three classes behind features of which the dearer ones say more; one group with a set-up."""
+    """Three classes behind features of which the more expensive ones tell more; one group with a set-up."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
     y = np.digitize(X[:, 0] + 2 * X[:, 1] + 3 * X[:, 2], [-2.0, 2.0])
@@ -57,7 +57,7 @@ def test_later_snapshots_may_forget_early_trees(model):
     assert not first <= last
 
 
-def test_a_budget_gets_the_dearest_snapshot_that_fits(model, xor):
+def test_a_budget_gets_the_most_expensive_snapshot_that_fits(model, xor):
     rows = xor.X[xor.split == 1]
     for k, cost in enumerate(model.snapshot_costs_):
         assert (model.run(rows, budget=cost, count="tree").exit == k).all()

@@ -85,15 +85,15 @@ def test_a_snapshot_says_the_mean_of_what_its_members_say(problem, seen):
         assert np.ptp(said, axis=0).max() > 0.1  # they differ
 
 
-def test_a_row_judges_members_that_did_not_learn_from_it(problem, seen):
+def test_decisions_on_a_row_are_those_of_members_that_did_not_learn_from_it(problem, seen):
     X, _, costs = problem
-    (_, aside, n_rows), (_, snapshots, judging), _ = seen
-    has_aside = np.array([np.isin(np.arange(n_rows), rows) for rows in aside])  # (members, rows)
-    np.testing.assert_array_equal(judging, np.flatnonzero(has_aside.any(axis=0)))
+    (_, validation, n_rows), (_, snapshots, held_out), _ = seen
+    is_held_out = np.array([np.isin(np.arange(n_rows), rows) for rows in validation])  # (members, rows)
+    np.testing.assert_array_equal(held_out, np.flatnonzero(is_held_out.any(axis=0)))
     for mean, members in zip(snapshots, members_of(seen, costs), strict=True):
         said = np.array([decisions(*member, X, costs) for member in members])  # (members, rows, classes)
-        for place, row in enumerate(judging):
-            expected = said[has_aside[:, row], row].mean(axis=0)
+        for place, row in enumerate(held_out):
+            expected = said[is_held_out[:, row], row].mean(axis=0)
             np.testing.assert_allclose(mean.validation[:, place], expected, atol=1e-12)
 
 
@@ -122,7 +122,7 @@ def test_the_same_seed_gives_the_same_members(problem, seen):
     np.testing.assert_array_equal(again.predict_proba(X), seen[-1].predict_proba(X))
 
 
-def test_a_budget_gets_the_dearest_snapshot_that_fits(problem, seen):
+def test_a_budget_gets_the_most_expensive_snapshot_that_fits(problem, seen):
     X, model = problem[0], seen[-1]
     for k, cost in enumerate(model.snapshot_costs_):
         assert (model.run(X, budget=cost, count="tree").exit == k).all()

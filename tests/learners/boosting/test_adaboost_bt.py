@@ -1,4 +1,4 @@
-"""AdaBoostBT: plain AdaBoost where nothing costs anything, and thrift where something does."""
+"""AdaBoostBT: AdaBoost if nothing costs anything, and cheap features first if something does."""
 
 import numpy as np
 import pytest
@@ -94,12 +94,12 @@ def test_greedy_stays_with_what_is_cheap_and_early_stopping_pays_any_price():
 
 
 def trap(seed=0):
-    """A dear column that says almost everything, and cheap ones that say a little, each differently."""
+    """An expensive column that explains almost everything, and cheap ones that each explain a little."""
     rng = np.random.default_rng(seed)
     y = rng.random(600) < 0.5
     cheap = y[:, None] * 0.3 + rng.normal(size=(600, 3))
-    dear = 1.5 * y + rng.normal(size=600)
-    return np.column_stack([cheap, dear]), y, [0.01, 0.01, 0.01, 10.0]
+    expensive = 1.5 * y + rng.normal(size=600)
+    return np.column_stack([cheap, expensive]), y, [0.01, 0.01, 0.01, 10.0]
 
 
 def test_greedy_falls_into_the_trap_of_cheap_features_and_the_others_do_not():

@@ -359,7 +359,7 @@ def test_rows_of_no_weight_are_as_if_they_were_not_there(sets):
     weight = np.where(np.arange(len(sets.y)) % 3 == 0, 0.0, 1.0)
     X = sets.X.copy()
     X[weight == 0] *= 100  # would move the bins
-    y = np.where(weight == 0, 7, sets.classes)  # a class nobody counts
+    y = np.where(weight == 0, 7, sets.classes)  # a class of rows with weight 0
     model = GreedyMiserClassifier(n_rounds=10).fit(X, y, sample_weight=weight)
     without = GreedyMiserClassifier(n_rounds=10).fit(X[weight > 0], y[weight > 0])
     assert model.classes_.tolist() == [0, 1, 2]

@@ -47,11 +47,11 @@ def test_with_queries_a_regressor_is_the_ranker_of_squared_loss(sets):
 def test_features_bought_after_the_best_round_are_not_reported(sets):
     costs = Costs(sets.costs, evaluation=0.01)
     shared = {"costs": costs, "step": 0.5, "max_depth": 1, "tradeoff": 0.001}
-    aside = np.arange(len(sets.y)) % 4 == 0
+    held_out = np.arange(len(sets.y)) % 4 == 0
     y = noisy(sets)
-    learn = (sets.X[~aside], y[~aside])
-    judge = {"X_val": sets.X[aside], "y_val": y[aside]}
-    model = GreedyMiserRegressor(early_stopping=10, **shared).fit(*learn, **judge)
+    learn = (sets.X[~held_out], y[~held_out])
+    validation = {"X_val": sets.X[held_out], "y_val": y[held_out]}
+    model = GreedyMiserRegressor(early_stopping=10, **shared).fit(*learn, **validation)
     going_on = GreedyMiserRegressor(n_rounds=len(model.validation_curve_) - 1, **shared).fit(*learn)
     short = GreedyMiserRegressor(n_rounds=model.n_rounds_, **shared).fit(*learn)
     assert bits(model, sets.X) == bits(short, sets.X)
@@ -99,7 +99,7 @@ def test_unknown_metric_is_named(sets):
 
 
 @pytest.mark.parametrize("loss", ["within_queries", "squared", "lambdarank"])
-def test_ranker_is_judged_by_ndcg_of_whole_queries(sets, loss):
+def test_ranker_is_evaluated_by_ndcg_of_whole_queries(sets, loss):
     model = GreedyMiserRanker(loss=loss, n_rounds=10, early_stopping=True, random_state=0)
     model.fit(sets.X, sets.grade, qid=sets.qid)
     assert model.n_rounds_ == model.validation_curve_.argmax()
@@ -193,7 +193,7 @@ def test_a_warm_start_refuses_fewer_rounds_other_costs_and_new_classes(sets):
         model.set_params(costs=None).fit(sets.X, sets.classes)
 
 
-def test_without_a_warm_start_everything_begins_anew(sets):
+def test_without_a_warm_start_everything_starts_again(sets):
     model = GreedyMiserClassifier(n_rounds=3).fit(sets.X, sets.classes)
     model.fit(sets.X[:, :2], sets.label)
     assert model.n_features_in_ == 2 and model.classes_.tolist() == [0, 1]

@@ -31,7 +31,7 @@ def test_refitting_undoes_the_shrinking(numbers):
     assert fits[True].score(X, y) > fits[False].score(X, y)
 
 
-def test_free_features_are_used_and_the_dearest_go_first_as_the_tradeoff_rises(numbers):
+def test_free_features_are_used_and_the_most_expensive_go_first_as_the_tradeoff_rises(numbers):
     X, y = numbers
     costs = [100.0, 1.0, 0.0, 1.0, 0.0]
     used = [
