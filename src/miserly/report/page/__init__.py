@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from miserly.errors import DataError
 from miserly.report.page.appendix import appendix_section
 from miserly.report.page.budgets import budgets_section
+from miserly.report.page.content import ReportContent, read_content
 from miserly.report.page.drawing import plan_section
 from miserly.report.page.explore import explore_data, explore_section
 from miserly.report.page.html import data_script, text
 from miserly.report.page.opening import opening
-from miserly.report.page.story import Story, read_story
 from miserly.report.style import matplotlib
 from miserly.utils.files import atomic_write, check_target
 
@@ -72,8 +72,8 @@ def write_page(
     _check(target)
     plotly = _plotly_script()
     matplotlib()  # raises before any model is fitted if it is missing
-    story = read_story(found, asked, confidence)
-    page = _page(story, title or _TITLE, plotly)
+    content = read_content(found, asked, confidence)
+    page = _page(content, title or _TITLE, plotly)
     try:
         with atomic_write(target, "w") as file:
             file.write(page)
@@ -103,7 +103,7 @@ def _plotly_script() -> str:
     return script
 
 
-def _page(story: Story, title: str, plotly: str) -> str:
+def _page(content: ReportContent, title: str, plotly: str) -> str:
     folder = files("miserly.report.page") / "assets"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     made = f"Made by miserly {version('miserly')} on {date.today().isoformat()}. This file needs no network."
@@ -120,7 +120,7 @@ def _page(story: Story, title: str, plotly: str) -> str:
 </head>
 <body>
 <header>
-{opening(story, title)}
+{opening(content, title)}
 <nav aria-label="Sections">
 <a href="#explore">Other budgets</a><a href="#table">Table</a>
 <a href="#plan">The plan</a><a href="#appendix">Appendix</a>
@@ -128,9 +128,9 @@ def _page(story: Story, title: str, plotly: str) -> str:
 </header>
 <main>
 <noscript><p>The charts and the slider need JavaScript. All figures are in the tables below.</p></noscript>
-{explore_section(story)}{budgets_section(story)}{plan_section(story)}{appendix_section(story)}</main>
+{explore_section(content)}{budgets_section(content)}{plan_section(content)}{appendix_section(content)}</main>
 <footer>{text(made)}</footer>
-{data_script(explore_data(story))}
+{data_script(explore_data(content))}
 <script>{plotly}</script>
 <script>
 {script}</script>

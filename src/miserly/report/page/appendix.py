@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from miserly.plan.show.phrases import number, plain
+from miserly.report.page.content import ReportContent
 from miserly.report.page.html import Column, details, paragraph, section, table
-from miserly.report.page.story import Story
 from miserly.report.page.words import Words, price_text, settings
 from miserly.report.style import percent
 from miserly.selection.evaluation import Candidate
@@ -24,16 +24,16 @@ _LONGEST = 60  # letters of a name
 _LONGEST_ERROR = 400
 
 
-def appendix_section(story: Story) -> str:
+def appendix_section(content: ReportContent) -> str:
     """Reference tables, closed until they are opened."""
-    found = story.found
+    found = content.found
     parts = [
-        details("How it was measured", _method(story)),
-        details(f"All {len(found.candidates):,} models", _models(story), on_paper=False),
-        details("Learners compared", _comparison(story)),
-        details(f"Fits that failed: {len(found.failures)}", _failures(story)),
-        details("Prices", _prices(story)),
-        details("Versions and seeds", _versions(story)),
+        details("How it was measured", _method(content)),
+        details(f"All {len(found.candidates):,} models", _models(content), on_paper=False),
+        details("Learners compared", _comparison(content)),
+        details(f"Fits that failed: {len(found.failures)}", _failures(content)),
+        details("Prices", _prices(content)),
+        details("Versions and seeds", _versions(content)),
     ]
     return section("appendix", "Appendix", "".join(parts))
 
@@ -41,15 +41,15 @@ def appendix_section(story: Story) -> str:
 # -- how it was measured -----------------------------------------------------------------------------------
 
 
-def _method(story: Story) -> str:
-    words = story.words
+def _method(content: ReportContent) -> str:
+    words = content.words
     rows, units = words.rows, words.units
     return "".join(
         map(
             paragraph,
             [
-                f"{_held_out(story)} Every model is evaluated on {rows} that were not used to train it. "
-                f"{_kept(story)}",
+                f"{_held_out(content)} Every model is evaluated on {rows} that were not used to train it. "
+                f"{_kept(content)}",
                 f"Intervals are normal 95 % intervals over {units}, for each model separately. They cover "
                 f"the choice of evaluation {rows}, not the choice of training {rows}.",
                 f"The best held-out {words.metric} of many models is too optimistic, because the choice of "
@@ -59,16 +59,16 @@ def _method(story: Story) -> str:
                 f"The price of a {words.row} counts the features that it meets in the model. A feature and a "
                 f"group set-up are paid once. Mean prices are estimates from held-out {rows}. Maximum "
                 "prices, histograms, purchases and the drawing are those of the delivered plan on the given "
-                f"{rows}. That plan was fitted to {len(story.rows):,} {rows}.",
+                f"{rows}. That plan was fitted to {len(content.rows):,} {rows}.",
                 "Each learner was fitted with several values of its hyperparameter. The search took "
-                f"{story.found.seconds:,.0f} seconds.",
+                f"{content.found.seconds:,.0f} seconds.",
             ],
         )
     )
 
 
-def _held_out(story: Story) -> str:
-    parts, rows = story.found.splits, story.words.rows
+def _held_out(content: ReportContent) -> str:
+    parts, rows = content.found.splits, content.words.rows
     train, test = parts[0]
     sizes = f"{len(train):,} {rows} for training and {len(test):,} held-out {rows}"
     if len(parts) == 1:
@@ -76,8 +76,8 @@ def _held_out(story: Story) -> str:
     return f"The data were split into {len(parts)} folds; the first has {sizes}."
 
 
-def _kept(story: Story) -> str:
-    kept, rows = story.found.n_kept, story.words.rows
+def _kept(content: ReportContent) -> str:
+    kept, rows = content.found.n_kept, content.words.rows
     if not kept:
         return f"No {rows} were kept for guarantees."
     return f"{kept:,} {rows} were kept for guarantees. No model was trained, evaluated or chosen with them."
@@ -86,8 +86,8 @@ def _kept(story: Story) -> str:
 # -- models ------------------------------------------------------------------------------------------------
 
 
-def _models(story: Story) -> str:
-    words = story.words
+def _models(content: ReportContent) -> str:
+    words = content.words
     columns = [
         Column("learner"),
         Column("parameters", "wide"),
@@ -98,8 +98,8 @@ def _models(story: Story) -> str:
         Column("features", "number"),
         Column("price at most", "number"),
     ]
-    best = story.found.pareto_candidates
-    lines = [_model_line(one, one in best, words) for one in story.found.candidates]
+    best = content.found.pareto_candidates
+    lines = [_model_line(one, one in best, words) for one in content.found.candidates]
     caption = f"All models by mean price on held-out {words.rows}. ★: no cheaper model is as good."
     return table(caption, columns, lines, tall=True)
 
@@ -119,9 +119,9 @@ def _model_line(one: Candidate, is_best: bool, words: Words) -> tuple[str, ...]:
     )
 
 
-def _comparison(story: Story) -> str:
-    found, words = story.found, story.words
-    table_of = _compared(story) if len(found.learners) > 1 else []
+def _comparison(content: ReportContent) -> str:
+    found, words = content.found, content.words
+    table_of = _compared(content) if len(found.learners) > 1 else []
     lines = table_of if isinstance(table_of, list) else table_of.to_dict("records")
     if not lines:
         return paragraph("There is only one learner.")
@@ -142,12 +142,12 @@ def _comparison(story: Story) -> str:
     return table(caption, columns, [_comparison_line(line, words) for line in lines], tall=True)
 
 
-def _compared(story: Story) -> Any:
+def _compared(content: ReportContent) -> Any:
     """Learners at some of the page's budgets: those the frontier is made for, or a few of all."""
-    found = story.found
-    if not story.words.is_cap:
-        return found.compare(mean_budgets=found.mean_budgets or [one.budget for one in story.offers[::3]])
-    return found.compare(*(found.budgets or [one.budget for one in story.offers[::3]]))
+    found = content.found
+    if not content.words.is_cap:
+        return found.compare(mean_budgets=found.mean_budgets or [one.budget for one in content.offers[::3]])
+    return found.compare(*(found.budgets or [one.budget for one in content.offers[::3]]))
 
 
 def _comparison_line(line: Mapping[str, Any], words: Words) -> tuple[str, ...]:
@@ -163,8 +163,8 @@ def _comparison_line(line: Mapping[str, Any], words: Words) -> tuple[str, ...]:
     )
 
 
-def _failures(story: Story) -> str:
-    failures, left_out = story.found.failures, story.found.left_out
+def _failures(content: ReportContent) -> str:
+    failures, left_out = content.found.failures, content.found.left_out
     omitted = [
         f"Left out: {plain(name, _LONGEST)}: {plain(why, _LONGEST_ERROR)}." for name, why in left_out.items()
     ]
@@ -181,8 +181,8 @@ def _failures(story: Story) -> str:
 # -- prices and versions -----------------------------------------------------------------------------------
 
 
-def _prices(story: Story) -> str:
-    costs, words = story.found.costs, story.words
+def _prices(content: ReportContent) -> str:
+    costs, words = content.found.costs, content.words
     columns = [
         Column("feature", "wide"),
         Column(f"price{words.in_unit}", "number"),
@@ -193,23 +193,24 @@ def _prices(story: Story) -> str:
     evaluation = f" Evaluating a term costs {number(costs.evaluation)}." if costs.evaluation else ""
     caption = (
         f"What features cost, and the share of the given {words.rows} that buy each with the model for "
-        f"{words.price(story.chosen.budget)}. The first feature of a group also pays its set-up.{evaluation}"
+        f"{words.price(content.chosen.budget)}. The first feature of a group also pays its "
+        f"set-up.{evaluation}"
     )
-    return table(caption, columns, [_price_line(story, f) for f in range(len(costs))], tall=True)
+    return table(caption, columns, [_price_line(content, f) for f in range(len(costs))], tall=True)
 
 
-def _price_line(story: Story, f: int) -> tuple[str, ...]:
-    costs, group = story.found.costs, int(story.found.costs.group[f])
+def _price_line(content: ReportContent, f: int) -> tuple[str, ...]:
+    costs, group = content.found.costs, int(content.found.costs.group[f])
     return (
         plain(costs.name(f), _LONGEST),
         number(float(costs.feature[f])),
         "" if group < 0 else plain(costs.group_names[group], _LONGEST),
         "" if group < 0 else number(float(costs.setup[group])),
-        percent(float(story.chosen.share[f])),
+        percent(float(content.chosen.share[f])),
     )
 
 
-def _versions(story: Story) -> str:
+def _versions(content: ReportContent) -> str:
     lines = [("Python", platform.python_version()), *((part, version(part)) for part in _PARTS)]
-    seed = paragraph(f"The seed of splits and learners is {story.found.seed}.")
+    seed = paragraph(f"The seed of splits and learners is {content.found.seed}.")
     return seed + table("Software versions.", [Column("part"), Column("version")], lines)

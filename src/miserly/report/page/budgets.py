@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from miserly.report.page.content import ReportContent
 from miserly.report.page.html import Column, section, table
-from miserly.report.page.story import Story
 from miserly.report.page.words import Words, model_name, price_text, settings
 from miserly.selection.offers import Offer
 
 __all__ = ["budgets_section"]
 
 
-def budgets_section(story: Story) -> str:
+def budgets_section(content: ReportContent) -> str:
     """One line for each step of the slider."""
-    words = story.words
+    words = content.words
     columns = [
         Column(f"{words.budget}{words.in_unit}", "number"),
         Column(words.metric, "number"),
@@ -22,7 +22,7 @@ def budgets_section(story: Story) -> str:
         Column("features", "number"),
         Column("model", "wide"),  # the last, so that a phone shows figures
     ]
-    lines = [_line(one, words) for one in story.offers]
+    lines = [_line(one, words) for one in content.offers]
     caption = (
         f"{_meant(words)} {words.title} and mean price are estimates from held-out {words.rows}. The highest "
         f"price and the mean number of features are those of the delivered plan on the given {words.rows}."

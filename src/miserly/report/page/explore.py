@@ -9,6 +9,7 @@ import numpy as np
 from miserly.plan.show.phrases import listing
 from miserly.report.page.axis import Axis
 from miserly.report.page.bill_chart import bill_chart, bills
+from miserly.report.page.content import ReportContent
 from miserly.report.page.frontier_chart import frontier_chart
 from miserly.report.page.html import figure, text, tied, unbroken
 from miserly.report.page.purchase_charts import (
@@ -19,7 +20,6 @@ from miserly.report.page.purchase_charts import (
     growth_chart,
     growth_places,
 )
-from miserly.report.page.story import Story
 from miserly.report.page.words import Words, model_name, settings
 from miserly.report.style import percent
 from miserly.selection.offers import Offer
@@ -38,32 +38,32 @@ _CARDS = (
 )
 
 
-def explore_section(story: Story) -> str:
+def explore_section(content: ReportContent) -> str:
     """The slider, the figures of its budget, and the charts that follow it."""
-    figures = _figures(story)
+    figures = _figures(content)
     return f"""<section id="explore" aria-labelledby="explore-title">
 <h2 id="explore-title">What would another budget buy?</h2>
-{_slider(story)}
-{_cards(story)}
+{_slider(content)}
+{_cards(content)}
 {figures["frontier"]}<div class="pair">
 {figures["bills"]}{figures["features"]}</div>
 {figures["growth"]}</section>
 """
 
 
-def _slider(story: Story) -> str:
-    shown = step_words(story, story.chosen)
-    first, last = (story.words.price(one.budget) for one in (story.offers[0], story.offers[-1]))
-    steps = f'min="0" max="{len(story.offers) - 1}" value="{story.place}"'
-    return f"""<div class="slider"><label for="budget">{text(story.words.budget.capitalize())}:
+def _slider(content: ReportContent) -> str:
+    shown = step_words(content, content.chosen)
+    first, last = (content.words.price(one.budget) for one in (content.offers[0], content.offers[-1]))
+    steps = f'min="0" max="{len(content.offers) - 1}" value="{content.place}"'
+    return f"""<div class="slider"><label for="budget">{text(content.words.budget.capitalize())}:
 <output id="now-budget" for="budget">{text(shown["budget"])}</output>
 <span id="now-short">{text(shown["short"])}</span></label>
 <input type="range" id="budget" {steps} autocomplete="off">
 <div class="ends" aria-hidden="true"><span>{text(first)}</span><span>{text(last)}</span></div></div>"""
 
 
-def _cards(story: Story) -> str:
-    shown = step_words(story, story.chosen)
+def _cards(content: ReportContent) -> str:
+    shown = step_words(content, content.chosen)
     inside = "".join(
         f'<div class="card {large}"><b id="now-{large}">{text(shown[large])}</b>'
         f'<span id="now-{small}">{unbroken(shown[small])}</span></div>'
@@ -78,9 +78,9 @@ def _cards(story: Story) -> str:
 # -- texts -------------------------------------------------------------------------------------------------
 
 
-def step_words(story: Story, one: Offer) -> dict[str, str]:
+def step_words(content: ReportContent, one: Offer) -> dict[str, str]:
     """The texts of one budget, by the id of their element."""
-    words, model = story.words, model_name(one.candidate)
+    words, model = content.words, model_name(one.candidate)
     reached = "reached" if one.is_second else "to expect"
     return {
         "budget": f"{words.price(one.budget)} per {words.row}",
@@ -98,14 +98,14 @@ def step_words(story: Story, one: Offer) -> dict[str, str]:
         "upper": words.price(one.max_cost),
         "upper-note": f"at most, for any {words.row}",
         "bought": f"{one.features:.1f}",
-        "bought-note": f"features bought on average: {_bought(story, one)}",
-        "note": _estimate_note(story, one),
+        "bought-note": f"features bought on average: {_bought(content, one)}",
+        "note": _estimate_note(content, one),
     }
 
 
-def _bought(story: Story, one: Offer) -> str:
+def _bought(content: ReportContent, one: Offer) -> str:
     some = [int(f) for f in np.argsort(-one.share, kind="stable") if one.share[f] >= 0.005]
-    names = [feature_name(story.found.costs, f, 24) for f in some[:_MOST_NAMES]]
+    names = [feature_name(content.found.costs, f, 24) for f in some[:_MOST_NAMES]]
     return listing(names, len(some) - len(names))
 
 
@@ -117,22 +117,22 @@ def _cost_note(one: Offer, words: Words) -> str:
     return note
 
 
-def _estimate_note(story: Story, one: Offer) -> str:
+def _estimate_note(content: ReportContent, one: Offer) -> str:
     """Why the estimate differs from the value of the ringed mark."""
-    words, own = story.words, one.candidate.mean_value
+    words, own = content.words, one.candidate.mean_value
     if one.same_as is not None:
         return f"No better model found: same as {words.price(one.same_as)}."
     shows = f"The ringed model reaches {words.value(own)} on held-out {words.rows}"
     if one.is_second:
         why = (
             "because its guarantee could be shown"
-            if any(one.confidence < 1.0 for one in story.guarantees)
+            if any(one.confidence < 1.0 for one in content.guarantees)
             else "because a better one costs more when it is fitted to all rows"
         )
         return f"{shows}. It was taken {why}. The best value of many is too optimistic: expect slightly less."
     if words.value(own) == words.value(one.value):
         return f"{shows}, which is also the estimate."
-    if own > one.value if story.found.greater_is_better else own < one.value:
+    if own > one.value if content.found.greater_is_better else own < one.value:
         return (
             f"{shows}. The best value of many models is too optimistic. The corrected estimate is "
             f"{words.value(one.value)}."
@@ -145,10 +145,10 @@ def _estimate_note(story: Story, one: Offer) -> str:
 # -- charts ------------------------------------------------------------------------------------------------
 
 
-def _figures(story: Story) -> dict[str, str]:
+def _figures(content: ReportContent) -> dict[str, str]:
     """The elements of the charts, with their captions."""
-    words = story.words
-    better = "Higher" if story.found.greater_is_better else "Lower"
+    words = content.words
+    better = "Higher" if content.found.greater_is_better else "Lower"
     captions = {
         "frontier": (
             f"{words.title} against price",
@@ -163,22 +163,22 @@ def _figures(story: Story) -> dict[str, str]:
         ),
         "features": (
             f"What {words.rows} buy",
-            _feature_caption(story),
+            _feature_caption(content),
             f"Share of {words.rows} that buy each feature with the model for the budget.",
         ),
         "growth": (
             "What larger budgets add",
-            _growth_caption(story),
+            _growth_caption(content),
             "What is bought with the model for each budget.",
         ),
     }
     return {name: figure(name, *texts) for name, texts in captions.items()}
 
 
-def _feature_caption(story: Story) -> str:
-    words = story.words
-    ever = int((np.array([one.share for one in story.offers]).max(axis=0) > 0).sum())
-    shown = len(features_shown(story.found.costs, story.offers))
+def _feature_caption(content: ReportContent) -> str:
+    words = content.words
+    ever = int((np.array([one.share for one in content.offers]).max(axis=0) > 0).sum())
+    shown = len(features_shown(content.found.costs, content.offers))
     some = f" ({shown} of {ever}, the most bought)" if ever > shown else ""
     unit = f" in {words.unit}" if words.unit else ""
     return (
@@ -188,9 +188,9 @@ def _feature_caption(story: Story) -> str:
     )
 
 
-def _growth_caption(story: Story) -> str:
-    words = story.words
-    if len(story.found.costs) <= MOST_FEATURES:
+def _growth_caption(content: ReportContent) -> str:
+    words = content.words
+    if len(content.found.costs) <= MOST_FEATURES:
         return f"The share of {words.rows} that buy each feature, for every budget."
     return (
         f"For every budget, the share of each price range's features that a {words.row} buys on average. "
@@ -198,34 +198,34 @@ def _growth_caption(story: Story) -> str:
     )
 
 
-def explore_data(story: Story) -> dict[str, Any]:
+def explore_data(content: ReportContent) -> dict[str, Any]:
     """The data of the page's script: the charts, and what changes with the slider."""
-    found, words = story.found, story.words
+    found, words = content.found, content.words
     axis = Axis([one.mean_cost for one in found.candidates])
-    shown = features_shown(story.found.costs, story.offers)
+    shown = features_shown(content.found.costs, content.offers)
     features = feature_chart(found.costs, shown, words)
     charts = {
-        "frontier": frontier_chart(found, words, axis, story.chosen),
+        "frontier": frontier_chart(found, words, axis, content.chosen),
         "bills": bill_chart(words, features["layout"]["height"]),
         "features": features,
-        "growth": growth_chart(found.costs, story.offers, shown, words),
+        "growth": growth_chart(found.costs, content.offers, shown, words),
     }
-    places = growth_places(found.costs, story.offers)
-    steps = [_step(story, one, axis, shown) for one in story.offers]
+    places = growth_places(found.costs, content.offers)
+    steps = [_step(content, one, axis, shown) for one in content.offers]
     return {
         "charts": charts,
         "steps": [{**step, "place": at} for step, at in zip(steps, places, strict=True)],
     }
 
 
-def _step(story: Story, one: Offer, axis: Axis, shown: list[int]) -> dict[str, Any]:
-    words = story.words
+def _step(content: ReportContent, one: Offer, axis: Axis, shown: list[int]) -> dict[str, Any]:
+    words = content.words
     return {
         "label": f"{words.budget} {words.price(one.budget)}",
         "x": axis.place(one.cost),
         "y": words.height(one.candidate.mean_value),
         "line": axis.place(one.budget),
-        "words": {place: tied(shown) for place, shown in step_words(story, one).items()},
+        "words": {place: tied(shown) for place, shown in step_words(content, one).items()},
         "bills": bills(one, words),
         "share": [round(100 * float(one.share[f]), 2) for f in shown],
         "share_words": [percent(float(one.share[f])) for f in shown],

@@ -6,33 +6,33 @@ import numpy as np
 
 from miserly.plan.show.phrases import plural
 from miserly.report.page.actions import actions
+from miserly.report.page.content import ReportContent
 from miserly.report.page.html import paragraph, text
-from miserly.report.page.story import Story
 from miserly.selection.guarantee import Guarantee
 from miserly.selection.offers import Offer
 
 __all__ = ["opening"]
 
 
-def opening(story: Story, title: str) -> str:
+def opening(content: ReportContent, title: str) -> str:
     """Title, what to do, what to expect of it, guarantee, comparison, and the facts in short."""
     return "\n".join(
         [
             f"<h1>{text(title)}</h1>",
-            f'<p class="lead">{_what_to_do(story)}</p>',
-            paragraph(f"{_figures(story)} {_tail(story, story.chosen)}"),
-            *(paragraph(words, "guarantee") for words in _guarantees(story)),
-            paragraph(_comparison(story)),
-            _facts(story),
+            f'<p class="lead">{_what_to_do(content)}</p>',
+            paragraph(f"{_figures(content)} {_tail(content, content.chosen)}"),
+            *(paragraph(words, "guarantee") for words in _guarantees(content)),
+            paragraph(_comparison(content)),
+            _facts(content),
         ]
     )
 
 
-def _what_to_do(story: Story) -> str:
+def _what_to_do(content: ReportContent) -> str:
     """The purchases for the budget, as HTML."""
-    words, purchases = story.words, actions(story.chosen, story.words)
-    budget = f"{words.budget} of {words.price(story.chosen.budget)} per {words.row}"
-    if story.was_asked:
+    words, purchases = content.words, actions(content.chosen, content.words)
+    budget = f"{words.budget} of {words.price(content.chosen.budget)} per {words.row}"
+    if content.was_asked:
         return f"{text(f'For a {budget}')}, {purchases}"
     suggestion = (
         f"No budget was given. The suggestion is a {budget}: the smallest one whose {words.metric} is within "
@@ -41,19 +41,19 @@ def _what_to_do(story: Story) -> str:
     return f"{text(suggestion)} {purchases[:1].upper()}{purchases[1:]}"
 
 
-def _figures(story: Story) -> str:
-    words, one = story.words, story.chosen
+def _figures(content: ReportContent) -> str:
+    words, one = content.words, content.chosen
     reach = "The model reaches" if one.is_second else "Expect"
     return (
         f"{reach} {words.a_metric} of {words.value(one.value)} (95 % interval "
         f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} per {words.row} on average. Both "
-        f"are estimates from held-out {words.rows}.{_otherwise(story)}"
+        f"are estimates from held-out {words.rows}.{_otherwise(content)}"
     )
 
 
-def _otherwise(story: Story) -> str:
+def _otherwise(content: ReportContent) -> str:
     """The cost of the delivered plan if it differs, and whether a smaller budget is enough."""
-    words, one = story.words, story.chosen
+    words, one = content.words, content.chosen
     paid = f" On the given {words.rows} the delivered plan costs {words.price(one.pays)} on average."
     note = paid if one.pays_otherwise else ""
     if one.same_as is not None:
@@ -61,9 +61,9 @@ def _otherwise(story: Story) -> str:
     return note
 
 
-def _tail(story: Story, one: Offer) -> str:
+def _tail(content: ReportContent, one: Offer) -> str:
     """The 95th percentile of the price, and the maximum."""
-    words, upper = story.words, one.max_cost
+    words, upper = content.words, one.max_cost
     if np.isclose(one.cost_95, upper) or np.ptp(one.run.cost) == 0.0:
         return f"No {words.row} pays more than {words.price(upper)}."
     return (
@@ -72,12 +72,12 @@ def _tail(story: Story, one: Offer) -> str:
     )
 
 
-def _guarantees(story: Story) -> list[str]:
-    return [_guarantee(story, one) for one in story.guarantees]
+def _guarantees(content: ReportContent) -> list[str]:
+    return [_guarantee(content, one) for one in content.guarantees]
 
 
-def _guarantee(story: Story, one: Guarantee) -> str:
-    words = story.words
+def _guarantee(content: ReportContent, one: Guarantee) -> str:
+    words = content.words
     if one.kind == "each row":
         most = words.price(one.limit)
         return f"Guaranteed: no {words.row} ever pays more than {most}. The plan stops there."
@@ -91,23 +91,23 @@ def _guarantee(story: Story, one: Guarantee) -> str:
     )
 
 
-def _comparison(story: Story) -> str:
+def _comparison(content: ReportContent) -> str:
     """The answer without any purchase, the best model at any price, and the price of all features."""
-    words, best, chosen = story.words, story.best, story.chosen
+    words, best, chosen = content.words, content.best, content.chosen
     parts = []
-    if story.free is not None and chosen is not story.free:
-        parts.append(f"Without paying anything, {words.metric} is {words.value(story.free.value)}.")
+    if content.free is not None and chosen is not content.free:
+        parts.append(f"Without paying anything, {words.metric} is {words.value(content.free.value)}.")
     if best.budget > chosen.budget:
         reach, price = words.value(best.value), words.price(best.cost)
         parts.append(f"The best found at any price reaches {reach} for {price} on average.")
-    costs = story.found.costs
+    costs = content.found.costs
     total = words.price(costs.total)
     parts.append(f"Buying all {len(costs):,} features for a {words.row} would cost {total}.")
     return " ".join(parts)
 
 
-def _facts(story: Story) -> str:
-    found, words, rows = story.found, story.words, story.found.rows
+def _facts(content: ReportContent) -> str:
+    found, words, rows = content.found, content.words, content.found.rows
     queries = "" if rows.qid is None else f" in {len(np.unique(rows.qid)):,} queries"
     better = "higher is better" if found.greater_is_better else "lower is better"
     facts = {
@@ -115,7 +115,7 @@ def _facts(story: Story) -> str:
         "Prices in": words.unit or "units of cost",
         "Data": f"{len(rows):,} {words.rows}{queries}, {len(found.costs):,} features",
         "Tried": f"{plural(len(found.candidates), 'model')} of {plural(len(found.learners), 'learner')}",
-        "Evaluated": _measured(story),
+        "Evaluated": _measured(content),
     }
     if found.n_kept:
         facts["Kept for guarantees"] = f"{found.n_kept:,} of the {words.rows}"
@@ -123,9 +123,9 @@ def _facts(story: Story) -> str:
     return f'<dl class="facts">{inside}</dl>'
 
 
-def _measured(story: Story) -> str:
+def _measured(content: ReportContent) -> str:
     """How rows were held out, in a few words."""
-    parts, rows = story.found.splits, story.words.rows
+    parts, rows = content.found.splits, content.words.rows
     if len(parts) == 1:
         return f"on {len(parts[0][1]):,} held-out {rows}"
     return f"on held-out {rows}, {len(parts)} folds"

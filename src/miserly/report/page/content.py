@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from miserly.plan import Plan
     from miserly.selection import Frontier
 
-__all__ = ["Story", "read_story"]
+__all__ = ["ReportContent", "read_content"]
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class ReportContent:
     """All that a report shows.
 
     Attributes
@@ -67,7 +67,7 @@ class Story:
         return max(self.offers, key=lambda one: (sign * one.value, -one.cost))
 
 
-def read_story(found: Frontier, asked: Request | None, confidence: float | None) -> Story:
+def read_content(found: Frontier, asked: Request | None, confidence: float | None) -> ReportContent:
     """What each budget buys, and the model of the one that is asked for.
 
     Without a budget, one is suggested: the smallest that buys what is within one standard error of the best.
@@ -80,7 +80,7 @@ def read_story(found: Frontier, asked: Request | None, confidence: float | None)
     request = replace(made[place].request, confidence=confidence if asked is None else asked.confidence)
     if request.needs_rows:  # the model that the guarantee is shown of was fitted to fewer rows
         made[place] = offer_for(found, request)
-    return Story(
+    return ReportContent(
         found,
         Words(found, made[0].request.kind),
         tuple(made),
