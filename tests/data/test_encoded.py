@@ -55,6 +55,7 @@ SOME_ROWS = {
     "all": np.arange(N),
     "some": np.array([5, 3, 40, 41, 7, 7, 12]),
     "last": np.arange(N - 2, N),
+    "one": np.array([5]),  # with one of the booleans
     "mask": np.arange(N) % 3 == 0,
 }
 
