@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from miserly.errors import DataError
 
-__all__ = ["TASKS", "Taken", "Task", "read_task", "task_of_metric"]
+__all__ = ["TASKS", "Task", "TaskChoice", "read_task", "task_of_metric"]
 
 Task: TypeAlias = Literal["classes", "numbers", "ranking"]
 
@@ -25,8 +25,8 @@ _METRICS: dict[str, Task] = {  # metrics of one task
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What labels were taken for, and why.
+class TaskChoice:
+    """The task that labels were taken for, and why.
 
     Parameters
     ----------
@@ -43,7 +43,9 @@ class Taken:
         return f"labels taken as {self.task}: {self.why}"
 
 
-def read_task(y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: str | None = None) -> Taken:
+def read_task(
+    y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: str | None = None
+) -> TaskChoice:
     """Find the task of labels: `task` itself or, for "auto", by one rule.
 
     Queries mean ranking. Otherwise a metric of classes or of numbers decides. Text and booleans are classes,
@@ -63,7 +65,7 @@ def read_task(y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: s
 
     Returns
     -------
-    Taken
+    TaskChoice
         The task, and why.
 
     Raises
@@ -83,14 +85,14 @@ def read_task(y: NDArray[Any], task: str = "auto", *, qid: Any = None, metric: s
     if task == "ranking" and qid is None:
         raise DataError('task="ranking" needs qid, the query of each row')
     if task in TASKS:
-        return Taken(task, "as asked for")
+        return TaskChoice(task, "as asked for")
     if task != "auto":
         raise DataError(f'task is "auto", "classes", "numbers" or "ranking", not {task!r}')
     if qid is not None:
-        return Taken("ranking", "rows belong to queries")
+        return TaskChoice("ranking", "rows belong to queries")
     of_metric = task_of_metric(metric)
     if of_metric in ("classes", "numbers"):
-        return Taken(of_metric, f"the metric is {metric}")
+        return TaskChoice(of_metric, f"the metric is {metric}")
     return _by_labels(np.asarray(y))
 
 
@@ -103,14 +105,14 @@ def task_of_metric(metric: str | None) -> Task | None:
     return None if metric is None else _METRICS.get(metric.partition("@")[0])
 
 
-def _by_labels(y: NDArray[Any]) -> Taken:
+def _by_labels(y: NDArray[Any]) -> TaskChoice:
     if y.dtype.kind == "b":
-        return Taken("classes", "they are booleans")
+        return TaskChoice("classes", "they are booleans")
     if y.dtype.kind not in "iuf":
-        return Taken("classes", "they are text" if y.dtype.kind in "US" else "they are not all numbers")
+        return TaskChoice("classes", "they are text" if y.dtype.kind in "US" else "they are not all numbers")
     known = y[~np.isnan(y)] if y.dtype.kind == "f" else y
     if (known != np.rint(known)).any():
-        return Taken("numbers", "they have fractions")
+        return TaskChoice("numbers", "they have fractions")
     n, rows = len(np.unique(known)), len(known)
     few = n <= max(2, min(MAX_CLASSES, rows // ROWS_PER_CLASS))
-    return Taken("classes" if few else "numbers", f"{n} different whole numbers in {rows} rows")
+    return TaskChoice("classes" if few else "numbers", f"{n} different whole numbers in {rows} rows")

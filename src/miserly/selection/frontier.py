@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from miserly.data.frames import is_frame
 from miserly.data.reading import read_rows
 from miserly.data.rows import Rows
-from miserly.data.tasks import Taken, read_task
+from miserly.data.tasks import TaskChoice, read_task
 from miserly.errors import DataError
 from miserly.learners.base import bind_costs, read_encoded_frames
 from miserly.metrics import Metric, get_metric
@@ -284,7 +284,7 @@ def _with_pairs(search: Search, budgets: SearchBudgets) -> list[Candidate]:
 # -- options -------------------------------------------------------------------------------------------------
 
 
-def _read_task(rows: Rows, task: str, metric: Metric | None) -> Taken:
+def _read_task(rows: Rows, task: str, metric: Metric | None) -> TaskChoice:
     """The task that the labels are for, if they suit one."""
     taken = read_task(rows.y, task, qid=rows.qid, metric=None if metric is None else metric.name)
     check_labels(rows.y, taken.task)

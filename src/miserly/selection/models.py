@@ -10,7 +10,7 @@ import numpy as np
 
 from miserly.costs import Costs
 from miserly.data.rows import Rows
-from miserly.data.tasks import Taken
+from miserly.data.tasks import TaskChoice
 from miserly.errors import CostError
 from miserly.selection.budgets import SearchEffort
 from miserly.selection.choice import Chooser
@@ -49,7 +49,7 @@ class SearchResult:
         The guarantee rows.
     confidence : float, optional
         The default confidence of guarantees.
-    taken : Taken, optional
+    taken : TaskChoice, optional
         The task, and why.
     effort : SearchEffort, optional
     """
@@ -66,7 +66,7 @@ class SearchResult:
     everything: Rows | None = None
     kept: Rows | None = None
     confidence: float | None = None
-    taken: Taken | None = None
+    taken: TaskChoice | None = None
     effort: SearchEffort | None = None
 
 
