@@ -46,7 +46,8 @@ def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     [1, 0]
     """
     place = {label: code for code, label in enumerate(classes.tolist())}
-    for label in np.unique(y).tolist():
+    labels, inverse = np.unique(y, return_inverse=True)
+    for label in labels.tolist():
         if label not in place:
             raise DataError(f"class {label!r} is not one of classes_{did_you_mean(label, place)}")
-    return np.array([place[label] for label in y.tolist()], dtype=np.int64)
+    return np.array([place[label] for label in labels.tolist()], dtype=np.int64)[inverse]
