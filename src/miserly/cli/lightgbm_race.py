@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -86,10 +85,10 @@ class RaceData:
     def sign(self) -> float:
         return 1.0 if self.values.metric.greater_is_better else -1.0
 
-    def evaluated(self, answers: Any, scores: Floats, rows: Numbers) -> Floats:
-        """The metric of scores (n, K) by row (query); `answers` has the link and the classes."""
+    def evaluated(self, plan: Plan, scores: Floats, rows: Numbers) -> Floats:
+        """The metric of scores (n, K) by row (query), with the link and the classes of a plan."""
         qid = None if self.table.qid is None else self.table.qid[rows]
-        return self.values(answers, scores, self.table.y[rows], Queries(qid, len(rows)))
+        return self.values(plan, scores, self.table.y[rows], Queries(qid, len(rows)))
 
 
 def race(table: TrainingTable, how: SearchOptions) -> Race:
@@ -221,7 +220,12 @@ def _learned(data: RaceData, booster: Any) -> dict[int, tuple[float, RaceEntry]]
 def _evaluated(data: RaceData, stage: BoostedStage, rows: Numbers) -> Floats:
     classes = data.classes
     link = "identity" if classes is None else "logistic" if len(classes) == 2 else "softmax"
-    return data.evaluated(SimpleNamespace(link=link, classes=classes), stage.scores, rows)
+    # A plan without nodes has the link and the classes of the scores.
+    n_outputs = len(classes) if classes is not None and link == "softmax" else 1
+    plan = Plan(
+        costs=data.table.costs, terms=[], nodes=[], base=np.zeros(n_outputs), link=link, classes=classes
+    )
+    return data.evaluated(plan, stage.scores, rows)
 
 
 def _nothing(data: RaceData) -> RaceEntry:
