@@ -363,9 +363,9 @@ def test_names_that_only_count_from_zero_are_no_names():
 
 
 def test_names_are_text():
-    with pytest.raises(CostError, match="names are text, not 7"):
+    with pytest.raises(CostError, match="names must be text, not 7"):
         Costs({"age": 1, 7: 2})
-    with pytest.raises(CostError, match="names are text, not 1"):
+    with pytest.raises(CostError, match="names must be text, not 1"):
         Costs({1: 1, 0: 2})
 
 

@@ -197,8 +197,8 @@ def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path, suffix):
         ("feature,cost,group,setup\na,1,g,2\nb,1,g,3\n", "line 3: group 'g' has two set-ups, 2 and 3"),
         ("feature,cost,group,setup\na,1,g,-2\n", "line 2: the cost of setting up group 'g' is negative"),
         ("feature,cost,group\na,1,g\n", "group 'g' has no setup"),
-        ('feature,cost\n"a,1\nb,2\n', "line 3: not a sound CSV file"),
-        ('feature,cost\n"a"b,1\n', "line 2: not a sound CSV file"),
+        ('feature,cost\n"a,1\nb,2\n', "line 3: not a valid CSV file"),
+        ('feature,cost\n"a"b,1\n', "line 2: not a valid CSV file"),
         ('feature,cost\n"a\nb",1\nc,x\n', "line 4: the cost of feature 'c'"),
     ],
 )
@@ -217,12 +217,12 @@ def test_binary_files_are_no_costs(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "line 1: not sound JSON"),
-        ('{"features": {\n"a": 1,\n}}', "not sound JSON"),
+        ("", "line 1: not valid JSON"),
+        ('{"features": {\n"a": 1,\n}}', "not valid JSON"),
         ("[1, 2]", "a table with the entry 'features'"),
         ("{}", "need an entry 'features'"),
         ('{"features": null}', "feature 0 must be a number, not None"),
-        ('{"features": "a"}', "no list of costs"),
+        ('{"features": "a"}', "not a list of costs"),
         ('{"features": {"a": 1, "b": 2, "a": 3}}', "entry 'a' appears twice"),
         ('{"features": {"a": true}}', "feature 'a' must be a number, not True"),
         ('{"features": {"a": "1"}}', "feature 'a' must be a number, not '1'"),
@@ -251,7 +251,7 @@ def test_mistakes_in_json_are_named(tmp_path, text, words):
     ("text", "words"),
     [
         ("", "need an entry 'features'"),
-        ("features = ", "not sound TOML"),
+        ("features = ", "not valid TOML"),
         ("[features]\na = 1\na = 2\n", "line 3, column 6): a = 2"),
         ("[features]\na = true\n", "feature 'a' must be a number, not True"),
         ('[features]\na = "1"\n', "feature 'a' must be a number, not '1'"),

@@ -1,11 +1,12 @@
-"""What features, groups of features and evaluations cost.
+"""The costs of features, groups of features and evaluations.
 
-`Costs` is immutable. Every plan carries the costs it was learned with. `prices` has the arithmetic.
+`Costs` is immutable. Every plan has the costs that it was learned with. `queries` has the methods that look
+something up, `prices` the arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,24 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from miserly.costs.files import FORMATTERS, PARSERS
-from miserly.costs.prices import (
-    Bools,
-    Floats,
-    Ints,
-    PriceList,
-    marginal_prices,
-    opened_by,
-    row_prices,
-    set_price,
-)
-from miserly.costs.reading import (
-    Feature,
-    check_sum,
-    frozen,
-    position,
-    read_features,
-    read_groups,
-)
+from miserly.costs.prices import Floats, Ints
+from miserly.costs.queries import CostQueries
+from miserly.costs.reading import Feature, check_sum, frozen, read_features, read_groups
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price, refuse_duplicates
 from miserly.utils.files import atomic_write
@@ -38,22 +24,47 @@ from miserly.utils.files import atomic_write
 __all__ = ["Costs", "Feature"]
 
 
-class Costs:
-    """What each feature costs, which features share a set-up, and what evaluating a term costs.
+class Costs(CostQueries):
+    """The cost of each feature, the set-up costs of groups, and the cost of evaluating a term.
+
+    The price of a set of features is the sum of their own costs and of the set-up of each group that the set
+    touches. Objects are immutable and can be compared, hashed and pickled.
 
     Parameters
     ----------
-    features : mapping of name to cost, array of costs, or number
-        One non-negative, finite cost per feature. Zero is a free feature. A plain array gives features
+    features : mapping of str to float, array of (d,), or float
+        One non-negative, finite cost per feature. A feature of cost 0 is free. An array gives features
         without names, in column order.
     groups : mapping, optional
-        ``{"blood": {"features": ["chol", "fbs"], "setup": 2.10}}``. The set-up is paid once, on top of
-        the features' own costs, when the first feature of the group is bought. A feature belongs to at
-        most one group.
+        ``{"blood": {"features": ["chol", "fbs"], "setup": 2.10}}``. The set-up is paid once, in addition to
+        the features' own costs, when the first feature of the group is bought. A feature belongs to at most
+        one group. No groups by default.
     evaluation : float, default=0
-        What evaluating one term (a tree, a kernel) costs, once its features are there.
+        Cost of evaluating one term (a tree, a kernel) when its features are known.
     unit : str, default=""
-        What the numbers are in: "CAD", "ms", "calls".
+        Unit of all costs, such as "CAD", "ms" or "calls". One line of text.
+
+    Attributes
+    ----------
+    feature : array of (d,), read-only
+        The own cost of each feature.
+    group : int array of (d,), read-only
+        The group of each feature, -1 for none.
+    setup : array of (groups,), read-only
+        The set-up cost of each group.
+    names : tuple of str, or None
+        The names of the features, if they have names.
+    group_names : tuple of str
+        The names of the groups.
+    evaluation : float
+        Cost of evaluating one term.
+    unit : str
+        Unit of all costs.
+
+    Raises
+    ------
+    CostError
+        If a cost is negative or not a finite number, a name is used twice, or a group is not as above.
 
     Examples
     --------
@@ -66,15 +77,6 @@ class Costs:
     """
 
     __slots__ = ("_index", "evaluation", "feature", "group", "group_names", "names", "setup", "unit")
-
-    feature: Floats
-    group: Ints
-    setup: Floats
-    names: tuple[str, ...] | None
-    group_names: tuple[str, ...]
-    evaluation: float
-    unit: str
-    _index: dict[Hashable, int]
 
     def __init__(
         self,
@@ -115,11 +117,30 @@ class Costs:
         assign(self, "unit", unit.strip())
         assign(self, "_index", index)
 
-    # -- making ------------------------------------------------------------------------------------
+    # -- records and files -----------------------------------------------------------------------------
 
     @classmethod
     def uniform(cls, columns: int | Sequence[str], cost: float = 1.0, **rest: Any) -> Costs:
-        """The same cost for every column: `Costs.uniform(13)` or `Costs.uniform(["age", "chol"])`."""
+        """Make costs that are the same for every column.
+
+        Parameters
+        ----------
+        columns : int or sequence of str
+            Number of columns, or their names.
+        cost : float, default=1
+            Cost of each feature.
+        **rest
+            Other parameters of `Costs`: `groups`, `evaluation`, `unit`.
+
+        Returns
+        -------
+        Costs
+
+        Examples
+        --------
+        >>> Costs.uniform(["age", "chol"], cost=2).total
+        4.0
+        """
         if isinstance(columns, (int, np.integer)):
             return cls([cost] * int(columns), **rest)
         refuse_duplicates([str(name) for name in columns], "column")
@@ -127,7 +148,23 @@ class Costs:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Costs:
-        """The inverse of `to_dict`; also the layout of JSON and TOML files."""
+        """Make costs from a record of plain values, the inverse of `to_dict`.
+
+        Parameters
+        ----------
+        record : mapping
+            The parameters of `Costs` by name. Only ``"features"`` is required. JSON and TOML files have the
+            same layout.
+
+        Returns
+        -------
+        Costs
+
+        Raises
+        ------
+        CostError
+            If an entry is missing, unknown or wrong.
+        """
         known = {"features", "groups", "evaluation", "unit"}
         if not isinstance(record, Mapping):
             raise CostError(f"costs are a table with the entry 'features', not {record!r}")
@@ -144,7 +181,18 @@ class Costs:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts, fit for JSON."""
+        """Return the costs as a record of plain values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            The entries ``"features"``, ``"groups"``, ``"evaluation"`` and ``"unit"``.
+
+        Examples
+        --------
+        >>> Costs([1.0, 4.0], unit="ms").to_dict()
+        {'features': [1.0, 4.0], 'groups': {}, 'evaluation': 0.0, 'unit': 'ms'}
+        """
         features: Any = [float(c) for c in self.feature]
         if self.names is not None:
             features = dict(zip(self.names, features, strict=True))
@@ -156,10 +204,24 @@ class Costs:
 
     @classmethod
     def read(cls, path: str | Path) -> Costs:
-        """Read a `.csv`, `.json` or `.toml` file.
+        """Read a CSV, JSON or TOML file.
 
-        A CSV file has the columns ``feature,cost`` and, if there are groups, ``group,setup``; lines such
-        as ``# unit: CAD`` and ``# evaluation: 0.01`` may come first.
+        A CSV file has the columns ``feature,cost`` and, if there are groups, ``group,setup``. Lines such as
+        ``# unit: CAD`` and ``# evaluation: 0.01`` may come first.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. Its name ends in ``.csv``, ``.json`` or ``.toml``.
+
+        Returns
+        -------
+        Costs
+
+        Raises
+        ------
+        CostError
+            If the file is not as described. The message names the file and the line.
         """
         path = Path(path)
         parse = PARSERS.get(path.suffix.lower())
@@ -175,7 +237,18 @@ class Costs:
             raise CostError(f"{path}: {error}") from None
 
     def write(self, path: str | Path) -> None:
-        """Write a `.csv`, `.json` or `.toml` file that `read` gives back unchanged."""
+        """Write a CSV, JSON or TOML file. `read` gives back equal costs.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. Its name ends in ``.csv``, ``.json`` or ``.toml``.
+
+        Raises
+        ------
+        CostError
+            If the name has another ending, the file cannot be written, or CSV cannot hold the names.
+        """
         path = Path(path)
         formatter = FORMATTERS.get(path.suffix.lower())
         if formatter is None:
@@ -184,78 +257,30 @@ class Costs:
         with atomic_write(path, "w", newline="", error=CostError) as file:
             file.write(text)
 
-    # -- asking ------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self.feature)
-
-    def name(self, i: int) -> Feature:
-        """The name of feature `i`, or `i` itself where features have no names."""
-        return self.names[i] if self.names is not None else int(i)
-
-    def members(self, group: int) -> Ints:
-        """The features of group number `group`."""
-        return np.flatnonzero(self.group == group)
-
-    def index(self, feature: Feature) -> int:
-        """The column of a feature given by name or number."""
-        return position(feature, self._index, len(self), "costs")
-
-    def mask(self, features: ArrayLike | Iterable[Feature]) -> Bools:
-        """Any way of naming a set of features (names, numbers, a boolean mask) as a boolean mask."""
-        if isinstance(features, np.ndarray) and features.dtype == np.bool_:
-            if features.shape != self.feature.shape:
-                raise CostError(f"a mask of {features.shape} does not fit {len(self)} features")
-            return features.copy()
-        out = np.zeros(len(self), dtype=np.bool_)
-        listed = [features] if isinstance(features, (str, int, np.integer)) else features
-        for feature in listed:  # type: ignore[union-attr]
-            out[self.index(feature)] = True  # type: ignore[arg-type]
-        return out
-
-    def of(self, features: ArrayLike | Iterable[Feature], evaluations: int = 0) -> float:
-        """The cost of a set of features bought together, plus that of `evaluations` terms."""
-        return set_price(self.mask(features), self.prices, evaluations * self.evaluation)
-
-    def of_each(self, bought: Bools, features: Ints | None = None) -> Floats:
-        """The cost of what each row of a table (n, n_features) has bought; or (n, some), of these features.
-
-        >>> lab = {"lab": {"features": ["b", "c"], "setup": 10.0}}
-        >>> costs = Costs({"a": 1.0, "b": 2.0, "c": 3.0}, groups=lab)
-        >>> costs.of_each(np.array([[True, False, False], [True, True, True]])).tolist()
-        [1.0, 16.0]
-        >>> costs.of_each(np.array([[True, False], [True, True]]), features=np.array([2, 0])).tolist()
-        [13.0, 14.0]
-        """
-        if features is None:
-            return row_prices(bought, self.prices)
-        return row_prices(bought, PriceList(self.feature[features], self.group[features], self.setup))
-
-    def marginal(self, feature: Feature, bought: ArrayLike | Iterable[Feature] = ()) -> float:
-        """What `feature` costs once the features in `bought` are paid: nothing if it is among them."""
-        return float(self.marginals(self.mask(bought))[self.index(feature)])
-
-    def marginals(self, bought: Bools) -> Floats:
-        """The marginal cost of every feature given a mask of what is bought."""
-        return marginal_prices(bought, opened_by(bought, self.prices), self.prices)
-
-    @property
-    def prices(self) -> PriceList:
-        """The arrays that the functions of `miserly.costs.prices` take."""
-        return PriceList(self.feature, self.group, self.setup)
-
-    @property
-    def total(self) -> float:
-        """The cost of all features and all set-ups."""
-        return self.of(np.ones(len(self), dtype=np.bool_))
-
-    # -- changing (a new object each time) -----------------------------------------------------------
+    # -- changed copies --------------------------------------------------------------------------------
 
     def bind(self, columns: int | Sequence[str]) -> Costs:
-        """These costs in the order of the columns of a matrix or frame.
+        """Return these costs in the order of the columns of a matrix or table.
 
-        Columns given by number bind by position; columns given by name bind by name if the costs have
-        names, and lend their names to costs that have none.
+        Parameters
+        ----------
+        columns : int or sequence of str
+            Number of columns, or their names. Names are matched with the names of the features. If the
+            features have no names, they take those of the columns, in order.
+
+        Returns
+        -------
+        Costs
+
+        Raises
+        ------
+        CostError
+            If a column has no cost, a cost has no column, or a name is used twice.
+
+        Examples
+        --------
+        >>> Costs({"age": 1, "chol": 5.17}).bind(["chol", "age"]).feature.tolist()
+        [5.17, 1.0]
         """
         if isinstance(columns, (int, np.integer)):
             if columns != len(self):
@@ -293,10 +318,26 @@ class Costs:
         return np.array([self._index[c] for c in columns], dtype=np.int64)
 
     def scaled(self, factor: float) -> Costs:
-        """Every price times `factor`: another currency, another unit of time."""
+        """Return these costs times a factor, for example in another currency.
+
+        Parameters
+        ----------
+        factor : float
+            Non-negative, finite number. Costs of features, set-ups and evaluations are multiplied by it.
+
+        Returns
+        -------
+        Costs
+            Costs with the same unit text.
+
+        Examples
+        --------
+        >>> Costs([1.0, 4.0]).scaled(10).total
+        50.0
+        """
         factor = read_price(factor, "factor")
         new = object.__new__(Costs)
-        with np.errstate(over="ignore"):  # _fill refuses what has become infinite
+        with np.errstate(over="ignore"):  # _fill refuses infinite costs
             feature, setup = self.feature * factor, self.setup * factor
         new._fill(
             feature,
@@ -310,7 +351,7 @@ class Costs:
         )
         return new
 
-    # -- being a value -------------------------------------------------------------------------------
+    # -- equality, copies and text ---------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("Costs cannot be changed; make new ones")
@@ -325,7 +366,7 @@ class Costs:
         return hash(self._value())
 
     def _value(self) -> tuple[Hashable, ...]:
-        """What makes two costs the same: the order of the features counts, that of the groups does not."""
+        """The value that equal costs share. The order of the features counts, that of the groups does not."""
         setups = enumerate(zip(self.group_names, self.setup, strict=True))
         groups = {(name, setup, *self.members(g)) for g, (name, setup) in setups}
         return (self.names, self.feature.tobytes(), frozenset(groups), self.evaluation, self.unit)

@@ -1,7 +1,7 @@
 """Costs as text: CSV, JSON and TOML to and from the record that `Costs.from_dict` takes.
 
-Every format gives back exactly what was written, whatever characters the names hold; where CSV cannot
-(a name with blanks around it, no names at all) writing is an error. Mistakes are reported with their line.
+Reading gives back exactly what was written, for all characters in names. CSV cannot hold names that begin or
+end with blanks, or features without names; writing those to CSV is an error. Errors in a file name the line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["FORMATTERS", "PARSERS"]
 Record: TypeAlias = dict[str, Any]
 
 _COLUMNS = ("feature", "cost", "group", "setup")
-_MOST_PROBLEMS = 10  # of a file that are told
+_MOST_PROBLEMS = 10  # that an error message lists
 
 
 # -- CSV -------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def _parse_csv(text: str) -> Record:
     except CostError as error:
         raise CostError(f"line {skipped + max(reader.line_num, 1)}: {error}") from None
     except csv.Error as error:
-        problems.append(f"line {skipped + reader.line_num}: not a sound CSV file ({error})")
+        problems.append(f"line {skipped + reader.line_num}: not a valid CSV file ({error})")
     if not problems:
         problems = [f"group {label!r} has no setup in any of its rows" for label, group in groups.items()
                     if group["setup"] is None]  # fmt: skip
@@ -56,7 +56,7 @@ def _parse_csv(text: str) -> Record:
 
 
 def _read_notes(stream: io.StringIO) -> tuple[Record, int]:
-    """The `# unit:` and `# evaluation:` lines before the header, and how many lines they and blanks take."""
+    """Read the lines before the header. Returns the unit and evaluation, and the number of lines."""
     notes: Record = {}
     skipped = 0
     while True:
@@ -92,7 +92,7 @@ def _read_header(cells: list[str]) -> list[str]:
 def _read_row(
     header: list[str], cells: list[str], features: dict[str, float], groups: dict[str, Record]
 ) -> None:
-    if len(cells) > len(header):  # perhaps a decimal comma; guessing would change a price in silence
+    if len(cells) > len(header):  # perhaps a decimal comma; a guess could change a price unnoticed
         raise CostError(f"{len(cells)} values for the {len(header)} columns {','.join(header)}")
     row = {column: cell.strip() for column, cell in zip(header, cells, strict=False)}
     name, label, setup = row["feature"], row.get("group", ""), row.get("setup", "")
@@ -110,7 +110,7 @@ def _read_row(
 
 
 def _read_setup(group: Record, text: str, label: str) -> None:
-    """The set-up of a group may stand in every row of the group or in some; it must be the same in all."""
+    """Read the set-up of a group. Rows may leave it out, but those that have it must agree."""
     if not text:
         return
     setup = _read_number(text, f"setting up group {label!r}")
@@ -154,7 +154,7 @@ def _parse_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_no_duplicates)
     except json.JSONDecodeError as error:
-        raise CostError(f"line {error.lineno}: not sound JSON ({error.msg})") from None
+        raise CostError(f"line {error.lineno}: not valid JSON ({error.msg})") from None
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> Record:
@@ -175,7 +175,7 @@ def _parse_toml(text: str) -> Record:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"line (\d+)", str(error))
         line = text.split("\n")[int(place[1]) - 1].strip() if place else "the end"
-        raise CostError(f"not sound TOML: {error}: {line}") from None
+        raise CostError(f"not valid TOML: {error}: {line}") from None
 
 
 def _format_toml(record: Record) -> str:
@@ -193,7 +193,7 @@ def _format_toml(record: Record) -> str:
 
 
 def _toml(value: str | int) -> str:
-    """A TOML string: as in JSON, but TOML has no surrogate pairs and forbids a bare DEL."""
+    """A TOML string. It is a JSON string, except that TOML has no surrogate pairs and forbids a bare DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,4 +1,4 @@
-"""The record of one account: what is paid, what is spent, and what still fits the budget."""
+"""The ledger: which features are paid, how much is spent, and what still fits the budget."""
 
 from __future__ import annotations
 
@@ -26,24 +26,27 @@ __all__ = ["Ledger"]
 
 
 class Ledger:
-    """One account: the features paid, the groups opened, the amount spent, and what still fits.
+    """One account: the features that are paid, the groups that are open, the amount spent, and the budget.
 
-    Learners that buy features share a ledger with everything they grow, so a feature that one tree has paid
-    for is free for the next.
+    A learner uses one ledger for all trees that it grows. So a feature that one tree has paid for is free for
+    the next.
 
     Parameters
     ----------
     costs : Costs
         The prices.
     budget : float, optional
-        Cap on what is spent. No limit by default.
+        Cap on the amount spent. No limit by default.
 
     Attributes
     ----------
     costs : Costs
-    paid : bool array of (d,), read-only
-    opened : bool array of (groups,), read-only
-    spent, budget, left : float
+        The prices.
+
+    Raises
+    ------
+    CostError
+        If `budget` is not a number of at least 0.
 
     Examples
     --------
@@ -62,22 +65,22 @@ class Ledger:
 
     @property
     def paid(self) -> Bools:
-        """The features that are paid, (d,): a read-only view, which follows later purchases."""
+        """Mask (d,) of the features that are paid. A read-only view that shows later purchases too."""
         return _read_only(self._paid[0])
 
     @property
     def opened(self) -> Bools:
-        """The groups whose set-up is paid: a read-only view, which follows later purchases."""
+        """Mask of the groups whose set-up is paid. A read-only view that shows later purchases too."""
         return _read_only(self._opened[0])
 
     @property
     def spent(self) -> float:
-        """What has been paid so far."""
+        """Amount paid so far."""
         return float(self._account[0])
 
     @property
     def budget(self) -> float:
-        """Cap on what is spent; infinite if there is none."""
+        """Cap on the amount spent; infinite if there is none."""
         return float(self._account[1])
 
     @budget.setter
@@ -86,27 +89,54 @@ class Ledger:
 
     @property
     def left(self) -> float:
-        """What of the budget is not spent."""
+        """Amount of the budget that is not spent."""
         return self.budget - self.spent
 
     def is_paid(self, feature: int) -> bool:
-        """Whether a feature is paid."""
+        """Return whether a feature is paid.
+
+        Parameters
+        ----------
+        feature : int
+            Column of the feature.
+
+        Returns
+        -------
+        bool
+        """
         return bool(self._paid[0, feature])
 
     def price(self, feature: int) -> float:
-        """What buying `feature` would cost now."""
+        """Return the current price of a feature.
+
+        Parameters
+        ----------
+        feature : int
+            Column of the feature.
+
+        Returns
+        -------
+        float
+            Its own cost, with the set-up of its group if the group is not open; 0 if it is paid.
+
+        Examples
+        --------
+        >>> ledger = Ledger(Costs([1.0, 2.0], groups={"lab": {"features": [0, 1], "setup": 10.0}}))
+        >>> ledger.price(1), ledger.buy(0), ledger.price(1)
+        (12.0, 11.0, 2.0)
+        """
         if self._paid[0, feature]:
             return 0.0
         return float(unpaid_price(0, feature, self._opened, *self.costs.prices))
 
     def prices(self, *, paid_is_free: bool = True) -> Floats:
-        """What buying each feature would cost now.
+        """Return the current price of each feature.
 
         Parameters
         ----------
         paid_is_free : bool, default=True
-            Whether features that are paid cost nothing. If False, they cost what they would if they were not
-            paid; groups that are open need no set-up either way.
+            Whether the price of a paid feature is 0. If False, it is the feature's own cost. The set-up of an
+            open group is 0 in both cases.
 
         Returns
         -------
@@ -120,15 +150,47 @@ class Ledger:
     @overload
     def fits(self, price: Floats) -> Bools: ...
     def fits(self, price: Any) -> Any:
-        """Whether a price, or each of an array of prices, can be paid on top of what is spent."""
+        """Return whether a price can be paid in addition to the amount spent.
+
+        Parameters
+        ----------
+        price : float or array
+            One price, or several.
+
+        Returns
+        -------
+        bool or array of bool
+            Whether the price, or each of the prices by itself, fits the budget.
+        """
         return fits(self.spent, price, self.budget)
 
     def affordable(self, feature: int) -> bool:
-        """Whether `feature` can be bought now."""
+        """Return whether a feature can be bought now.
+
+        Parameters
+        ----------
+        feature : int
+            Column of the feature.
+
+        Returns
+        -------
+        bool
+            True if it is paid already.
+        """
         return self.fits(self.price(feature))
 
     def can_evaluate(self, terms: int = 1) -> bool:
-        """Whether evaluating `terms` more terms fits the budget."""
+        """Return whether evaluating more terms fits the budget.
+
+        Parameters
+        ----------
+        terms : int, default=1
+            Number of terms.
+
+        Returns
+        -------
+        bool
+        """
         return self.fits(terms * self.costs.evaluation)
 
     # -- paying --------------------------------------------------------------------------------------
@@ -162,18 +224,29 @@ class Ledger:
         return price
 
     def evaluate(self, terms: int = 1) -> None:
-        """Pay for evaluating `terms` terms; `CostError` if that does not fit the budget."""
+        """Pay for evaluating terms.
+
+        Parameters
+        ----------
+        terms : int, default=1
+            Number of terms.
+
+        Raises
+        ------
+        CostError
+            If the price does not fit the budget.
+        """
         if not self.can_evaluate(terms):
             raise CostError(f"evaluating {terms} more terms does not fit the budget of {self.budget:g}")
         self._account[0] += terms * self.costs.evaluation
 
     def settle(self, evaluations: int, features: Iterable[int] = ()) -> None:
-        """Compute again what is spent: all paid features, and `evaluations` evaluations of terms.
+        """Compute the amount spent again, from the paid features and a number of evaluations.
 
         Parameters
         ----------
         evaluations : int
-            Number of terms that were evaluated. Evaluations paid before are forgotten.
+            Number of terms that were evaluated, those paid before included.
         features : iterable of int, optional
             Features to mark as paid first.
         """
@@ -183,7 +256,25 @@ class Ledger:
 
     @contextmanager
     def reserving(self, amount: float) -> Iterator[None]:
-        """Within this context, `amount` of the budget cannot be spent. What is spent already stays so."""
+        """Lower the budget within a context, so that some of it remains for later.
+
+        Parameters
+        ----------
+        amount : float
+            Amount that cannot be spent. The budget is not lowered below the amount spent.
+
+        Yields
+        ------
+        None
+            The old budget is set again at the end.
+
+        Examples
+        --------
+        >>> ledger = Ledger(Costs([1.0, 4.0]), budget=5)
+        >>> with ledger.reserving(2):
+        ...     ledger.affordable(1), ledger.left
+        (False, 3.0)
+        """
         budget = self.budget
         self._account[1] = max(self.spent, budget - amount)
         try:
@@ -191,18 +282,50 @@ class Ledger:
         finally:
             self._account[1] = budget
 
-    # -- for compiled code, and for later --------------------------------------------------------------
+    # -- arrays and copies -----------------------------------------------------------------------------
 
     def budget_state(self) -> BudgetState:
-        """The arrays of this ledger, for compiled code that buys. They are shared, not copied."""
+        """Return the arrays of this ledger for compiled code that buys features.
+
+        Returns
+        -------
+        BudgetState
+            The arrays themselves, not copies. Purchases there are purchases of this ledger.
+        """
         return BudgetState(self._paid, self._opened, self._account, self.costs.prices)
 
     def state(self) -> dict[str, Any]:
-        """A copy of everything that purchases change, for `restore`."""
+        """Return a copy of everything that purchases change.
+
+        Returns
+        -------
+        dict
+            Arrays by name, for `restore`.
+        """
         return {key: array.copy() for key, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Set this ledger to a saved `state`; `CostError` if that is of other costs."""
+        """Set this ledger to a saved state.
+
+        Parameters
+        ----------
+        state : mapping
+            Result of `state`.
+
+        Raises
+        ------
+        CostError
+            If an array is missing or its shape does not fit these costs. The ledger is not changed then.
+
+        Examples
+        --------
+        >>> ledger = Ledger(Costs([1.0, 4.0]))
+        >>> before = ledger.state()
+        >>> _ = ledger.buy(1)
+        >>> ledger.restore(before)
+        >>> ledger.spent
+        0.0
+        """
         arrays = self._arrays()
         for key, array in arrays.items():
             if key not in state or np.shape(state[key]) != array.shape:
@@ -212,7 +335,12 @@ class Ledger:
             array[:] = state[key]
 
     def copy(self) -> Ledger:
-        """A ledger of its own in the same state."""
+        """Return a copy, whose purchases do not change this ledger.
+
+        Returns
+        -------
+        Ledger
+        """
         new = Ledger(self.costs)
         new.restore(self._arrays())
         return new

@@ -1,4 +1,4 @@
-"""The arithmetic of money: what a purchase costs, and what fits a budget.
+"""The arithmetic of prices: the price of a purchase, and whether it fits a budget.
 
 Every price in the package is computed here. The rules are:
 
@@ -50,19 +50,56 @@ MEAN_TOLERANCE = 1e-9
 
 
 class PriceList(NamedTuple):
-    """The prices of `Costs` as arrays."""
+    """The prices of `Costs` as arrays.
 
-    own: Floats  # (d,)
-    group: Ints  # (d,): the group of each feature, -1 for none
-    setup: Floats  # (groups,)
+    Parameters
+    ----------
+    own : array of (d,)
+        The own cost of each feature.
+    group : int array of (d,)
+        The group of each feature, -1 for none.
+    setup : array of (groups,)
+        The set-up cost of each group.
+
+    Examples
+    --------
+    >>> prices = PriceList(np.array([1.0, 2.0]), np.array([-1, 0]), np.array([5.0]))
+    >>> set_price(np.array([True, True]), prices)
+    8.0
+    """
+
+    own: Floats
+    group: Ints
+    setup: Floats
 
 
 class BudgetState(NamedTuple):
-    """The arrays of a `Ledger`, shared with it: what compiled code buys is paid in the ledger."""
+    """The arrays of a `Ledger`, for compiled code. They are shared: a purchase changes the ledger too.
 
-    paid: Bools  # (1, d)
-    opened: Bools  # (1, groups)
-    account: Floats  # (2,): spent, budget
+    Parameters
+    ----------
+    paid : bool array of (1, d)
+        The features that are paid.
+    opened : bool array of (1, groups)
+        The groups whose set-up is paid.
+    account : array of (2,)
+        The amount spent, and the budget.
+    prices : PriceList
+        The prices.
+
+    Examples
+    --------
+    >>> from miserly.costs import Costs, Ledger
+    >>> ledger = Ledger(Costs([1.0, 4.0]), budget=5)
+    >>> state = ledger.budget_state()
+    >>> mark_paid(0, 1, state.paid, state.opened, state.prices.group)
+    >>> ledger.is_paid(1), state.account.tolist()
+    (True, [0.0, 5.0])
+    """
+
+    paid: Bools
+    opened: Bools
+    account: Floats
     prices: PriceList
 
 
@@ -112,6 +149,7 @@ def mean_fits(mean: Any, budget: Any) -> Any:
     mean : float or array
         Mean cost, or a bound on it.
     budget : float
+        Cap on the mean.
 
     Returns
     -------
@@ -127,7 +165,18 @@ def mean_fits(mean: Any, budget: Any) -> Any:
 
 
 def mean_limit(budget: float) -> float:
-    """The largest mean cost that fits a budget."""
+    """Return the largest mean cost that fits a budget.
+
+    Parameters
+    ----------
+    budget : float
+        Cap on the mean.
+
+    Returns
+    -------
+    float
+        The budget and its tolerance (`MEAN_TOLERANCE`).
+    """
     return budget * (1.0 + MEAN_TOLERANCE)
 
 

@@ -1,4 +1,4 @@
-"""Costs as people write them down, read and checked: prices, names, groups."""
+"""Reading and checking the parameters of `Costs`: prices, names and groups."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ Feature: TypeAlias = str | int
 
 
 def frozen(values: ArrayLike, dtype: Any) -> Any:
+    """A read-only copy of an array."""
     array = np.array(values, dtype=dtype)
     array.flags.writeable = False
     return array
 
 
 def check_sum(feature: Floats, setup: Floats) -> None:
+    """Raise `CostError` if the sum of all costs is infinite."""
     try:
         total = math.fsum([*feature, *setup])
     except OverflowError:
@@ -35,9 +37,10 @@ def check_sum(feature: Floats, setup: Floats) -> None:
 
 
 def read_features(features: Any) -> tuple[tuple[str, ...] | None, Floats]:
+    """The names of the features (None if they have no names) and their costs."""
     names: tuple[str, ...] | None = None
     if isinstance(features, (str, bytes, Path)):
-        raise CostError(f"{features!r} is no list of costs; Costs.read reads a file")
+        raise CostError(f"{features!r} is not a list of costs; Costs.read reads a file")
     if hasattr(features, "items"):  # a mapping, or a pandas Series, whose index may repeat a name
         pairs = list(features.items())
         names, values = read_names([name for name, _ in pairs]), [cost for _, cost in pairs]
@@ -53,13 +56,13 @@ def read_features(features: Any) -> tuple[tuple[str, ...] | None, Floats]:
 
 
 def read_names(keys: list[Any]) -> tuple[str, ...] | None:
-    """The names of features; None where they are only numbered 0, 1, ..., as in a Series without an index."""
+    """The names of the features; None if they are the numbers 0, 1, ..., as in a Series without an index."""
     if keys and keys == list(range(len(keys))):
         return None
     for key in keys:
         if not isinstance(key, str):
             raise CostError(
-                f"feature names are text, not {key!r}; columns without names take a list of costs"
+                f"feature names must be text, not {key!r}; give a list of costs for columns without names"
             )
     refuse_duplicates(keys, "feature")
     return tuple(str(key) for key in keys)
@@ -88,6 +91,7 @@ def read_groups(
 
 
 def read_group(label: object, spec: Any) -> tuple[list[Feature], float]:
+    """The features of one group and its set-up cost."""
     if not isinstance(spec, Mapping) or not {"features", "setup"} >= set(spec) or "features" not in spec:
         raise CostError(f"group {label!r} must be {{'features': [...], 'setup': cost}}, not {spec!r}")
     members = spec["features"]
@@ -100,6 +104,7 @@ def read_group(label: object, spec: Any) -> tuple[list[Feature], float]:
 
 
 def position(feature: Any, index: Mapping[Hashable, int], n: int, where: str) -> int:
+    """The column of a feature, given by name or number. `where` begins the error message."""
     if isinstance(feature, str):
         if feature in index:
             return index[feature]
