@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from miserly.grow import Bins
-from miserly.grow.histogram import fill, fill_feature, subtract, table_of
+from miserly.grow.histogram import binned_columns, fill, fill_feature, subtract
 
 EVERY = np.empty(0, dtype=np.uint32)
 
@@ -15,7 +15,7 @@ EVERY = np.empty(0, dtype=np.uint32)
 def table():
     X = np.random.default_rng(0).normal(size=(400, 11)).round(1)
     X[X > 1.5] = np.nan
-    return table_of(Bins.fit(X).transform(X))
+    return binned_columns(Bins.fit(X).transform(X))
 
 
 def expected(table, f, rows, words, width):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miserly.errors import DataError
 from miserly.grow.compiled import threads
-from miserly.grow.packing import choose_scale, pack, pack_newton, pack_squared, sizes
+from miserly.grow.packing import choose_scale, magnitudes, pack, pack_newton, pack_squared
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def test_most_of_the_bits_are_used():
     target = np.random.default_rng(0).normal(size=1000)
     packed = pack_squared(target, None, 1000)
     assert worst_sums(packed.words) >= 2**60
-    values = [push * 2.0**-packed.scale.push_shift for push, _, _ in unpack(packed.words, packed.scale)]
+    values = [push * 2.0**-packed.scale.residual_shift for push, _, _ in unpack(packed.words, packed.scale)]
     np.testing.assert_allclose(values, target, rtol=0, atol=1e-12)
 
 
@@ -98,7 +98,7 @@ def test_parts_packed_to_one_scale_add_up_to_the_whole():
     """What a cluster does: agree on a scale from sums, pack apart, add integers."""
     push = np.random.default_rng(3).normal(size=1000)
     everyone = np.ones(1000, dtype=bool)
-    scale = choose_scale(1000, sizes(push), None)
+    scale = choose_scale(1000, magnitudes(push), None)
     whole = pack(push, None, everyone, scale)
     parts = [pack(push[i::3], None, everyone[i::3], scale) for i in range(3)]
     assert sum(int(part.sum()) for part in parts) == int(whole.sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from miserly.grow.splitting import Rule, best_split, directions, new_bench
+from miserly.grow.splitting import SplitRule, best_split, directions, new_cut_buffers
 
 BITS = 8
 
@@ -22,16 +22,16 @@ def two_words(bins):
 
 
 def split(histogram, categorical=False, width=1, l2=0.0, min_hessian=0.0, min_rows=1):
-    rule = Rule(width, BITS, l2, min_hessian, min_rows)
+    rule = SplitRule(width, BITS, l2, min_hessian, min_rows)
     words = histogram.reshape(-1, width)
     total = (words[:, 0].sum(), words[:, -1].sum())
-    gain, cut, missing_left = best_split(histogram, len(words), categorical, total, rule, new_bench())
+    gain, cut, missing_left = best_split(histogram, len(words), categorical, total, rule, new_cut_buffers())
     return gain, cut, missing_left
 
 
 def sides(histogram, cut, missing_left, categorical=False, width=1):
     goes_left = np.zeros(256, dtype=bool)
-    rule = Rule(width, BITS, 0.0, 0.0, 1)
+    rule = SplitRule(width, BITS, 0.0, 0.0, 1)
     bins = len(histogram) // width
     directions(histogram, bins, categorical, cut, missing_left, rule, goes_left)
     return goes_left[:bins].tolist()
@@ -89,7 +89,7 @@ def test_missing_values_unseen_go_the_way_of_most_rows():
     assert sides(one_word([(1, 1), (5, 1), (0, 0)]), 0, False) == [True, False, True]
 
 
-def test_categories_are_cut_in_the_order_of_push_per_hessian():
+def test_categories_are_cut_in_the_order_of_residual_per_hessian():
     # means 5, 1, 5, 1: the best division is {1, 3} | {0, 2}, as in the first test
     bins = one_word([(5, 1), (1, 1), (5, 1), (1, 1), (0, 0)])
     assert split(bins, categorical=True) == (8.0, 1, False)

@@ -50,14 +50,14 @@ def test_the_survey_finds_the_best_cut_of_every_feature(n_classes, threads):
     categorical = np.arange(6) == 4
     stumps = Stumps(Bins.fit(X, categorical=categorical).transform(X), n_threads=threads)
     push, share = pushes(n, n_classes)
-    found = stumps.survey(push, share)
+    found = stumps.best_cuts(push, share)
     for f in range(5):
         votes = [v for v in everything(X[:, f], categorical[f]) if abs(v.sum()) < n]
         best = max(fall_of(push, share, v) for v in votes)
-        assert found.fall[f] == pytest.approx(best, rel=1e-9)
+        assert found.decrease[f] == pytest.approx(best, rel=1e-9)
         mine = stumps.votes(Stump(f, int(found.cut[f]), bool(found.missing_left[f])))
         assert fall_of(push, share, mine) == pytest.approx(best, rel=1e-9)
-    assert found.fall[5] == 0.0 and found.cut[5] == -1
+    assert found.decrease[5] == 0.0 and found.cut[5] == -1
 
 
 def test_a_stump_as_a_tree_votes_the_same():
@@ -65,7 +65,7 @@ def test_a_stump_as_a_tree_votes_the_same():
     X = np.column_stack([rng.normal(size=60), rng.integers(0, 4, 60)])
     X[rng.random(X.shape) < 0.2] = np.nan
     stumps = Stumps(Bins.fit(X, categorical=[False, True]).transform(X))
-    found = stumps.survey(*pushes(60, 1))
+    found = stumps.best_cuts(*pushes(60, 1))
     n_bins = stumps.binned.bins.n_bins
     tried = [
         Stump(0, int(found.cut[0]), bool(found.missing_left[0])),
@@ -83,5 +83,5 @@ def test_small_edges_are_not_lost_to_rounding():
     # Edge 1e-7: 1 - sqrt(1 - 1e-14) is 5e-15, of which plain subtraction keeps one digit.
     X = np.array([[0.0], [1.0]])
     stumps = Stumps(Bins.fit(X).transform(X))
-    found = stumps.survey(np.array([[0.5 + 0.5e-7, 0.5 - 0.5e-7]]), np.ones(1))
-    assert found.fall[0] == pytest.approx(0.5e-14, rel=1e-6)
+    found = stumps.best_cuts(np.array([[0.5 + 0.5e-7, 0.5 - 0.5e-7]]), np.ones(1))
+    assert found.decrease[0] == pytest.approx(0.5e-14, rel=1e-6)

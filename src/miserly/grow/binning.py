@@ -1,12 +1,13 @@
-"""Bins: columns of numbers as columns of bytes, so that trees can be grown from histograms.
+"""Binning: columns of numbers as columns of bytes, so that trees can be grown from histograms.
 
-Bin `b` of a numeric column holds the values ``edges[b - 1] < x <= edges[b]``; the last edge is infinite.
-Columns with few distinct values get a bin for each, with edges half-way between neighbours; others get
-bins of about equal weight, and values that make up a whole bin by themselves get one of their own. A
-category column's code is its bin. One more bin, number ``n_bins``, is reserved for missing values.
+Bin `b` of a numeric column holds the values ``edges[b - 1] < x <= edges[b]``. The last edge is infinite. A
+column with few distinct values has one bin for each, with edges half-way between neighbours. Other columns
+have bins with about equally many rows, and a value that fills a whole bin gets a bin of its own. In a
+categorical column the bin is the code of the category. One more bin, number ``n_bins``, is for missing
+values.
 
-Edges are float64 and are the thresholds of the trees, so a row falls on the same side of a split in
-training (by its bin) and in prediction (by its value).
+Edges are float64 and are the thresholds of the trees. So a row goes to the same side of a split in training
+(by its bin) and in prediction (by its value).
 """
 
 from __future__ import annotations
@@ -23,14 +24,25 @@ from miserly.grow.compiled import build, compiled, most_threads, prange, threade
 
 __all__ = ["MAX_BINS", "Binned", "Bins"]
 
-MAX_BINS = 255  # a byte, less the code of missing values
-_COLUMNS = 16  # columns sorted at a time: one cache line of float32, so that each line is read once
-_ROWS = 512  # rows binned at a time: what two threads read stays in their caches for the next column
+MAX_BINS = 255  # the codes of a byte, less one for missing values
+_COLUMNS = 16  # columns sorted at a time: a cache line of float32, so each line is read once
+_ROWS = 512  # rows binned at a time; they stay in the cache for the next column
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Where the bins of each column begin and end.
+    """The edges of the bins of each column.
+
+    `fit` chooses the edges, `transform` replaces values by the numbers of their bins.
+
+    Attributes
+    ----------
+    edges : array of (d, 256)
+        Upper edges of the bins, infinite from the last bin on.
+    n_bins : int array of (d,)
+        Number of bins of each column, without the bin for missing values.
+    categorical : bool array of (d,)
+        Columns that hold category codes.
 
     Examples
     --------
@@ -40,9 +52,9 @@ class Bins:
     ([1.5, 3.0, inf], [[0, 1, 2, 3]])
     """
 
-    edges: NDArray[np.float64]  # (d, 256), infinite from the last bin on
-    n_bins: NDArray[np.int64]  # (d,), without the bin for missing values
-    categorical: NDArray[np.bool_]  # (d,)
+    edges: NDArray[np.float64]
+    n_bins: NDArray[np.int64]
+    categorical: NDArray[np.bool_]
 
     @classmethod
     def fit(
@@ -54,9 +66,31 @@ class Bins:
         random_state: int | None = 0,
         n_threads: int | None = None,
     ) -> Bins:
-        """Choose the bins from at most `sample` rows of `X`, (n, d), where NaN is missing.
+        """Choose the bins from the rows of a matrix.
 
-        `categorical` marks the columns that hold category codes, whole numbers from 0 to 254.
+        Parameters
+        ----------
+        X : array of (n, d)
+            Values of the features. NaN is a missing value.
+        max_bins : int, default=255
+            Largest number of bins of a numeric column, 2 to 255.
+        categorical : bool array of (d,), optional
+            Columns that hold category codes, integers from 0 to 254. None by default.
+        sample : int, default=200000
+            Largest number of rows that the edges are chosen from. They are drawn at random.
+        random_state : int, optional, default=0
+            Seed for drawing these rows.
+        n_threads : int, optional
+            Number of threads; by default the number that numba uses.
+
+        Returns
+        -------
+        Bins
+
+        Raises
+        ------
+        DataError
+            If `max_bins` is out of range, `X` is not a matrix, or a numeric column has infinite values.
         """
         values = _matrix(X)
         if not 2 <= max_bins <= MAX_BINS:
@@ -83,10 +117,29 @@ class Bins:
 
     @property
     def n_features(self) -> int:
+        """Number of columns."""
         return len(self.n_bins)
 
     def transform(self, X: ArrayLike, n_threads: int | None = None) -> Binned:
-        """The bin of every value; infinite values and codes that are no category are errors."""
+        """Replace each value by the number of its bin.
+
+        Parameters
+        ----------
+        X : array of (n, d)
+            Values of the features. NaN is a missing value.
+        n_threads : int, optional
+            Number of threads; by default the number that numba uses.
+
+        Returns
+        -------
+        Binned
+
+        Raises
+        ------
+        DataError
+            If `X` has another number of columns, infinite values, or values that are not category codes in a
+            categorical column. The message names the column and the row.
+        """
         values = _matrix(X)
         n, d = values.shape
         if d != self.n_features:
@@ -98,10 +151,11 @@ class Bins:
         with threads(n_threads, codes.size):
             build(_encode)(values, self.edges, self.n_bins, self.categorical, codes, missing, wrong)
         if wrong.any():
-            self._complain(values, wrong)
+            self._refuse(values, wrong)
         return Binned(codes, np.logical_or.reduce(missing), self)
 
-    def _complain(self, values: NDArray[Any], wrong: NDArray[np.bool_]) -> None:
+    def _refuse(self, values: NDArray[Any], wrong: NDArray[np.bool_]) -> None:
+        """Raise an error that names the first wrong value."""
         chunk, f = (int(i) for i in np.argwhere(wrong)[0])
         column = values[chunk * _ROWS : (chunk + 1) * _ROWS, f]
         if not self.categorical[f]:
@@ -117,23 +171,35 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """A matrix as bytes, feature by feature: ``codes[f, i]`` is the bin of row `i` in column `f`."""
+    """A matrix as bins, column by column.
 
-    codes: NDArray[np.uint8]  # (d, n)
-    has_missing: NDArray[np.bool_]  # (d,)
+    Attributes
+    ----------
+    codes : uint8 array of (d, n)
+        ``codes[f, i]`` is the bin of row `i` in column `f`.
+    has_missing : bool array of (d,)
+        Columns that have missing values.
+    bins : Bins
+        The bins that were used.
+    """
+
+    codes: NDArray[np.uint8]
+    has_missing: NDArray[np.bool_]
     bins: Bins
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return int(self.codes.shape[1])
 
     @property
     def n_features(self) -> int:
+        """Number of columns."""
         return int(self.codes.shape[0])
 
 
 def _matrix(X: ArrayLike) -> NDArray[Any]:
-    """`X` as it is if it is a float matrix, in any memory order; other numbers become float64."""
+    """`X` itself if it is a float matrix in any memory order. Other numbers become float64."""
     values = np.asarray(X)
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64)
@@ -152,7 +218,7 @@ def _mask(categorical: ArrayLike | None, d: int) -> NDArray[np.bool_]:
 
 
 def _finite(column: NDArray[Any], f: int) -> NDArray[Any]:
-    """The values of a sorted column that are there (NaN is sorted to the end)."""
+    """The values of a sorted column that are not missing. NaN is sorted to the end."""
     values = column[: np.searchsorted(column, np.nan)]
     if len(values) and (np.isinf(values[0]) or np.isinf(values[-1])):
         raise DataError(f"column {f} holds infinite values: give numbers, or NaN where they are missing")
@@ -160,7 +226,7 @@ def _finite(column: NDArray[Any], f: int) -> NDArray[Any]:
 
 
 def _cuts(values: NDArray[Any], max_bins: int) -> NDArray[np.float64]:
-    """The edges between the bins of one sorted column: one fewer than bins."""
+    """The edges between the bins of one sorted column, one fewer than there are bins."""
     if len(values) == 0:
         return np.empty(0)
     new = np.flatnonzero(values[1:] != values[:-1])
@@ -172,10 +238,10 @@ def _cuts(values: NDArray[Any], max_bins: int) -> NDArray[np.float64]:
 def _ends_by_weight(values: NDArray[Any], max_bins: int) -> NDArray[Any]:
     """The last value of every bin but the last, for a sorted column of many distinct values.
 
-    Values that fill a bin alone (they sit on two quantiles) get their own, and the rest is divided anew into
-    what is left. Such a value ends a bin and so does the one below it: it uses up two ends, and sits on at
-    least two of the ``max_bins - 1`` quantiles. So at least one bin is left for the rest, and there are never
-    more than ``max_bins`` in all.
+    A value that equals two or more quantiles fills a bin and gets a bin of its own. The other values are
+    divided again into the remaining bins. A bin of one value needs two ends, its own and that of the value
+    below, and the value equals at least two of the ``max_bins - 1`` quantiles. So at least one bin remains
+    for the other values, and there are at most ``max_bins`` bins.
     """
     heavy = _repeated(_quantiles(values, max_bins))
     rest = _without(values, heavy)
@@ -188,13 +254,13 @@ def _ends_by_weight(values: NDArray[Any], max_bins: int) -> NDArray[Any]:
 
 
 def _quantiles(values: NDArray[Any], parts: int) -> NDArray[Any]:
-    """The last value of each of `parts` equal parts of a sorted column, except the last part."""
+    """The last value of each of `parts` equal parts of a sorted column, without the last part."""
     ends: NDArray[Any] = values[-(-np.arange(1, parts) * len(values) // parts) - 1]
     return ends
 
 
 def _repeated(quantiles: NDArray[Any]) -> NDArray[Any]:
-    """The values that sit on more than one quantile."""
+    """The values that equal more than one quantile."""
     return np.unique(quantiles[1:][quantiles[1:] == quantiles[:-1]])
 
 
@@ -206,13 +272,13 @@ def _without(values: NDArray[Any], heavy: NDArray[Any]) -> NDArray[Any]:
 
 
 def _predecessors(values: NDArray[Any], heavy: NDArray[Any]) -> NDArray[Any]:
-    """The value just below each heavy one, where there is one."""
+    """The value just below each heavy value, if there is one."""
     first = np.searchsorted(values, heavy)
     return values[first[first > 0] - 1]
 
 
 def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A number m half-way between neighbours, with ``low <= m < high`` also where rounding interferes."""
+    """The middle m of neighbours. ``low <= m < high`` holds in spite of rounding."""
     middle = low / 2 + high / 2
     return np.where((low <= middle) & (middle < high), middle, low)
 
@@ -234,7 +300,7 @@ def _encode(values, edges, n_bins, categorical, codes, missing, wrong):
 
 @compiled
 def _encode_numbers(values, f, first, last, edges, n_bins, codes, missing, wrong):
-    """The number of edges below each value, by eight halvings of 256 and no branches."""
+    """The number of edges below each value, by binary search in eight steps without branches."""
     for i in range(first, last):
         x = np.float64(values[i, f])
         low = 0

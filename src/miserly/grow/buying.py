@@ -14,7 +14,7 @@ mark_paid = compiled(prices.mark_paid)
 
 @compiled
 def price(state, f):
-    """What feature `f` costs now."""
+    """The current price of feature `f`."""
     if state.paid[0, f]:
         return 0.0
     return unpaid_price(0, f, state.opened, state.prices.own, state.prices.group, state.prices.setup)

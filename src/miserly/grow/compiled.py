@@ -1,12 +1,11 @@
-"""How this room compiles, and how many threads compiled code may use.
+"""Compiling the functions of this room, and the number of threads that compiled code may use.
 
-A function with loops over `prange` has two builds: the one that is written, whose loops are shared among
-threads, and one for a single thread, which takes less time to compile and starts no threads at all. `build`
-chooses between them, and with them between the builds of all functions they call. Both give the same result,
-to the bit.
+A function with loops over `prange` has two builds. One shares its loops among threads. The other uses a
+single thread, takes less time to compile and starts no threads. `build` chooses between them, and between the
+builds of all functions that they call. Both give the same result to the bit.
 
-The threads of GNU's OpenMP, which numba starts on Linux, do not survive a fork: whoever needs them in the new
-process is ended. There the build for a single thread is used, with a warning.
+On Linux numba starts threads of GNU OpenMP, which do not survive a fork. A forked process that uses them is
+killed. In such a process the build for a single thread is used, with a warning.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from miserly.utils.warn import warn_once
 
 __all__ = ["SMALL", "build", "compiled", "most_threads", "prange", "threaded", "threads"]
 
-SMALL = 1 << 20  # values
+SMALL = 1 << 20  # work on fewer values is done by one thread
 
-# Divisions are checked by the code itself where they can be by zero.
+# Division by zero gives inf or NaN as in NumPy. The code checks divisors where that would matter.
 compiled: Any = _compiled.compiled(error_model="numpy")
 threaded: Any = _compiled.compiled(error_model="numpy", parallel=True)
 
@@ -36,45 +35,45 @@ threaded: Any = _compiled.compiled(error_model="numpy", parallel=True)
 # -- how many threads ----------------------------------------------------------------------------------------
 
 
-class _Here(threading.local):
-    """How many threads compiled code may use, where a thread of Python is now; None outside of `threads`."""
+class _ThreadLimit(threading.local):
+    """The number of threads that compiled code may use in this Python thread; None outside of `threads`."""
 
     allowed: int | None = None
 
 
-_here = _Here()
+_limit = _ThreadLimit()
 _forked_from_threads = False
 
 
 @contextmanager
 def threads(n: int | None, size: int = SMALL) -> Iterator[None]:
-    """Run with `n` threads (numba's own number if None, at most all it has), then as many as before.
+    """Within this context compiled code uses `n` threads: numba's own number if None, and at most all it has.
 
-    Work on fewer than `SMALL` values is done by one thread: starting more would take longer.
+    Work on fewer than `SMALL` values is done by one thread, because starting more would take longer.
 
     >>> with threads(2, size=100):
     ...     most_threads()
     1
     """
-    before = _here.allowed
-    _here.allowed = _number(n, size)
+    before = _limit.allowed
+    _limit.allowed = _number(n, size)
     try:
-        if _here.allowed == 1:
+        if _limit.allowed == 1:
             yield
         else:
-            with _of_numba(_here.allowed):
+            with _of_numba(_limit.allowed):
                 yield
     finally:
-        _here.allowed = before
+        _limit.allowed = before
 
 
 def most_threads() -> int:
-    """How many threads may be used now."""
-    if _here.allowed is not None:
-        return _here.allowed
+    """The number of threads that may be used now."""
+    if _limit.allowed is not None:
+        return _limit.allowed
     if not is_compiling() or _forked_from_threads:
         return 1
-    if _layer() is None:  # asking numba would start its threads
+    if _layer() is None:  # a call of get_num_threads would start threads
         return int(_compiled.numba.config.NUMBA_NUM_THREADS)
     return int(_compiled.numba.get_num_threads())
 
@@ -106,7 +105,7 @@ def _of_numba(n: int) -> Iterator[None]:
 
 
 def _layer() -> str | None:
-    """What numba's threads are of, once they have been started."""
+    """The threading layer of numba; None until its threads have been started."""
     try:
         return str(_compiled.numba.threading_layer())
     except ValueError:
@@ -143,12 +142,12 @@ def build(kernel: Any) -> Any:
     >>> float(ones.sum())
     3.0
     """
-    return kernel if _here.allowed is not None and _here.allowed > 1 else _for_one_thread(kernel)
+    return kernel if _limit.allowed is not None and _limit.allowed > 1 else _for_one_thread(kernel)
 
 
 @cache
 def _for_one_thread(kernel: Any) -> Any:
-    """A function whose loops, and those of the functions it calls, are in one thread; itself if they are."""
+    """A build that uses one thread, as do the functions it calls; `kernel` itself if it needs no change."""
     if not is_compiling():
         return kernel
     function = kernel.py_func

@@ -4,9 +4,10 @@ A tree minimises
 
     1/2 sum w (target - h)^2 + tradeoff * sum(w) * (price of the features it buys)
 
-greedily, best split first. A split is made only if it gains more than the price of its feature is worth. A
-feature costs what the ledger says at that moment: nothing once it is paid, so it is free for the rest of the
-tree; its group's set-up only for the first of the group; and nothing is bought that does not fit the budget.
+greedily, best split first. A split is made only if its gain exceeds the penalty for the price of its feature.
+The price is the ledger's current one: 0 if the feature is paid, so a feature is free for the rest of the
+tree, and with the set-up of its group only if the group is not open. A feature that does not fit the budget
+is not bought.
 """
 
 from __future__ import annotations
@@ -20,37 +21,51 @@ from miserly.costs import Costs, Ledger
 from miserly.errors import CostError, DataError, MiserlyError
 from miserly.grow.binning import Binned
 from miserly.grow.compiled import build, threads
-from miserly.grow.growth import CHOICE, LEAF, NODE, Limits, Problem, Tally, Workshop, grow
-from miserly.grow.histogram import table_of
-from miserly.grow.packing import Packed, Scale, pack_newton, pack_squared
+from miserly.grow.growth import (
+    CANDIDATE_SPLIT,
+    LEAF,
+    NODE,
+    Buffers,
+    TreeInputs,
+    TreeLimits,
+    TreeSummary,
+    grow,
+)
+from miserly.grow.histogram import binned_columns
+from miserly.grow.packing import PackedRows, Scale, pack_newton, pack_squared
 from miserly.grow.rows import write_leaves
-from miserly.grow.splitting import Rule
+from miserly.grow.splitting import SplitRule
 from miserly.plan.terms import Tree
 from miserly.utils.compiled import why_not
 
 __all__ = ["GrowOptions", "Grower", "Grown"]
 
 MAX_DEPTH = 16
-POOL_BYTES = 1 << 28  # for histograms that are kept so that a sibling need not be filled
-FORBIDDING = 1e300  # a penalty no gain can reach, and still zero when multiplied by a price of zero
+POOL_BYTES = 1 << 28  # for histograms of leaves, which make it unnecessary to fill those of siblings
+FORBIDDING = 1e300  # a penalty that exceeds every gain, and is 0 when multiplied by a price of 0
 
 
 @dataclass(frozen=True)
 class GrowOptions:
-    """What bounds every tree.
+    """Limits of every tree that a `Grower` grows.
 
     Parameters
     ----------
     max_depth : int, default=4
-        The most splits on the way from the root to a leaf, 0 to 16.
+        Largest number of splits between the root and a leaf, 0 to 16.
     max_leaves : int, optional
-        The most leaves; no limit but the depth's by default.
+        Largest number of leaves. By default only `max_depth` limits it.
     min_samples_leaf : int, default=20
-        The least number of rows (of any weight above zero) in a leaf.
+        Smallest number of rows of positive weight in a leaf.
     min_hessian : float, default=1e-3
-        The least sum of hessians in a leaf; for `fit_tree`, of weights as multiples of their mean.
+        Smallest sum of hessians in a leaf. For `fit_tree` the hessians are weights divided by their mean.
     l2 : float, default=0
-        Added to the hessian of every leaf: shrinks the values of leaves with few rows.
+        Added to the hessian of every leaf. It shrinks the values of leaves with few rows.
+
+    Raises
+    ------
+    DataError
+        If a value is out of range.
     """
 
     max_depth: int = 4
@@ -73,24 +88,53 @@ class GrowOptions:
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """One tree, and where the training rows fell."""
+    """A tree that was grown, and the leaf of each training row.
+
+    Attributes
+    ----------
+    tree : Tree
+        The tree, a term of a plan.
+    leaf : int array of (n,)
+        The node of each training row. ``tree.value[leaf]`` is the output on the training rows.
+    bought : tuple of int
+        Features that the tree bought, in order.
+    gain : float
+        How much the tree lowers its objective, prices included.
+    """
 
     tree: Tree
-    leaf: NDArray[np.int32]  # (n,): ``tree.value[leaf]`` is the tree's output on the training rows
-    bought: tuple[int, ...]  # features newly paid, in order
-    gain: float  # how much the tree lowers its objective, prices included
+    leaf: NDArray[np.int32]
+    bought: tuple[int, ...]
+    gain: float
 
 
 class Grower:
-    """Grows trees on one binned data set; memory is kept from tree to tree.
+    """Grows trees on one binned data set. Buffers are used again for every tree.
 
-    The grower itself remembers nothing between trees: what is paid, open and spent is all in the ledger, so
-    saving and restoring `Ledger.state` is saving and restoring everything. One grower must not be used by
-    two threads at a time.
+    A grower has no state that affects the next tree. What is paid, open and spent is in the ledger, so
+    `Ledger.state` is all there is to save. Two threads must not use one grower at the same time.
+
+    Parameters
+    ----------
+    binned : Binned
+        The training rows.
+    costs : Costs
+        The price of each column.
+    options : GrowOptions, optional
+        Limits of every tree. ``GrowOptions()`` by default.
+    n_threads : int, optional
+        Number of threads; by default the number that numba uses. It does not change the trees.
+
+    Raises
+    ------
+    MiserlyError
+        If numba cannot be used.
+    CostError
+        If the number of costs is not the number of columns.
 
     Examples
     --------
-    A costly copy of a cheap feature is not bought, and the next tree uses what is paid for nothing:
+    An expensive copy of a cheap feature is not bought:
 
     >>> from miserly.costs import Costs, Ledger
     >>> from miserly.grow import Bins, Grower, GrowOptions
@@ -121,9 +165,9 @@ class Grower:
         self.costs = costs
         self.options = options or GrowOptions()
         self.n_threads = n_threads
-        self._table = table_of(binned)
+        self._columns = binned_columns(binned)
         self._splittable = binned.bins.n_bins + binned.has_missing > 1
-        self._workshops: dict[int, Workshop] = {}
+        self._buffers_by_width: dict[int, Buffers] = {}
 
     def fit_tree(
         self,
@@ -135,9 +179,36 @@ class Grower:
         features: ArrayLike | None = None,
         max_new_features: int | None = None,
     ) -> Grown:
-        """The tree for ``1/2 sum w (target - h)^2 + tradeoff * sum(w) * (price of newly bought features)``.
+        """Fit a tree by weighted least squares.
 
-        `features` is a mask of the columns that may be split on; at most `max_new_features` are bought.
+        The tree minimises ``1/2 sum w (target - h)^2 + tradeoff * sum(w) * (price of newly bought
+        features)``.
+
+        Parameters
+        ----------
+        target : array of (n,)
+            Values to predict.
+        weight : array of (n,), optional
+            Non-negative weights of the rows, 1 by default. Only their ratios matter.
+        ledger : Ledger
+            The account that pays for features. Features that it has paid are free.
+        tradeoff : float, default=0
+            Decrease of the mean loss that one unit of cost must bring.
+        features : bool array of (d,), optional
+            Columns that may be split on. All by default.
+        max_new_features : int, optional
+            Largest number of features that the tree may buy. No limit by default.
+
+        Returns
+        -------
+        Grown
+
+        Raises
+        ------
+        DataError
+            If a parameter is out of range or has the wrong shape, or if every weight is zero.
+        CostError
+            If the ledger has other costs than the grower.
         """
         with threads(self.n_threads, self.binned.codes.size):
             packed = pack_squared(target, weight, self.binned.n_rows)
@@ -154,13 +225,44 @@ class Grower:
         features: ArrayLike | None = None,
         max_new_features: int | None = None,
     ) -> Grown:
-        """The tree of a second-order step: gradients G, hessians H summed over each leaf.
+        """Fit a tree by a second-order (Newton) step.
 
-        A split gains 1/2 [GL^2/(HL + l2) + GR^2/(HR + l2) - G^2/(H + l2)], less tradeoff * total_weight
-        * (price of its feature); a leaf has the value -G/(H + l2). `total_weight` is what the mean loss is
-        the mean over: the number of rows, or the sum of their weights. Everything is in the units given:
-        gradients, hessians and `total_weight` times 3 are the same tree only if `l2` and `min_hessian` grow
-        too, so give weights with a mean of 1.
+        Let G and H be the sums of gradients and hessians over a leaf. A leaf has the value ``-G / (H + l2)``.
+        A split gains ``1/2 [GL^2 / (HL + l2) + GR^2 / (HR + l2) - G^2 / (H + l2)]``, less ``tradeoff *
+        total_weight * (price of its feature)``.
+
+        Parameters
+        ----------
+        gradient : array of (n,)
+            First derivative of the loss of each row.
+        hessian : array of (n,)
+            Second derivative of the loss of each row, at least 0.
+        ledger : Ledger
+            The account that pays for features. Features that it has paid are free.
+        tradeoff : float, default=0
+            Decrease of the mean loss that one unit of cost must bring.
+        total_weight : float
+            Divisor of the mean loss: the number of rows, or the sum of their weights.
+        features : bool array of (d,), optional
+            Columns that may be split on. All by default.
+        max_new_features : int, optional
+            Largest number of features that the tree may buy. No limit by default.
+
+        Returns
+        -------
+        Grown
+
+        Raises
+        ------
+        DataError
+            If a parameter is out of range or has the wrong shape.
+        CostError
+            If the ledger has other costs than the grower.
+
+        Notes
+        -----
+        Gradients and hessians are not rescaled. Multiplying them and `total_weight` by 3 gives the same tree
+        only if `l2` and `min_hessian` are multiplied too. Weights with a mean of 1 avoid this.
         """
         with threads(self.n_threads, self.binned.codes.size):
             packed = pack_newton(gradient, hessian, total_weight, self.binned.n_rows)
@@ -170,7 +272,7 @@ class Grower:
 
     def _grow(
         self,
-        packed: Packed,
+        packed: PackedRows,
         ledger: Ledger,
         tradeoff: float,
         features: ArrayLike | None,
@@ -181,18 +283,18 @@ class Grower:
         max_new = self.binned.n_features if max_new_features is None else max_new_features
         if max_new < 0:
             raise DataError(f"max_new_features must be at least 0, not {max_new_features}")
-        shop = self._workshop(packed.scale.width)
+        buffers = self._buffers(packed.scale.width)
         allowed = self._allowed(features)
-        shop.active[: len(allowed)] = allowed
-        shop.free[:] = np.arange(len(shop.free))
-        shop.rows[:] = np.arange(len(shop.rows), dtype=np.uint32)
-        problem = self._problem(packed, ledger, tradeoff, max_new)
-        tally = Tally(*build(grow)(problem, shop, len(allowed), len(shop.free)))
+        buffers.active[: len(allowed)] = allowed
+        buffers.free[:] = np.arange(len(buffers.free))
+        buffers.rows[:] = np.arange(len(buffers.rows), dtype=np.uint32)
+        inputs = self._inputs(packed, ledger, tradeoff, max_new)
+        summary = TreeSummary(*build(grow)(inputs, buffers, len(allowed), len(buffers.free)))
         leaf = np.empty(self.binned.n_rows, dtype=np.int32)
-        build(write_leaves)(shop.rows, shop.leaves[: tally.n_leaves], leaf)
-        bought = tuple(shop.bought[: tally.n_bought].tolist())
-        tree = self._tree(shop.nodes[: tally.n_nodes], shop.goes_left, packed.scale)
-        return Grown(tree, leaf, bought, _real_gain(tally.gain, packed))
+        build(write_leaves)(buffers.rows, buffers.leaves[: summary.n_leaves], leaf)
+        bought = tuple(buffers.bought[: summary.n_bought].tolist())
+        tree = self._tree(buffers.nodes[: summary.n_nodes], buffers.goes_left, packed.scale)
+        return Grown(tree, leaf, bought, _real_gain(summary.gain, packed))
 
     def _allowed(self, features: ArrayLike | None) -> NDArray[np.int64]:
         if features is None:
@@ -202,26 +304,26 @@ class Grower:
             raise DataError(f"features must be one boolean for each of {self.binned.n_features} columns")
         return np.flatnonzero(self._splittable & mask)
 
-    def _problem(self, packed: Packed, ledger: Ledger, tradeoff: float, max_new: int) -> Problem:
+    def _inputs(self, packed: PackedRows, ledger: Ledger, tradeoff: float, max_new: int) -> TreeInputs:
         if ledger.costs is not self.costs and not _same_prices(ledger.costs, self.costs):
             raise CostError("the ledger's costs are not those of the grower")
         options, scale = self.options, packed.scale
-        rule = Rule(
+        rule = SplitRule(
             scale.width,
             scale.count_bits,
             _times(options.l2 / scale.hessian_unit, scale.hessian_shift),
             _times(options.min_hessian / scale.hessian_unit, scale.hessian_shift),
             options.min_samples_leaf,
         )
-        exponent = 2 * scale.push_shift - scale.hessian_shift
+        exponent = 2 * scale.residual_shift - scale.hessian_shift
         penalty = min(_times(tradeoff * packed.total_weight * scale.hessian_unit, exponent), FORBIDDING)
-        limits = Limits(options.max_depth, self._max_leaves, max_new, penalty)
+        limits = TreeLimits(options.max_depth, self._max_leaves, max_new, penalty)
         total = np.zeros(2, dtype=np.int64)
         total[: scale.width] = packed.words.reshape(-1, scale.width).sum(axis=0)
-        return Problem(self._table, packed.words, total, rule, ledger.budget_state(), limits)
+        return TreeInputs(self._columns, packed.words, total, rule, ledger.budget_state(), limits)
 
     def _tree(self, nodes: NDArray[np.void], goes_left: NDArray[np.bool_], scale: Scale) -> Tree:
-        """The grown nodes with real thresholds and values."""
+        """The grown nodes as a `Tree`, with thresholds and values in the units of the data."""
         bins = self.binned.bins
         inner = np.flatnonzero(nodes["feature"] >= 0)
         split = nodes[inner]
@@ -234,7 +336,7 @@ class Grower:
         left[inner], right[inner] = split["left"], split["right"]
         value = np.where(nodes["feature"] < 0, nodes["value"] / scale.hessian_unit, 0.0)
         with np.errstate(over="ignore", under="ignore"):
-            value = np.ldexp(value, scale.hessian_shift - scale.push_shift)
+            value = np.ldexp(value, scale.hessian_shift - scale.residual_shift)
         category = np.full(len(nodes), -1, dtype=np.int32)
         by_category = inner[bins.categorical[f]]
         category[by_category] = np.arange(len(by_category))
@@ -249,15 +351,15 @@ class Grower:
         most = min(1 << options.max_depth, max(1, self.binned.n_rows // options.min_samples_leaf))
         return most if options.max_leaves is None else min(most, options.max_leaves)
 
-    def _workshop(self, width: int) -> Workshop:
-        """Memory for trees of rows of `width` words, made when first needed; unused pages take no room."""
-        if width not in self._workshops:
+    def _buffers(self, width: int) -> Buffers:
+        """Buffers for rows of `width` words, allocated on first use. Unused pages take no memory."""
+        if width not in self._buffers_by_width:
             n, d, n_leaves = self.binned.n_rows, self.binned.n_features, self._max_leaves
-            size = int(self._table.start[-1]) * width
+            size = int(self._columns.start[-1]) * width
             slots = min(n_leaves, 1 << max(0, self.options.max_depth - 1), POOL_BYTES // (8 * size))
-            self._workshops[width] = Workshop(
+            self._buffers_by_width[width] = Buffers(
                 leaves=np.empty(n_leaves, dtype=LEAF),
-                choices=np.empty((n_leaves, d), dtype=CHOICE),
+                candidates=np.empty((n_leaves, d), dtype=CANDIDATE_SPLIT),
                 nodes=np.empty(2 * n_leaves - 1, dtype=NODE),
                 goes_left=np.empty((2 * n_leaves - 1, 256), dtype=np.bool_),
                 rows=np.empty(n, dtype=np.uint32),
@@ -268,18 +370,20 @@ class Grower:
                 histograms=np.empty((slots + 2, size), dtype=np.int64),
                 free=np.empty(slots, dtype=np.int64),
             )
-        return self._workshops[width]
+        return self._buffers_by_width[width]
 
 
 def _times(value: float, exponent: int) -> float:
-    """value * 2**exponent, which may rightly be infinite or zero."""
+    """value * 2**exponent. Overflow to infinity and underflow to 0 are correct here."""
     with np.errstate(over="ignore", under="ignore"):
         return float(np.ldexp(value, exponent))
 
 
-def _real_gain(gain: float, packed: Packed) -> float:
+def _real_gain(gain: float, packed: PackedRows) -> float:
     scale = packed.scale
-    return _times(gain * packed.mean_weight / scale.hessian_unit, scale.hessian_shift - 2 * scale.push_shift)
+    return _times(
+        gain * packed.mean_weight / scale.hessian_unit, scale.hessian_shift - 2 * scale.residual_shift
+    )
 
 
 def _same_prices(one: Costs, other: Costs) -> bool:
@@ -287,7 +391,7 @@ def _same_prices(one: Costs, other: Costs) -> bool:
 
 
 def _bit_sets(goes_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """One bit per category code, as rows of `Tree.words`; place 255 is that of missing values."""
+    """One bit per category code, as rows of `Tree.words`. Code 255 is that of missing values."""
     bits = goes_left.copy()
     bits[:, 255] = False
     return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)

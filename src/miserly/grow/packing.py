@@ -1,24 +1,23 @@
-"""What each row says about its leaf, as whole numbers that add up exactly.
+"""Packing: residuals, hessians and counts of rows as integers, whose sums are exact.
 
-A tree is fitted from three sums over the rows of a leaf: of their *push* (weight times target, or minus the
-gradient: which way and how hard a row pushes the leaf's value), of their *hessian* (the weight, or the
-second derivative) and of their number. Here these become integers, so that sums do not depend on the order
-of the rows, on the number of threads or of machines.
+A tree is fitted from three sums over the rows of a leaf. The *residual* of a row is its weight times its
+target, or minus its gradient. The *hessian* is its weight, or the second derivative. The third is the number
+of rows. Integer sums do not depend on the order of the rows, on the number of threads or on the number of
+machines.
 
-- Hessians all equal: *one* int64 a row, the push in the high bits and 1 in the low `count_bits`. The hessian
-  of a set of rows is then its count.
-- Otherwise two: the push alone, and the hessian in the high bits with 1 in the low ones.
+- If all hessians are equal, a row is *one* int64: the residual in the high bits and 1 in the low
+  `count_bits`. The hessian of a set of rows is then its count.
+- Otherwise a row is two int64: the residual, and the hessian in the high bits with 1 in the low bits.
 
-Rows of no weight are 0: they follow the tree but are not counted.
+Rows of zero weight are packed as 0. They follow the tree but are not counted.
 
-Why nothing overflows. Let n < 2 ** count_bits be the number of rows. A shift is such that
-sum |x| * 2 ** shift < 2 ** bits. Rounding to whole numbers adds at most 1/2 a row, so any sum over rows is
-below 2 ** bits + n / 2, which is at most 2 ** (bits + 1) as long as count_bits <= bits + 2. A number alone
-in its word has bits = 61. One that shares it has bits = 62 - count_bits; more than 2 ** 31 - 1 rows are
-refused, so count_bits <= 31 <= bits, and the packed sum stays below
-2 ** (bits + 1) * 2 ** count_bits = 2 ** 63 in magnitude.
+No sum overflows. Let n < 2 ** count_bits be the number of rows. A shift is chosen such that sum |x| * 2 **
+shift < 2 ** bits. Rounding to integers adds at most 1/2 per row, so any sum over rows is below 2 ** bits + n
+/ 2. This is at most 2 ** (bits + 1) if count_bits <= bits + 2. A number alone in its word has bits = 61. A
+number that shares its word has bits = 62 - count_bits. More than 2 ** 31 - 1 rows are an error, so count_bits
+<= 31 <= bits, and the packed sum stays below 2 ** (bits + 1) * 2 ** count_bits = 2 ** 63 in magnitude.
 
-Shifts are powers of two taken from the data: targets times a power of two give the same integers.
+Shifts are exponents of two that depend on the data. Targets times a power of two give the same integers.
 """
 
 from __future__ import annotations
@@ -32,41 +31,41 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.errors import DataError
 from miserly.grow.compiled import build, compiled, prange, threaded
 
-__all__ = ["Packed", "Scale", "choose_scale", "pack", "pack_newton", "pack_squared"]
+__all__ = ["PackedRows", "Scale", "choose_scale", "pack", "pack_newton", "pack_squared"]
 
-_CHUNK = 16384  # rows summed at a time, whatever the number of threads, so that sums are always the same
+_CHUNK = 16384  # rows per partial sum; it does not depend on the number of threads, so sums do not either
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What one unit of each integer means. Histograms packed to the same scale add up exactly.
+    """The units of the integers. Histograms with the same scale add up exactly.
 
-    A leaf of the integer sums `push` and `hessian` has the value
-    ``push * 2**-push_shift / (hessian * hessian_unit * 2**-hessian_shift + l2)``.
+    A leaf with the integer sums `residual` and `hessian` has the value
+    ``residual * 2**-residual_shift / (hessian * hessian_unit * 2**-hessian_shift + l2)``.
     """
 
-    width: int  # words a row: 1 or 2
+    width: int  # words per row: 1 or 2
     count_bits: int
-    push_shift: int  # an exponent, because 2**shift itself may lie outside float64
+    residual_shift: int  # an exponent, because 2**shift itself may lie outside float64
     hessian_shift: int = 0
     hessian_unit: float = 1.0  # the hessian of each row, where all are equal
 
 
 @dataclass(frozen=True)
-class Packed:
-    """Rows as integers, a row's words side by side."""
+class PackedRows:
+    """Rows as integers. The words of a row are adjacent."""
 
     words: NDArray[np.int64]  # (n * width,)
     scale: Scale
-    total_weight: float  # what a mean loss is the mean over, in the units of the hessian
-    mean_weight: float  # what the caller's weights were divided by
+    total_weight: float  # divisor of the mean loss, in the units of the hessian
+    mean_weight: float  # the caller's weights were divided by it
 
 
-def pack_squared(target: ArrayLike, weight: ArrayLike | None, n: int) -> Packed:
-    """Rows of the weighted least squares 1/2 sum w (target - h)^2.
+def pack_squared(target: ArrayLike, weight: ArrayLike | None, n: int) -> PackedRows:
+    """Pack the rows of the weighted least squares problem 1/2 sum w (target - h)^2.
 
-    Weights are divided by their mean over the rows that have any, so that only their ratios matter, `l2`
-    and `min_hessian` count in rows of average weight, and weight 0 is the same as leaving a row out.
+    Weights are divided by the mean of the positive weights. So only their ratios matter, `l2` and
+    `min_hessian` are in units of rows of average weight, and a row of weight 0 has the effect of no row.
     """
     values = _column(target, n, "target")
     if weight is None:
@@ -81,79 +80,81 @@ def pack_squared(target: ArrayLike, weight: ArrayLike | None, n: int) -> Packed:
         return _packed(values, None, counted, 1.0, float(n_counted), largest)
     mean = largest * float((weights / largest).sum() / n_counted)
     share = weights / mean
-    push = _column(share * values, n, "target times weight")
-    return _packed(push, share, counted, 1.0, float(n_counted), mean)
+    residual = _column(share * values, n, "target times weight")
+    return _packed(residual, share, counted, 1.0, float(n_counted), mean)
 
 
-def pack_newton(gradient: ArrayLike, hessian: ArrayLike, total_weight: float, n: int) -> Packed:
-    """Rows of a second-order step. Those whose gradient and hessian are both zero are not counted."""
+def pack_newton(gradient: ArrayLike, hessian: ArrayLike, total_weight: float, n: int) -> PackedRows:
+    """Pack the rows of a second-order step. Rows whose gradient and hessian are zero are not counted."""
     if not (math.isfinite(total_weight) and total_weight > 0):
         raise DataError(f"total_weight must be a positive number, not {total_weight!r}")
-    push = -_column(gradient, n, "gradient")
+    residual = -_column(gradient, n, "gradient")
     values = _non_negative(_column(hessian, n, "hessian"), "hessian")
-    counted = (values > 0) | (push != 0)
+    counted = (values > 0) | (residual != 0)
     if values[0] > 0 and values.min() == values.max():
-        return _packed(push, None, counted, float(values[0]), float(total_weight), 1.0)
-    return _packed(push, values, counted, 1.0, float(total_weight), 1.0)
+        return _packed(residual, None, counted, float(values[0]), float(total_weight), 1.0)
+    return _packed(residual, values, counted, 1.0, float(total_weight), 1.0)
 
 
 def choose_scale(
     n: int,
-    push: tuple[float, float],
+    residual: tuple[float, float],
     hessian: tuple[float, float] | None,
     hessian_unit: float = 1.0,
 ) -> Scale:
-    """The finest scale for `n` rows of which `push` and `hessian` say what `sizes` says.
+    """The finest scale for `n` rows. `residual` and `hessian` are results of `magnitudes`.
 
     >>> choose_scale(5, (4.0, 3.0), None)     # 62 bits less 3 for the count; sum |x| = 3 * 2**2 < 2**4
-    Scale(width=1, count_bits=3, push_shift=55, hessian_shift=0, hessian_unit=1.0)
+    Scale(width=1, count_bits=3, residual_shift=55, hessian_shift=0, hessian_unit=1.0)
     """
     if n >= 2**31:
         raise DataError(f"{n} rows: at most 2**31 - 1 can be counted")
     count_bits = n.bit_length()
     if hessian is None:
-        return Scale(1, count_bits, _shift(*push, 62 - count_bits), 0, hessian_unit)
-    return Scale(2, count_bits, _shift(*push, 61), _shift(*hessian, 62 - count_bits), hessian_unit)
+        return Scale(1, count_bits, _shift(*residual, 62 - count_bits), 0, hessian_unit)
+    return Scale(2, count_bits, _shift(*residual, 61), _shift(*hessian, 62 - count_bits), hessian_unit)
 
 
-def sizes(values: NDArray[np.float64]) -> tuple[float, float]:
-    """A power of two no value exceeds in magnitude, and the sum of magnitudes as a multiple of it."""
+def magnitudes(values: NDArray[np.float64]) -> tuple[float, float]:
+    """A power of two that bounds the magnitudes, and the sum of magnitudes in multiples of it."""
     largest = _largest(values)
     if largest == 0.0:
         return 1.0, 0.0
     exponent = min(math.frexp(largest)[1], 1023)
     parts = np.empty(-(-len(values) // _CHUNK))
-    build(_sum_sizes)(values, *_factors(-exponent), parts)  # of numbers up to about 1: cannot overflow
+    build(_sum_magnitudes)(
+        values, *_factors(-exponent), parts
+    )  # summands are at most about 1, so no overflow
     return math.ldexp(1.0, exponent), math.fsum(parts)
 
 
 def pack(
-    push: NDArray[np.float64],
+    residual: NDArray[np.float64],
     hessian: NDArray[np.float64] | None,
     counted: NDArray[np.bool_],
     scale: Scale,
 ) -> NDArray[np.int64]:
-    """The integers of every row at a given scale."""
-    words = np.empty(len(push) * scale.width, dtype=np.int64)
+    """The integers of every row for a given scale."""
+    words = np.empty(len(residual) * scale.width, dtype=np.int64)
     if hessian is None:
-        build(_pack_one)(push, counted, *_factors(scale.push_shift), scale.count_bits, words)
+        build(_pack_one)(residual, counted, *_factors(scale.residual_shift), scale.count_bits, words)
     else:
-        by_push, by_hessian = _factors(scale.push_shift), _factors(scale.hessian_shift)
-        build(_pack_two)(push, *by_push, hessian, *by_hessian, counted, scale.count_bits, words)
+        by_residual, by_hessian = _factors(scale.residual_shift), _factors(scale.hessian_shift)
+        build(_pack_two)(residual, *by_residual, hessian, *by_hessian, counted, scale.count_bits, words)
     return words
 
 
 def _packed(
-    push: NDArray[np.float64],
+    residual: NDArray[np.float64],
     hessian: NDArray[np.float64] | None,
     counted: NDArray[np.bool_],
     hessian_unit: float,
     total_weight: float,
     mean_weight: float,
-) -> Packed:
-    of_hessian = None if hessian is None else sizes(hessian)
-    scale = choose_scale(len(push), sizes(push), of_hessian, hessian_unit)
-    return Packed(pack(push, hessian, counted, scale), scale, total_weight, mean_weight)
+) -> PackedRows:
+    of_hessian = None if hessian is None else magnitudes(hessian)
+    scale = choose_scale(len(residual), magnitudes(residual), of_hessian, hessian_unit)
+    return PackedRows(pack(residual, hessian, counted, scale), scale, total_weight, mean_weight)
 
 
 def _column(values: ArrayLike, n: int, what: str) -> NDArray[np.float64]:
@@ -173,14 +174,14 @@ def _non_negative(column: NDArray[np.float64], what: str) -> NDArray[np.float64]
 
 
 def _shift(unit: float, total: float, bits: int) -> int:
-    """The largest s for which unit * total * 2**s < 2**bits is certain (0 if there is nothing to shift)."""
+    """The largest s for which unit * total * 2**s < 2**bits is certain; 0 if `total` is 0."""
     if total == 0.0:
         return 0
     return bits - math.frexp(total)[1] - (math.frexp(unit)[1] - 1)
 
 
 def _factors(shift: int) -> tuple[float, float]:
-    """Two powers of two whose product is 2**shift, which alone could lie outside float64."""
+    """Two powers of two whose product is 2**shift. That product alone may lie outside float64."""
     half = shift // 2
     return math.ldexp(1.0, half), math.ldexp(1.0, shift - half)
 
@@ -210,23 +211,23 @@ def _largest_of(values, first, last):
 
 
 @threaded
-def _sum_sizes(values, factor, factor_too, parts):
+def _sum_magnitudes(values, factor, second_factor, parts):
     for chunk in prange(len(parts)):
         total = 0.0
         for i in range(chunk * _CHUNK, min(len(values), (chunk + 1) * _CHUNK)):
-            total += abs(values[i] * factor * factor_too)
+            total += abs(values[i] * factor * second_factor)
         parts[chunk] = total
 
 
 @threaded
-def _pack_one(push, counted, factor, factor_too, count_bits, words):
-    for i in prange(len(push)):
-        whole = np.int64(np.rint(push[i] * factor * factor_too))
+def _pack_one(residual, counted, factor, second_factor, count_bits, words):
+    for i in prange(len(residual)):
+        whole = np.int64(np.rint(residual[i] * factor * second_factor))
         words[i] = ((whole << count_bits) + 1) * counted[i]
 
 
 @threaded
-def _pack_two(push, p, p_too, hessian, h, h_too, counted, count_bits, words):
-    for i in prange(len(push)):
-        words[2 * i] = np.int64(np.rint(push[i] * p * p_too))
-        words[2 * i + 1] = (np.int64(np.rint(hessian[i] * h * h_too)) << count_bits) + counted[i]
+def _pack_two(residual, p, r_second, hessian, h, h_second, counted, count_bits, words):
+    for i in prange(len(residual)):
+        words[2 * i] = np.int64(np.rint(residual[i] * p * r_second))
+        words[2 * i + 1] = (np.int64(np.rint(hessian[i] * h * h_second)) << count_bits) + counted[i]

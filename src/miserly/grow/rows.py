@@ -1,4 +1,4 @@
-"""The rows of each leaf: one array of row numbers, each leaf a stretch of it in ascending order."""
+"""The rows of each leaf: one array of row numbers, in which each leaf has a range in ascending order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _CHUNK = 8192  # rows handled at a time by one thread
 
 @threaded
 def partition(codes, goes_left, rows, spare):
-    """Put the rows that go left first, both sides in their old order; gives how many they are.
+    """Move the rows that go left to the front; both sides keep their order. Returns how many go left.
 
-    Every chunk is first divided within its own stretch of `spare`, then moved to where it belongs.
+    Each chunk is first divided within its own range of `spare`, then moved to its final place.
     """
     n_chunks = -(-len(rows) // _CHUNK)
-    ends = np.zeros(n_chunks + 1, np.int64)  # of the left rows of the chunks so far
+    ends = np.zeros(n_chunks + 1, np.int64)  # running number of left rows after each chunk
     for chunk in prange(n_chunks):
         ends[chunk + 1] = divide(codes, goes_left, rows, spare, chunk * _CHUNK)
     for chunk in range(n_chunks):
@@ -30,7 +30,10 @@ def partition(codes, goes_left, rows, spare):
 
 @compiled
 def divide(codes, goes_left, rows, spare, first):
-    """Lefts to the front of a chunk of `spare`, rights to its back in reverse; both are always written."""
+    """Divide one chunk: left rows to the front of its range of `spare`, right rows reversed at the back.
+
+    Every row is written to both ends, which avoids a branch; only one of the two ends advances.
+    """
     n_left = first
     n_right = min(first + _CHUNK, len(rows)) - 1
     for j in range(first, n_right + 1):
@@ -45,7 +48,7 @@ def divide(codes, goes_left, rows, spare, first):
 
 @compiled
 def move(rows, spare, first, left, left_end, all_left):
-    """Move a divided chunk: lefts to ``rows[left:left_end]``, rights behind those of earlier chunks."""
+    """Move a divided chunk: left rows to ``rows[left:left_end]``, right rows behind earlier right rows."""
     for j in range(left_end - left):
         rows[left + j] = spare[first + j]
     last = min(first + _CHUNK, len(rows))
@@ -57,7 +60,7 @@ def move(rows, spare, first, left, left_end, all_left):
 
 @threaded
 def gather(words, width, rows, out):
-    """The words of `rows`, side by side in `out`."""
+    """Copy the words of `rows` to `out`."""
     for chunk in prange(-(-len(rows) // _CHUNK)):
         for j in range(chunk * _CHUNK, min(len(rows), (chunk + 1) * _CHUNK)):
             for k in range(width):
@@ -66,7 +69,7 @@ def gather(words, width, rows, out):
 
 @threaded
 def write_leaves(rows, leaves, node_of_row):
-    """For every row, the tree node of the leaf it is in."""
+    """Write the tree node of its leaf for every row."""
     for k in prange(len(leaves)):
         for j in range(leaves[k].first, leaves[k].last):
             node_of_row[rows[j]] = leaves[k].node

@@ -1,17 +1,17 @@
 """The best split of a leaf on one feature, found from its histogram.
 
-All numbers here are in the units of the packed integers. With the sums of push P and hessian H of a leaf, a
-split into L and R gains
+All numbers here are in the units of the packed integers. Let R and H be the sums of residuals and hessians of
+a leaf. A split into a left side (RL, HL) and a right side (RR, HR) gains
 
-    1/2 [ PL^2 / (HL + l2) + PR^2 / (HR + l2) - P^2 / (H + l2) ]
+    1/2 [ RL^2 / (HL + l2) + RR^2 / (HR + l2) - R^2 / (H + l2) ]
 
-and is allowed if both sides have enough rows and enough hessian. A split is a *cut*: the bins up to it go
-left. Rows with a missing value are tried on both sides. The bins of a category column are first put in the
-order of push per hessian: some cut of that order is then the best of all ways to divide the categories
-(Fisher 1958). Of equal gains the lowest cut wins, then missing values on the right.
+It is allowed if both sides have enough rows and enough hessian. A split is a *cut*: the bins up to it go
+left. Missing values are tried on both sides. The categories of a categorical column are first sorted by
+residual per hessian; one of the cuts of that order is the best of all partitions (Fisher 1958). If gains are
+equal, the lowest cut wins, then missing values on the right.
 
-Rows that all want the same value gain nothing by any split, but rounding may say otherwise. A gain that is
-lost among the rounding errors of the terms it is the difference of is therefore none.
+If all rows of a leaf have the same residual per hessian, no split gains anything, but rounding errors may
+look like a gain. Gains below `ROUNDING` times the leaf's own term are therefore ignored.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from miserly.grow.compiled import compiled
 
-__all__ = ["Rule", "best_split", "directions", "new_bench", "read_sums"]
+__all__ = ["SplitRule", "best_split", "directions", "new_cut_buffers", "read_sums"]
 
-# Of the leaf's own term; some hundred times what rounding does to it, and far below any gain that matters.
+# Relative to the leaf's own term. About a hundred rounding errors, and far below any gain that matters.
 ROUNDING = 1e-13
 
 
-class Rule(NamedTuple):
-    """How to read packed sums, and which splits are allowed, in their units."""
+class SplitRule(NamedTuple):
+    """How to read packed sums, and which splits are allowed, in the units of those sums."""
 
     width: int
     count_bits: int
@@ -39,8 +39,8 @@ class Rule(NamedTuple):
     min_rows: int
 
 
-class Bench(NamedTuple):
-    """Room for cuts, the sums left of them and their gains."""
+class CutBuffers(NamedTuple):
+    """Memory for the cuts of one feature: their bins, the packed sums of their left sides, their gains."""
 
     cut: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -49,13 +49,16 @@ class Bench(NamedTuple):
 
 
 @compiled
-def new_bench():
-    return Bench(np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256))
+def new_cut_buffers():
+    """Buffers for a feature of at most 256 bins."""
+    return CutBuffers(
+        np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256)
+    )
 
 
 @compiled
 def read_sums(first, second, rule):
-    """Push, hessian and number of rows of packed sums; a sum of one word has no `second`."""
+    """Residual, hessian and number of rows of packed sums. With one word per row `second` is not used."""
     mask = (np.int64(1) << rule.count_bits) - 1
     if rule.width == 1:
         return first >> rule.count_bits, first & mask, first & mask
@@ -63,41 +66,43 @@ def read_sums(first, second, rule):
 
 
 @compiled
-def best_split(histogram, bins, categorical, total, rule, bench):
-    """Gain, cut and direction of missing values of the best split of one feature; gain -inf if there is none.
+def best_split(histogram, bins, categorical, total, rule, buffers):
+    """Gain, cut and side of missing values of the best split of one feature; gain -inf if there is none.
 
-    `histogram` has `bins` bins, the last for missing values; `total` is the sum of them all.
+    `histogram` has `bins` bins, the last for missing values. `total` is the sum over all bins.
     """
     n, width = bins - 1, rule.width
     ordered = histogram
     if categorical:
-        order = in_order(histogram, n, rule)
+        order = order_categories(histogram, n, rule)
         n = len(order)
         ordered = np.empty(n * width, np.int64)
         for k in range(n):
             for word in range(width):
                 ordered[k * width + word] = histogram[order[k] * width + word]
-    gain, cut = best_cut(ordered, n, (np.int64(0), np.int64(0)), total, rule, bench)
+    gain, cut = best_cut(ordered, n, (np.int64(0), np.int64(0)), total, rule, buffers)
     missing_left = False
     missing = (histogram[(bins - 1) * width], histogram[bins * width - 1])
     if read_sums(missing[0], missing[1], rule)[2] > 0:
-        other_gain, other_cut = best_cut(ordered, n, missing, total, rule, bench)
+        other_gain, other_cut = best_cut(ordered, n, missing, total, rule, buffers)
         if other_gain > gain or (other_gain == gain and other_cut < cut):
             gain, cut, missing_left = other_gain, other_cut, True
     return gain, cut, missing_left
 
 
 @compiled
-def in_order(histogram, n, rule):
-    """The categories that have rows, from the lowest push per hessian to the highest, equals by code."""
+def order_categories(histogram, n, rule):
+    """The categories that have rows, by ascending residual per hessian; equal ones by ascending code."""
     order = np.empty(n, np.int64)
     ratio = np.empty(n, np.float64)
     found = 0
     for b in range(n):
-        push, hessian, count = read_sums(histogram[b * rule.width], histogram[(b + 1) * rule.width - 1], rule)
+        residual, hessian, count = read_sums(
+            histogram[b * rule.width], histogram[(b + 1) * rule.width - 1], rule
+        )
         if count == 0:
             continue
-        mine = push / (max(hessian, 1) + rule.l2)
+        mine = residual / (max(hessian, 1) + rule.l2)
         k = found
         while k > 0 and ratio[k - 1] > mine:
             ratio[k], order[k] = ratio[k - 1], order[k - 1]
@@ -108,66 +113,68 @@ def in_order(histogram, n, rule):
 
 
 @compiled
-def best_cut(histogram, n, start, total, rule, bench):
-    """The cut after one of `n` bins that gains most, with `start` added to the left side."""
-    n_cuts = running_sums(histogram, n, start, rule, bench)
-    push, hessian, count = read_sums(total[0], total[1], rule)
-    here = np.float64(push) * np.float64(push) / (np.float64(hessian) + rule.l2)
-    cut_gains(n_cuts, (push, hessian, count), here, rule, bench)
+def best_cut(histogram, n, start, total, rule, buffers):
+    """Gain and bin of the best cut after one of `n` bins, with `start` added to the left side."""
+    n_cuts = running_sums(histogram, n, start, rule, buffers)
+    residual, hessian, count = read_sums(total[0], total[1], rule)
+    here = np.float64(residual) * np.float64(residual) / (np.float64(hessian) + rule.l2)
+    cut_gains(n_cuts, (residual, hessian, count), here, rule, buffers)
     best_gain = ROUNDING * here
     best = np.int64(-1)
     for k in range(n_cuts):
-        if bench.gain[k] > best_gain:
-            best_gain = bench.gain[k]
-            best = bench.cut[k]
+        if buffers.gain[k] > best_gain:
+            best_gain = buffers.gain[k]
+            best = buffers.cut[k]
     return (best_gain if best >= 0 else -np.inf), best
 
 
 @compiled
-def running_sums(histogram, n, start, rule, bench):
-    """The sums of the bins up to each of the first `n`; gives how many cuts these are.
+def running_sums(histogram, n, start, rule, buffers):
+    """Running sums over the first `n` bins. Returns the number of distinct cuts.
 
-    A cut after an empty bin is the same as that before it, and is written over.
+    A cut after an empty bin equals the cut before it, so its entry is overwritten.
     """
     first, second = start
     n_cuts = 0
     for b in range(n):
         first += histogram[b * rule.width]
         second += histogram[(b + 1) * rule.width - 1]
-        bench.first[n_cuts] = first
-        bench.second[n_cuts] = second
-        bench.cut[n_cuts] = b
-        n_cuts += histogram[(b + 1) * rule.width - 1] != 0  # the word with the count
+        buffers.first[n_cuts] = first
+        buffers.second[n_cuts] = second
+        buffers.cut[n_cuts] = b
+        n_cuts += histogram[(b + 1) * rule.width - 1] != 0  # this word holds the count
     if n_cuts > 0:
-        bench.cut[n_cuts - 1] = n - 1  # of missing values from all others, also from those no row here has
+        buffers.cut[n_cuts - 1] = (
+            n - 1
+        )  # separates missing values from all others, values that are not in this leaf included
     return n_cuts
 
 
 @compiled
-def cut_gains(n, total, here, rule, bench):
-    """The gain of every cut, -inf where it is not allowed. No branches, so that several go at a time."""
-    push, hessian, count = total
+def cut_gains(n, total, here, rule, buffers):
+    """The gain of every cut, -inf where it is not allowed. Without branches it can be vectorised."""
+    residual, hessian, count = total
     for k in range(n):
-        push_left, hessian_left, count_left = read_sums(bench.first[k], bench.second[k], rule)
-        p_left, p_right = np.float64(push_left), np.float64(push - push_left)
+        residual_left, hessian_left, count_left = read_sums(buffers.first[k], buffers.second[k], rule)
+        r_left, r_right = np.float64(residual_left), np.float64(residual - residual_left)
         h_left, h_right = np.float64(hessian_left), np.float64(hessian - hessian_left)
-        gain = (p_left * p_left) / (h_left + rule.l2) + (p_right * p_right) / (h_right + rule.l2)
+        gain = (r_left * r_left) / (h_left + rule.l2) + (r_right * r_right) / (h_right + rule.l2)
         enough = min(h_left, h_right)
         allowed = min(count_left, count - count_left) >= rule.min_rows
         allowed &= (enough >= rule.min_hessian) & (enough + rule.l2 > 0)
-        bench.gain[k] = 0.5 * (gain - here) if allowed else -np.inf
+        buffers.gain[k] = 0.5 * (gain - here) if allowed else -np.inf
 
 
 @compiled
 def directions(histogram, bins, categorical, cut, missing_left, rule, goes_left):
-    """Fill ``goes_left[code]`` for a chosen split; gives the packed sums of the left side.
+    """Fill ``goes_left[code]`` for a chosen split. Returns the packed sums of the left side.
 
-    Where the leaf holds no row with a missing value, such rows go the way of most others; so do the
-    categories that no row of the leaf has. At equality they go left.
+    If the leaf has no missing values, they go to the side with more rows. So do categories that are not in
+    the leaf. If both sides have equally many rows, they go left.
     """
     goes_left[:] = False
     if categorical:
-        for b in in_order(histogram, bins - 1, rule)[: cut + 1]:
+        for b in order_categories(histogram, bins - 1, rule)[: cut + 1]:
             goes_left[b] = True
     else:
         goes_left[: cut + 1] = True

@@ -1,17 +1,19 @@
-"""Stumps: trees of one split that vote +1 on their left side and -1 on their right, all scored at once.
+"""Stumps: trees of one split that vote +1 on the left and -1 on the right, all evaluated at once.
 
-Rows push: row `i` pushes class `k` by ``push[k, i]``, its weight times +1 or -1, and the sizes of a class's
-pushes add up to 1. A stump's *edge* for a class is the sum of push times vote. With the weight of the vote
-at its best, the exponential loss of the class is multiplied by ``sqrt(1 - edge^2)``, and the loss of all
-classes, which have the shares ``share[k]`` of it, falls by the part
+``signed_weight[k, i]`` is the weight of row `i` for class `k`, times +1 if the row belongs to the class and
+-1 if not. The weights of a class sum to 1. The *edge* of a stump for a class is the sum of signed weight
+times vote. With the best coefficient of the vote, the exponential loss of the class is multiplied by ``sqrt(1
+- edge^2)``. Class `k` has the share ``share[k]`` of the loss of all classes, so that loss falls by the
+fraction
 
-    fall = sum_k share_k (1 - sqrt(1 - edge_k^2))
+    decrease = sum_k share_k (1 - sqrt(1 - edge_k^2))
 
-One call of `Stumps.survey` finds the cut of largest fall of every feature, from histograms of whole
-numbers: pushes in units of 2^-60, whose sums do not depend on the order of rows. Columns of two bins need no
-histogram, only the sum of one bin. Missing values are tried on both sides. Of a category column, one category
-stands against all others, and missing values are a category too. Cuts that leave a side without rows are
-none. Of falls that differ by no more than rounding the first wins: the lowest cut, missing values right.
+`Stumps.best_cuts` finds the cut of largest decrease of every feature from histograms of integers. Signed
+weights are in units of 2^-60, so their sums do not depend on the order of the rows. A column of two bins
+needs no histogram, only the sum of one bin. Missing values are tried on both sides. In a categorical column
+one category is separated from all others, and missing values are a category too. A cut must leave rows on
+both sides. If decreases differ by no more than rounding, the lowest cut wins, then missing values on the
+right.
 """
 
 from __future__ import annotations
@@ -24,26 +26,26 @@ from numpy.typing import NDArray
 
 from miserly.grow.binning import Binned, Bins
 from miserly.grow.compiled import build, compiled, prange, threaded, threads
-from miserly.grow.histogram import BLOCK, fill, table_of
+from miserly.grow.histogram import BLOCK, binned_columns, fill
 from miserly.plan.terms import Tree, category_words
 
-__all__ = ["ONE", "TIE", "Stump", "Stumps", "Survey", "sides_of", "threshold_of", "words_of"]
+__all__ = ["ONE", "TIE", "BestCuts", "Stump", "Stumps", "sides_of", "threshold_of", "words_of"]
 
-ONE = float(2**60)  # a push of 1 in whole numbers: twice their sum, less another, still fits 63 bits
-TIE = 1e-9  # relative; falls that differ by less are equal
+ONE = float(2**60)  # a weight of 1 as an integer; twice a sum of weights less another sum fits 63 bits
+TIE = 1e-9  # relative; decreases that differ by less are equal
 
 
-class Survey(NamedTuple):
+class BestCuts(NamedTuple):
     """The best cut of every feature."""
 
-    fall: NDArray[np.float64]  # (d,): 0 if there is no cut
-    cut: NDArray[np.int64]  # (d,): the last bin on the left, or of a category column the only one
+    decrease: NDArray[np.float64]  # (d,): 0 if there is no cut
+    cut: NDArray[np.int64]  # (d,): the last bin on the left, or the only bin there in a categorical column
     missing_left: NDArray[np.bool_]  # (d,)
 
 
 @dataclass(frozen=True)
 class Stump:
-    """One split: left are the bins up to `cut`, or of a category column bin `cut` alone."""
+    """One split. Bins up to `cut` go left; in a categorical column only bin `cut` does."""
 
     feature: int
     cut: int
@@ -55,13 +57,13 @@ class Stumps:
 
     Examples
     --------
-    Rows of equal weight; the first two belong to the positive class:
+    Four rows of equal weight, of which the first two belong to the positive class:
 
     >>> from miserly.grow import Bins
     >>> X = np.array([[1.0, 5.0], [2.0, 7.0], [3.0, 5.0], [4.0, 7.0]])
     >>> stumps = Stumps(Bins.fit(X).transform(X))
-    >>> found = stumps.survey(np.array([[1, 1, -1, -1]]) / 4, np.ones(1))
-    >>> found.fall.tolist(), int(found.cut[0])
+    >>> found = stumps.best_cuts(np.array([[1, 1, -1, -1]]) / 4, np.ones(1))
+    >>> found.decrease.tolist(), int(found.cut[0])
     ([1.0, 0.0], 1)
     >>> stumps.votes(Stump(0, 1, False)).tolist()
     [1.0, 1.0, -1.0, -1.0]
@@ -70,30 +72,30 @@ class Stumps:
     def __init__(self, binned: Binned, n_threads: int | None = None) -> None:
         self.binned = binned
         self.n_threads = n_threads
-        self._table = table_of(binned)
+        self._columns = binned_columns(binned)
         bins = binned.bins
         binary = (bins.n_bins == 2) & ~binned.has_missing & ~bins.categorical
         self._binary, self._other = np.flatnonzero(binary), np.flatnonzero(~binary)
-        self._rows_in_bin = np.zeros(int(self._table.start[-1]), dtype=np.int64)
+        self._rows_in_bin = np.zeros(int(self._columns.start[-1]), dtype=np.int64)
         self._sums = np.zeros((0, len(self._rows_in_bin)), dtype=np.int64)
         with threads(n_threads, binned.codes.size):
             ones = np.ones(binned.n_rows, dtype=np.int64)
-            build(_fill_all)(self._rows_in_bin, self._table, self._binary, self._other, ones, binned.n_rows)
+            build(_fill_all)(self._rows_in_bin, self._columns, self._binary, self._other, ones, binned.n_rows)
 
-    def survey(self, push: NDArray[np.float64], share: NDArray[np.float64]) -> Survey:
-        """The best cut of every feature; `push` is (classes, n) and `share` (classes,)."""
-        words = np.rint(push * ONE).astype(np.int64)
+    def best_cuts(self, signed_weight: NDArray[np.float64], share: NDArray[np.float64]) -> BestCuts:
+        """The best cut of every feature. `signed_weight` is (classes, n), `share` is (classes,)."""
+        words = np.rint(signed_weight * ONE).astype(np.int64)
         totals = words.sum(axis=1)
         if len(self._sums) != len(words):
             self._sums = np.zeros((len(words), len(self._rows_in_bin)), dtype=np.int64)
         d = self.binned.n_features
-        found = Survey(np.zeros(d), np.full(d, -1, dtype=np.int64), np.zeros(d, dtype=np.bool_))
+        found = BestCuts(np.zeros(d), np.full(d, -1, dtype=np.int64), np.zeros(d, dtype=np.bool_))
         with threads(self.n_threads, self.binned.codes.size * len(words)):
             for sums, word, total in zip(self._sums, words, totals, strict=True):
-                build(_fill_all)(sums, self._table, self._binary, self._other, word, total)
+                build(_fill_all)(sums, self._columns, self._binary, self._other, word, total)
             given = self._rows_in_bin, self._sums, totals, share
-            build(_scan_binary)(self._table.start, self._binary, *given, found.fall, found.cut)
-            build(_scan_other)(self._table, self._other, *given, *found)
+            build(_scan_binary)(self._columns.start, self._binary, *given, found.decrease, found.cut)
+            build(_scan_other)(self._columns, self._other, *given, *found)
         return found
 
     def votes(self, stump: Stump) -> NDArray[np.float64]:
@@ -129,35 +131,35 @@ def sides_of(bins: Bins, stump: Stump) -> NDArray[np.float64]:
 
 
 def threshold_of(bins: Bins, stump: Stump) -> float:
-    """The largest value on the left; of no meaning for categories."""
+    """The largest value that goes left; 0 for a categorical column, which has no threshold."""
     return 0.0 if bins.categorical[stump.feature] else float(bins.edges[stump.feature, stump.cut])
 
 
 def words_of(bins: Bins, stump: Stump) -> NDArray[np.uint32] | None:
-    """The category on the left as a bit set; None for numbers."""
+    """The category that goes left as a bit set; None for a numeric column."""
     if not bins.categorical[stump.feature]:
         return None
     return category_words([stump.cut] if stump.cut < bins.n_bins[stump.feature] else [])
 
 
 @threaded
-def _fill_all(sums, table, binary, other, words, total):
-    """The sum of `words` in every bin of every feature; `total` is that of all rows."""
+def _fill_all(sums, columns, binary, other, words, total):
+    """The sum of `words` in every bin of every feature; `total` is their sum over all rows."""
     for j in prange(len(binary)):
         f = binary[j]
-        upper = sum_of_ones(table.codes[f], words)
-        first = table.start[f]
+        upper = sum_of_ones(columns.codes[f], words)
+        first = columns.start[f]
         sums[first] = total - upper
         sums[first + 1] = upper
         sums[first + 2] = 0
     every_row = np.empty(0, np.uint32)
     for block in prange(-(-len(other) // BLOCK)):
-        fill(sums, table, other[block * BLOCK : (block + 1) * BLOCK], every_row, words, 1)
+        fill(sums, columns, other[block * BLOCK : (block + 1) * BLOCK], every_row, words, 1)
 
 
 @compiled
 def sum_of_ones(codes, words):
-    """The sum of the words whose code is 1; all others are 0. No branches, so that several go at a time."""
+    """The sum of the words whose code is 1. All other codes are 0. Without branches it can be vectorised."""
     total = np.int64(0)
     for i in range(len(words)):
         total += words[i] & -np.int64(codes[i])
@@ -165,35 +167,36 @@ def sum_of_ones(codes, words):
 
 
 @threaded
-def _scan_binary(start, binary, rows_in_bin, sums, totals, share, fall, cut):
-    """Columns of two bins have one cut."""
+def _scan_binary(start, binary, rows_in_bin, sums, totals, share, decrease, cut):
+    """The only cut of each column of two bins."""
     for j in prange(len(binary)):
         f = binary[j]
         first = start[f]
         if min(rows_in_bin[first], rows_in_bin[first + 1]) > 0:
-            fall[f] = fall_from(merit_of(sums[:, first], totals, share), len(totals))
-            cut[f] = 0 if fall[f] > 0.0 else -1
+            decrease[f] = decrease_from(merit_of(sums[:, first], totals, share), len(totals))
+            cut[f] = 0 if decrease[f] > 0.0 else -1
 
 
 @threaded
-def _scan_other(table, other, rows_in_bin, sums, totals, share, fall, cut, missing_left):
+def _scan_other(columns, other, rows_in_bin, sums, totals, share, decrease, cut, missing_left):
+    """The best cut of each of the other columns."""
     for j in prange(len(other)):
         f = other[j]
-        bins = slice(table.start[f], table.start[f + 1])
-        if table.categorical[f]:
-            fall[f], cut[f] = best_category(rows_in_bin[bins], sums[:, bins], totals, share)
-            missing_left[f] = cut[f] == table.start[f + 1] - table.start[f] - 1
+        bins = slice(columns.start[f], columns.start[f + 1])
+        if columns.categorical[f]:
+            decrease[f], cut[f] = best_category(rows_in_bin[bins], sums[:, bins], totals, share)
+            missing_left[f] = cut[f] == columns.start[f + 1] - columns.start[f] - 1
             continue
-        fall[f], cut[f] = best_cut(rows_in_bin[bins], sums[:, bins], totals, share, False)
-        if rows_in_bin[table.start[f + 1] - 1] > 0:
-            turned, turned_cut = best_cut(rows_in_bin[bins], sums[:, bins], totals, share, True)
-            if turned > fall[f] * (1.0 + TIE):
-                fall[f], cut[f], missing_left[f] = turned, turned_cut, True
+        decrease[f], cut[f] = best_cut(rows_in_bin[bins], sums[:, bins], totals, share, False)
+        if rows_in_bin[columns.start[f + 1] - 1] > 0:
+            other_decrease, other_cut = best_cut(rows_in_bin[bins], sums[:, bins], totals, share, True)
+            if other_decrease > decrease[f] * (1.0 + TIE):
+                decrease[f], cut[f], missing_left[f] = other_decrease, other_cut, True
 
 
 @compiled
 def best_cut(rows, sums, totals, share, missing_left):
-    """The fall and place of the best cut between the bins of a feature; the last bin is that of missing."""
+    """Decrease and bin of the best cut of a numeric feature. The last bin holds missing values."""
     n = len(rows) - 1
     left = np.zeros(len(totals), np.int64)
     n_left, n_rows = np.int64(0), rows.sum()
@@ -213,12 +216,12 @@ def best_cut(rows, sums, totals, share, missing_left):
         if merit > best * (1.0 + TIE):
             best = merit
             place = np.int64(n - 1 if n_left + rows[n] == n_rows and not missing_left else b)
-    return fall_from(best, len(totals)), place
+    return decrease_from(best, len(totals)), place
 
 
 @compiled
 def best_category(rows, sums, totals, share):
-    """The fall and number of the category to stand against all others, missing values being the last."""
+    """Decrease and code of the best category to separate. The last bin holds missing values."""
     n_rows = rows.sum()
     best, place = 0.0, np.int64(-1)
     for b in range(len(rows)):
@@ -226,27 +229,31 @@ def best_category(rows, sums, totals, share):
             merit = merit_of(sums[:, b], totals, share)
             if merit > best * (1.0 + TIE):
                 best, place = merit, np.int64(b)
-    return fall_from(best, len(totals)), place
+    return decrease_from(best, len(totals)), place
 
 
 @compiled
 def merit_of(left, totals, share):
-    """What cuts are compared by: the fall, or with one class the edge, which rises with it and is quicker."""
+    """The merit that cuts are compared by: the decrease, or with one class the edge.
+
+    With one class the decrease rises with the edge, and the edge takes less time.
+    """
     if len(totals) == 1:
         return abs(2 * left[0] - totals[0]) / ONE
-    fall = 0.0
+    decrease = 0.0
     for k in range(len(totals)):
-        fall += share[k] * fall_of_edge((2 * left[k] - totals[k]) / ONE)
-    return fall
+        decrease += share[k] * decrease_of_edge((2 * left[k] - totals[k]) / ONE)
+    return decrease
 
 
 @compiled
-def fall_from(merit, n_classes):
-    return fall_of_edge(merit) if n_classes == 1 else merit
+def decrease_from(merit, n_classes):
+    """The decrease of a cut of a given merit."""
+    return decrease_of_edge(merit) if n_classes == 1 else merit
 
 
 @compiled
-def fall_of_edge(edge):
-    """1 - sqrt(1 - edge^2), written so that small edges are not lost to rounding."""
+def decrease_of_edge(edge):
+    """1 - sqrt(1 - edge^2), in a form that is accurate for small edges."""
     square = min(edge * edge, 1.0)
     return square / (1.0 + np.sqrt(1.0 - square))

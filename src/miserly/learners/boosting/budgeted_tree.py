@@ -14,7 +14,7 @@ from miserly.costs import Ledger
 from miserly.data.target import Target
 from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
-from miserly.grow.vote_trees import Growing, Leaf, VoteTrees
+from miserly.grow.vote_trees import GrowingTree, Leaf, VoteTrees
 from miserly.learners.base import PlanClassifier
 from miserly.learners.boosting.votes import MIN_FALL, LearnerBudget, signs_of
 from miserly.learners.boosting.voting import bin_rows, prior_of, shares_of
@@ -141,7 +141,7 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
         binned = bin_rows(self, rows)
         push = shares_of(rows.training) * signs_of(rows.training.y, len(self.classes_))
         share = np.full(len(push), 1.0 / len(push))
-        growing = VoteTrees(binned, self.n_threads).plant(push, share, self.max_depth)
+        growing = VoteTrees(binned, self.n_threads).start_tree(push, share, self.max_depth)
         odds = grow_paths(growing, Ledger(rows.costs, self.budget), self.max_nodes)
         self.n_nodes_ = len(growing.splits)
         self.plan_ = self._plan(growing, odds, Stumps(binned, self.n_threads), rows)
@@ -150,7 +150,7 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
         self.classes_, codes = encode_classes(y)
         return codes
 
-    def _plan(self, growing: Growing, odds: dict[int, Floats], stumps: Stumps, rows: FitData) -> Plan:
+    def _plan(self, growing: GrowingTree, odds: dict[int, Floats], stumps: Stumps, rows: FitData) -> Plan:
         base = prior_of(rows.training, len(self.classes_))
         place = {node: number for number, node in enumerate(growing.splits)}
         terms: list[Tree] = []
@@ -170,7 +170,7 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
         )
 
 
-def grow_paths(growing: Growing, ledger: Ledger, max_nodes: int) -> dict[int, Floats]:
+def grow_paths(growing: GrowingTree, ledger: Ledger, max_nodes: int) -> dict[int, Floats]:
     """Split best first while paths fit the budget; returns the log-odds of the classes in every node."""
     budgets = {0: LearnerBudget(ledger, fill_budget=True)}
     (root,) = growing.leaves
@@ -193,7 +193,7 @@ def grow_paths(growing: Growing, ledger: Ledger, max_nodes: int) -> dict[int, Fl
 
 def _gain(leaf: Leaf, budget: LearnerBudget) -> Floats:
     """Reduction of the impurity by a split of a leaf on each feature; 0 if the path would cost too much."""
-    return np.where(budget.fitting(), leaf.found.fall, 0.0)
+    return np.where(budget.fitting(), leaf.best_cuts.decrease, 0.0)
 
 
 def _split_node(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.grow.stumps import TIE
-from miserly.grow.vote_trees import Growing, Leaf, VoteTrees
+from miserly.grow.vote_trees import GrowingTree, Leaf, VoteTrees
 from miserly.learners.boosting.votes import MIN_FALL, BoostingState, LearnerBudget, VoteRound
 from miserly.solvers.budget_rules import SelectionRule
 
@@ -42,8 +42,8 @@ class TreeVoter:
 
     def vote(self, state: BoostingState, budget: LearnerBudget, rule: SelectionRule) -> VoteRound | str:
         push, share = state.pushes()
-        growing = self.trees.plant(push, share, self.max_depth)
-        if not growing.leaves[0].found.fall.max(initial=0.0) > MIN_FALL:
+        growing = self.trees.start_tree(push, share, self.max_depth)
+        if not growing.leaves[0].best_cuts.decrease.max(initial=0.0) > MIN_FALL:
             return "no edge"
         splits = _SplitChoice(budget, rule, growing, n_terms=len(share))
         if not splits.first():
@@ -53,7 +53,7 @@ class TreeVoter:
         return self._add(growing, splits, state, budget)
 
     def _add(
-        self, growing: Growing, splits: _SplitChoice, state: BoostingState, budget: LearnerBudget
+        self, growing: GrowingTree, splits: _SplitChoice, state: BoostingState, budget: LearnerBudget
     ) -> VoteRound:
         n_classes = len(growing.share)
         values = np.zeros((n_classes, growing.n_nodes))
@@ -72,7 +72,9 @@ class TreeVoter:
 class _SplitChoice:
     """The choice of the splits of one tree, with a copy of the ledger."""
 
-    def __init__(self, budget: LearnerBudget, rule: SelectionRule, growing: Growing, n_terms: int) -> None:
+    def __init__(
+        self, budget: LearnerBudget, rule: SelectionRule, growing: GrowingTree, n_terms: int
+    ) -> None:
         self.budget = LearnerBudget(budget.ledger.copy(), budget.fill_budget)
         self.rule = rule
         self.growing = growing
@@ -89,7 +91,7 @@ class _SplitChoice:
         (root,) = self.growing.leaves
         drop, cost = self._drop(root), self.budget.rule_costs(self.n_terms)
         self.rule.look(drop, cost, ~self.budget.ledger.paid)
-        fitting = self.budget.fitting(self.n_terms) & (root.found.fall > MIN_FALL)
+        fitting = self.budget.fitting(self.n_terms) & (root.best_cuts.decrease > MIN_FALL)
         score = self.rule.score(drop, cost, self.spent)
         best = self.budget.choose(score, fitting)
         if best is None:
@@ -105,7 +107,7 @@ class _SplitChoice:
         best: tuple[float, Leaf, int] | None = None
         for leaf in self.growing.leaves:
             score = self.rule.score(self._drop(leaf), cost, self.spent)
-            score = np.where(allowed & (leaf.found.fall > MIN_FALL), score, -np.inf)
+            score = np.where(allowed & (leaf.best_cuts.decrease > MIN_FALL), score, -np.inf)
             feature = int(score.argmax())
             if score[feature] > (self.rating if best is None else best[0]) * (1.0 + TIE):
                 best = float(score[feature]), leaf, feature
@@ -117,7 +119,7 @@ class _SplitChoice:
 
     def _drop(self, leaf: Leaf) -> Floats:
         """Reduction of the log loss, over a vote without splits, if this leaf is split on each feature."""
-        bound = np.maximum(self.growing.bound - leaf.found.fall, MIN_BOUND)
+        bound = np.maximum(self.growing.bound - leaf.best_cuts.decrease, MIN_BOUND)
         drop: Floats = self.start - np.log(bound)
         return drop
 

@@ -123,14 +123,16 @@ class StumpVoter:
         if self._perfect:
             return "perfect"
         push, share = state.pushes()
-        found = self.stumps.survey(push, share)
-        if not found.fall.max(initial=0.0) > MIN_FALL:
+        found = self.stumps.best_cuts(push, share)
+        if not found.decrease.max(initial=0.0) > MIN_FALL:
             return "no edge"
-        drop = -np.log1p(-np.minimum(found.fall, MAX_EDGE))
+        drop = -np.log1p(-np.minimum(found.decrease, MAX_EDGE))
         cost = budget.rule_costs()
         fitting = budget.fitting()
         rule.look(drop, cost, ~budget.ledger.paid)
-        best = budget.choose(rule.score(drop, cost, budget.ledger.spent), fitting & (found.fall > MIN_FALL))
+        best = budget.choose(
+            rule.score(drop, cost, budget.ledger.spent), fitting & (found.decrease > MIN_FALL)
+        )
         if best is None:
             return "budget"
         stump = Stump(best, int(found.cut[best]), bool(found.missing_left[best]))
