@@ -19,7 +19,7 @@ SOURCES = Path(__file__).parent.parent / "src" / "miserly"
 MODULE_LINES, FUNCTION_LINES = 400, 60
 
 # Rooms that are not within these limits yet. This list only gets shorter.
-UNFINISHED: tuple[str, ...] = ("grow",)
+UNFINISHED: tuple[str, ...] = ()
 
 # Functions that may be longer, and why.
 ALLOWED: dict[tuple[str, str], str] = {}
