@@ -20,7 +20,7 @@ class AndOrCascadeClassifier(TieredCascade):
     costs : Costs, array-like, mapping of name to cost or None, default=None
         Costs of the features and of groups of features. By default each feature costs 1.
     tradeoff : float, default=1e-4
-        Loss that one unit of expected cost must save in the mean: squared hinges, the largest over the stages
+        Mean loss that one unit of expected cost must save: squared hinges, the largest over the stages
         for a row of the second class, their product for a row of the first. With a budget it is the smallest
         tradeoff that is tried.
     budget : float or None, default=None

@@ -19,7 +19,7 @@ class SoftCascadeClassifier(TieredCascade):
     costs : Costs, array-like, mapping of name to cost or None, default=None
         Costs of the features and of groups of features. By default each feature costs 1.
     tradeoff : float, default=1e-4
-        Loss that one unit of expected cost must save in the mean: the negative log-likelihood of a row. With
+        Mean loss that one unit of expected cost must save: the negative log-likelihood of a row. With
         a budget it is the smallest tradeoff that is tried.
     budget : float or None, default=None
         Cap on the cost of every row. Features that together cost no more are chosen by greedy least squares
