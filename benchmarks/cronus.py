@@ -32,7 +32,7 @@ from common import Problem, axes, divide, problem, save_picture, table, write
 from miserly.data.target import Target
 from miserly.datasets import Dataset, make_ranking
 from miserly.learners import AndOrCascadeClassifier, CronusClassifier, SoftCascadeClassifier
-from miserly.learners.cascades.cronus_fit import Settings, Workshop, fit_terms
+from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusFit, fit_terms
 from miserly.learners.common.cascade import ranking_scores
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.progress import Steps
@@ -46,7 +46,7 @@ TRADEOFFS = np.geomspace(5e-5, 3e-6, 7)
 FALLING = np.geomspace(4e-4, 4e-6, 7)  # of cascades whose trees go by the tradeoff
 LINEAR_TRADEOFFS = np.array([1e-4, 1e-5, 1e-6])
 TIERS = (5, 20, 50, 150, 200)
-SETTINGS = Settings(inflation=1.3, positive_weight=3.5, l1=0.0)
+SETTINGS = CascadeSettings(inflation=1.3, positive_weight=3.5, l1=0.0)
 
 PAGE = """# Cronus
 
@@ -111,7 +111,7 @@ def judge(plan: Plan, part: Dataset, tradeoff: float) -> Point:
 # -- models ------------------------------------------------------------------------------------------------
 
 
-def workshop(given: Problem, trees: int) -> Workshop:
+def cronus_fit(given: Problem, trees: int) -> CronusFit:
     """Everything that curves over plain trees share: rows, trees and their leaf codes."""
     learner = CronusClassifier(costs=given.costs, n_terms=trees, term_tradeoff=None, random_state=0)
     train = given.train
@@ -119,9 +119,9 @@ def workshop(given: Problem, trees: int) -> Workshop:
     return made_of(learner, rows, rows)
 
 
-def made_of(learner: CronusClassifier, rows: FitData, rows_of_trees: FitData) -> Workshop:
+def made_of(learner: CronusClassifier, rows: FitData, rows_of_trees: FitData) -> CronusFit:
     silent = Steps(learner, visible=False)
-    return Workshop(learner, rows, fit_terms(learner, rows_of_trees, silent, learner.tradeoff), silent)
+    return CronusFit(learner, rows, fit_terms(learner, rows_of_trees, silent, learner.tradeoff), silent)
 
 
 def prefixes(given: Problem, terms: BoostedTerms, every: int) -> list[Point]:
@@ -135,7 +135,7 @@ def prefixes(given: Problem, terms: BoostedTerms, every: int) -> list[Point]:
     return points
 
 
-def cronus(made: Workshop, test: Dataset, tradeoffs: np.ndarray, **parameters: Any) -> list[Point]:
+def cronus(made: CronusFit, test: Dataset, tradeoffs: np.ndarray, **parameters: Any) -> list[Point]:
     made.learner.set_params(**parameters)
     return [judge(made.make(SETTINGS, tradeoff).plan, test, tradeoff) for tradeoff in tradeoffs]
 
@@ -163,7 +163,7 @@ def linear(given: Problem, learner: type[Any], tradeoffs: np.ndarray) -> list[Po
 
 
 def curves(given: Problem, trees: int, thin: int) -> dict[str, list[Point]]:
-    made, test = workshop(given, trees), given.test
+    made, test = cronus_fit(given, trees), given.test
     some = TRADEOFFS[::thin]
     return {
         "GBRT": prefixes(given, made.terms, max(1, trees // 40)),

@@ -100,8 +100,10 @@ def test_how_much_is_set_aside_and_which_rows_matter(heart):
 def test_queries_are_set_aside_whole(monkeypatch):
     data = make_ranking(1000, 12, random_state=0)
     seen = {}
-    judge = _astc_base._judge
-    monkeypatch.setattr(_astc_base, "_judge", lambda *given: seen.update(rows=given[3]) or judge(*given))
+    evaluate = _astc_base._evaluate
+    monkeypatch.setattr(
+        _astc_base, "_evaluate", lambda *given: seen.update(rows=given[3]) or evaluate(*given)
+    )
     small(ASTCRegressor, costs=data.costs, mean_budget=30).fit(data.X, data.y, qid=data.qid)
     aside = np.isin(data.qid, seen["rows"].qid)
     assert aside.sum() == len(seen["rows"]) and 0 < aside.mean() < 0.5
