@@ -97,9 +97,9 @@ def frontier(
         Accuracy, ndcg@5 or mse by default. It must be a mean over rows or queries, which roc_auc is not.
     budgets : list of float, optional
         The caps of interest; tables are for these. The first learner that has a budget is fitted at each of
-        them (at eight, if there are more) before anything else, the largest first. Then the others are
-        fitted at the largest and, if they are not behind, at all of them, with up to half of `max_fits`. No
-        model beyond the largest is sought.
+        them (at eight, if there are more) before anything else, the largest first; a learner that grows a
+        single tree follows the first of these fits. Then the others are fitted at the largest and, if they
+        are not behind, at all of them, with up to half of `max_fits`. No model beyond the largest is sought.
     mean_budgets : list of float, optional
         The same for mean budgets: the first learner is fitted at two of them, the others are searched over
         their own hyperparameters. If neither is given, tables are for eight mean budgets in geometric steps
