@@ -51,4 +51,5 @@ def check_bounds(arrays: Arrays, name: str, total: int) -> None:
 def check_codes(arrays: Arrays, name: str, kinds: Mapping[int, str]) -> None:
     """Refuse numbers that stand for nothing."""
     if not set(np.unique(arrays[name]).tolist()) <= set(kinds):
-        raise PlanFormatError(f"{name!r} holds a kind that is not among {', '.join(kinds.values())}")
+        known = ", ".join(kinds[code] for code in sorted(kinds))
+        raise PlanFormatError(f"{name!r} holds a kind that is not among {known}")
