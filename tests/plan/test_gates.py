@@ -185,3 +185,9 @@ def test_every_gate_has_words():
         gate = kind()
         texts = [gate.up_words(words), gate.low_words(words), gate.question(words)]
         assert all(texts) and texts[0] != texts[1] and gate.up_label != gate.low_label
+
+
+@pytest.mark.parametrize("gate", [Threshold(np.nan), Threshold(0.5, channel=-1)], ids=str)
+def test_a_threshold_needs_a_number_and_a_channel(gate):
+    with pytest.raises(PlanError, match="needs a number and a channel"):
+        Node([], [], [], [0.0], gate=gate)

@@ -61,3 +61,11 @@ def test_what_choosing_gives_is_what_the_chosen_ones_do():
     assert honest.value.mean() == 1.0
     assert honest.cost.mean() == 2.0
     assert cross_choose(found, 0.5, 1.0, seed=0) is None
+
+
+def test_the_losses_of_the_chosen_ones_come_back_as_losses():
+    """Inside, losses are gains with the other sign; what comes out is in the unit of the metric."""
+    loss = np.linspace(0.25, 4.0, 20)
+    only = candidate(np.ones(20), loss)
+    reached = cross_choose([only], budget=2.0, sign=-1.0, seed=0)
+    assert reached.value == pytest.approx(loss) and reached.cost == pytest.approx(np.ones(20))
