@@ -88,7 +88,20 @@ def test_a_round_that_buys_buys_one_feature():
     assert max(len(one.items) for one in bought) == 1 and model.cost_ == 6.0
 
 
-def test_a_budget_for_everything_is_no_budget():
+def test_a_budget_for_everything_is_no_budget_if_nothing_is_free():
     rows, y = patients()
-    models = [GreedyMiserClassifier(costs=PRICES, budget=b).fit(rows, y) for b in (None, sum(PRICES))]
+    prices = [max(price, 1.0) for price in PRICES]
+    models = [GreedyMiserClassifier(costs=prices, budget=b).fit(rows, y) for b in (None, sum(prices))]
     np.testing.assert_array_equal(*(model.decision_function(rows) for model in models))
+
+
+@pytest.mark.parametrize("budget", [25.0, 30.0, 1000.0])
+def test_free_features_come_first_whatever_the_budget_pays_for(budget):
+    """An expensive column explains most, a free one a little; 30 pays for both."""
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(600, 3))
+    y = (2.0 * rows[:, 0] + rows[:, 1] > 0.0).astype(int)
+    model = GreedyMiserClassifier(costs=[20.0, 0.0, 10.0], budget=budget).fit(rows, y)
+    with_nothing = model.run(rows, budget=5.0)
+    assert with_nothing.acquired[:, 1].all() and with_nothing.cost.max() == 0.0
+    assert model.score(rows, y) > 0.95 > np.mean(model.predict(rows, budget=5.0) == y) > 0.55

@@ -254,7 +254,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
             max_trees=max_trees_of(self.tree_budget, costs),
             reserve=reserve_of(self.budget, self.tree_budget, self.n_rounds * loss.n_scores, costs),
             lookahead=bool(self.lookahead),
-            paid_first=ledger.budget < costs.total,
+            paid_first=ledger.budget < costs.total or bool((costs.feature == 0.0).any()),
             all_trees=self.n_rounds * loss.n_scores,
         )
         return Training(booster, self._validation_curve(validation, rounds), self._patience, rounds)

@@ -158,7 +158,7 @@ def use_paid_first(
     if available.any():
         kept = _try_round(trees, ledger, tradeoff, available)
         free = done < FREE and kept.gain > 0.0 and ledger.costs.of(ledger.paid) == 0.0
-        on_time = ledger.spent >= HASTE * done * ledger.budget
+        on_time = ledger.spent >= HASTE * done * min(ledger.budget, ledger.costs.total)
         chosen = kept if free or (on_time and kept.gain >= ENOUGH * chosen.gain) else chosen
     for feature in chosen.features:
         ledger.buy(feature)
