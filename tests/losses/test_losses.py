@@ -60,7 +60,7 @@ def test_every_loss_of_the_package_is_tested_here():
     assert {one.__name__ for one in MADE} <= set(losses.__all__)
 
 
-def numeric_gradient(function, score, width=1e-6):
+def numeric_gradient(function, score, width=1e-5):
     gradient = np.zeros(score.shape)
     for index in np.ndindex(*score.shape):
         up, down = score.copy(), score.copy()
@@ -76,7 +76,7 @@ def test_gradient_is_the_derivative_of_the_loss(loss, y, weight):
     score = RNG.normal(size=(40, loss.n_scores))
     gradient, hessian = loss.gradient_hessian(y, score, weight)
     expected = numeric_gradient(lambda s: loss.loss(y, s, weight) * loss.total_weight(y, weight), score)
-    np.testing.assert_allclose(gradient, expected, atol=2e-7)
+    np.testing.assert_allclose(gradient, expected, atol=1e-7)
     assert gradient.shape == hessian.shape == score.shape and (hessian >= 0.0).all()
 
 
