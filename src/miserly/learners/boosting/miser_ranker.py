@@ -123,9 +123,10 @@ class GreedyMiserRanker(GreedyMiser):
       is meant. It limits rounds to ``B_t / eta``. ``B_t / e``, with `e` the cost of a tree, is meant.
     - A group of features has a set-up cost, paid with its first feature (thesis, section 2.1).
     - The paper has no cap. Under a `budget`, a split that does not fit is not admitted. Up to a fifth of the
-      budget (or `tree_budget`) is kept for evaluating trees. If the budget cannot buy everything, a round
-      buys, and one feature only, where trees on paid features gain less than half as much, or where half of
-      the rounds would end with money left.
+      budget (or `tree_budget`) is kept for evaluating trees. If the budget cannot buy everything, or some
+      features are free, free and paid features come first: a round buys one feature, and only where trees on
+      free and paid features gain less than half as much, or where half of the rounds would end with money
+      left.
     - The default loss is "within_queries"; the paper uses "squared".
     - Losses with second derivatives use them: leaves take a Newton step instead of the mean gradient.
 
