@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from miserly.cli import csv_files, parquet_files, tables, writers
-from miserly.cli.problems import Problems
+from miserly.cli.console import Problems
 from miserly.cli.writers import write_table
 from miserly.errors import DataError
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Known, plain_cell
+from miserly.cli.console import Problems, also_in
 from miserly.cli.csv_files import Chunk, CsvFile, Source
 from miserly.cli.parquet_files import ParquetFile
-from miserly.cli.problems import Problems, also_in
 from miserly.plan import Plan
 
 __all__ = ["Batch", "Batches"]

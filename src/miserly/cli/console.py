@@ -1,4 +1,4 @@
-"""Output for people: streams, the format of numbers, and error messages."""
+"""Output for people: streams, tables, the format of numbers, and problems of the input."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
+from rich import box
+from rich.table import Table
 from rich.text import Text
 
-from miserly.cli.problems import ManyProblems
 from miserly.errors import DataError, MiserlyError
 from miserly.utils.files import check_target
 from miserly.utils.terminal import CONTROLS, Terminal, visible
 
-__all__ = ["Misuse", "amount", "amounts", "check_output", "err", "friendly", "json_text", "listing", "out",
-           "percent", "print_json", "refuse_twice", "shell_line", "shell_word", "warn"]  # fmt: skip
+__all__ = ["ManyProblems", "Misuse", "Problems", "also_in", "amount", "amounts", "check_output", "err",
+           "friendly", "json_text", "listing", "new_table", "out", "percent", "print_json", "refuse_twice",
+           "shell_line", "shell_word", "warn"]  # fmt: skip
 
 out = Terminal()
 err = Terminal(stderr=True)
@@ -154,6 +156,14 @@ def shell_line(*words: object) -> str:
     return " ".join(shell_word(str(word)) for word in words)
 
 
+def new_table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
+    """A plain table; numbers are right-aligned."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
 def amount(value: float, unit: str = "") -> str:
     """A cost with its unit.
 
@@ -200,3 +210,55 @@ def listing(names: list[str], most: int = 12) -> str:
     if len(names) <= most:
         return ", ".join(names) or "nothing"
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+# -- problems of the input -----------------------------------------------------------------------------------
+
+MOST = 20  # problems that are reported
+MOST_LINES = 5  # lines that are named for one problem
+
+
+class ManyProblems(DataError):
+    """Several problems; `problems` has a line for each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class Problems:
+    """The problems that were found so far.
+
+    >>> problems = Problems()
+    >>> problems.add("line 2: 2 values for 3 columns")
+    >>> problems.settle()
+    Traceback (most recent call last):
+    miserly.errors.DataError: line 2: 2 values for 3 columns
+    """
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+
+    def add(self, problem: str) -> None:
+        self._found.append(problem)
+
+    def settle(self) -> None:
+        """Raise the problems, if there are any."""
+        if len(self._found) == 1:
+            raise DataError(self._found[0])
+        if self._found:
+            more = len(self._found) - MOST
+            raise ManyProblems([*self._found[:MOST], *([f"and {more} more problems"] if more > 0 else [])])
+
+
+def also_in(places: Sequence[int], what: str = "line") -> str:
+    """The other places of a problem, for the end of a sentence.
+
+    >>> also_in([]), also_in([7]), also_in([7, 9, 12, 13, 20, 31, 44])
+    ('', '; also in line 7', '; also in lines 7, 9, 12, 13, 20 and 2 more')
+    """
+    if not places:
+        return ""
+    named = ", ".join(map(str, places[:MOST_LINES]))
+    more = f" and {len(places) - MOST_LINES} more" if len(places) > MOST_LINES else ""
+    return f"; also in {what}{'s' * (len(places) > 1)} {named}{more}"

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Format
-from miserly.cli.console import shell_word
-from miserly.cli.problems import Problems, also_in
+from miserly.cli.console import Problems, also_in, shell_word
 from miserly.errors import DataError, did_you_mean
 
 __all__ = ["FORMATS", "Chunk", "CsvFile", "Source", "opened"]

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from miserly import datasets
-from miserly.cli.console import amount, err, out, shell_line
-from miserly.cli.plan_output import new_table
+from miserly.cli.console import amount, err, new_table, out, shell_line
 from miserly.cli.writers import warn_of_formulas, write_table
 from miserly.datasets import Dataset
 from miserly.errors import DataError

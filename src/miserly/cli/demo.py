@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from miserly.cli.console import amount, err, out, percent
+from miserly.cli.console import amount, err, new_table, out, percent
 from miserly.cli.frontier_output import offers_table, value_words
-from miserly.cli.plan_output import new_table, plan_panel, shortened
+from miserly.cli.plans import plan_panel, shortened
 from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
 from miserly.plan.engine.stepping import Trail

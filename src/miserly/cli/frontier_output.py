@@ -10,9 +10,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from miserly.cli.console import amount, amounts, listing, out, percent, shell_line, warn
+from miserly.cli.console import amount, amounts, listing, new_table, out, percent, shell_line, warn
 from miserly.cli.frontier_search import ChosenModel, FrontierResult, has_budget
-from miserly.cli.plan_output import bought_in_order, new_table
+from miserly.cli.plans import bought_in_order
 from miserly.report.page.words import SHARES
 from miserly.selection.tables import short_name, shown
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.cli.console import Misuse
+from miserly.cli.console import ManyProblems, Misuse
 from miserly.cli.options import SearchOptions
-from miserly.cli.problems import ManyProblems
 from miserly.cli.training_table import NUMBER_METRICS, TrainingTable, noted
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from rich.text import Text
 from sklearn.utils import _safe_indexing
 
-from miserly.cli.console import amount, err, out
+from miserly.cli.console import amount, err, new_table, out
 from miserly.cli.frontier_search import check_rows, frame_of, metric_for, refuse_failure, run_frontier
 from miserly.cli.lightgbm_model import PENALTIES, BoostedStage, fit_lightgbm, stages
 from miserly.cli.options import SearchOptions
-from miserly.cli.plan_output import new_table
 from miserly.cli.training_table import TrainingTable
 from miserly.costs import mean_fits
 from miserly.data.holdout import validation_mask

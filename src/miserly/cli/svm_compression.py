@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from miserly.cli.cells import Format
-from miserly.cli.console import err, listing, out, percent, warn
+from miserly.cli.console import Problems, err, listing, out, percent, warn
 from miserly.cli.csv_files import opened
-from miserly.cli.problems import Problems
 from miserly.cli.tables import numbers_only, read_table
 from miserly.costs import Costs
 from miserly.data.holdout import validation_mask

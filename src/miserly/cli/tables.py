@@ -16,20 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Format, as_booleans, is_date, plain_cell
-from miserly.cli.console import shell_word
+from miserly.cli.console import Problems, also_in, shell_word
 from miserly.cli.csv_files import FORMATS, CsvFile, Source
-from miserly.cli.problems import Problems, also_in
 from miserly.errors import DataError
 
-__all__ = [
-    "FORMATS",
-    "PARQUET",
-    "TableColumns",
-    "numbers_only",
-    "read_table",
-    "refuse_dates",
-    "refuse_strays",
-]
+__all__ = ["FORMATS", "PARQUET", "TableColumns", "numbers_only", "read_table", "refuse_dates",
+           "refuse_strays"]  # fmt: skip
 
 _NEARLY_ALL = 0.9  # of the values: a column with this share of numbers should hold only numbers
 PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
@@ -206,7 +198,7 @@ def _cell(value: Any) -> str | None:
     return plain_cell(str(value))
 
 
-# -- checks -------------------------------------------------------------------------------------------------
+# -- checks --------------------------------------------------------------------------------------------------
 
 
 def numbers_only(table: TableColumns, name: str, problems: Problems) -> NDArray[np.float64]:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Format
-from miserly.cli.console import Misuse, shell_word
+from miserly.cli.console import Misuse, Problems, shell_word
 from miserly.cli.csv_files import opened
 from miserly.cli.options import TableOptions
-from miserly.cli.problems import Problems
 from miserly.cli.tables import TableColumns, numbers_only, read_table, refuse_dates, refuse_strays
 from miserly.costs import Costs
 from miserly.data import frames as _frames

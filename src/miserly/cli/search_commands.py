@@ -1,4 +1,4 @@
-"""`miserly frontier`: what each budget buys on the rows of a file."""
+"""Commands that search, `miserly frontier`, `bench` and `demo`, and those that list data, `datasets`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from typing import Annotated
 
 import typer
 
-from miserly.cli.console import check_output, friendly, print_json, refuse_twice
-from miserly.cli.options import Budget, CsvOptions, Debug, Force, Json, SearchOptions, TableOptions, expanded
+from miserly.cli.console import Misuse, check_output, friendly, print_json, refuse_twice
+from miserly.cli.options import (
+    Budget,
+    CsvOptions,
+    Debug,
+    Force,
+    Json,
+    Rival,
+    SearchOptions,
+    TableOptions,
+    expanded,
+)
 from miserly.errors import CostError, DataError
 
-__all__ = ["frontier"]
+__all__ = ["bench", "datasets", "demo", "frontier"]
 
 MeanBudget = Annotated[
     float | None, typer.Option(min=0.0, help="What rows may cost on average.", show_default=False)
@@ -99,3 +109,82 @@ def frontier(
         print_result(result, report, save)
     if result.refusal is not None:
         raise CostError(result.refusal)
+
+
+@friendly
+@expanded
+def bench(
+    table: TableOptions,
+    search: SearchOptions,
+    csv: CsvOptions,
+    against: Annotated[Rival, typer.Option(help="What to compare with.")] = Rival.lightgbm,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Compare the frontier with LightGBM (CEGB) on your table. A quarter of the rows is the test set."""
+    from miserly.cli.training_table import read_training_table
+
+    rows = read_training_table(table, csv.form, search.metric)
+    from miserly.cli.lightgbm_race import print_race, race, race_record
+
+    done = race(rows, search)
+    if as_json:
+        print_json(race_record(done))
+    else:
+        print_race(done)
+
+
+@friendly
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--out", help="The folder for the plan, the drawing and the report.")
+    ] = Path("miserly-demo"),
+    debug: Debug = False,
+) -> None:
+    """Show what budgets buy on heart disease data with real prices, and one patient step by step."""
+    from miserly.cli.demo import run_demo
+
+    run_demo(folder)
+
+
+@friendly
+def datasets(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A data set, or the beginning of its name. By default all are listed.", show_default=False
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--out", help="The .csv or .parquet file to write.", show_default=False)
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option("--costs-out", help="Write its costs: .csv, .json or .toml.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """List the available data sets (bundled, and in the folder MISERLY_DATA), or write one to files."""
+    from miserly.cli import dataset_files
+    from miserly.cli.csv_files import FORMATS
+
+    if (name is None) != (table is None):
+        raise Misuse(
+            "to write a data set, give both its name and --out: miserly datasets heart --out heart.csv"
+        )
+    if name is None or table is None:
+        if as_json:
+            print_json(dataset_files.set_records())
+        else:
+            dataset_files.print_datasets()
+        return
+    refuse_twice(table, costs)
+    check_output(table, FORMATS)
+    if costs is not None:
+        check_output(costs, (".csv", ".json", ".toml"))
+    record = dataset_files.write_set(dataset_files.full_name(name), table, costs)
+    if as_json:
+        print_json(record)
+    else:
+        dataset_files.print_written(record)

@@ -1,43 +1,108 @@
-"""Plans and fits in a terminal and as JSON."""
+"""Plans: a Greedy Miser fitted to a table, and plans in a terminal and as JSON."""
 
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from rich import box
+from numpy.typing import NDArray
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from miserly.cli.console import amount, amounts, listing, out
+from miserly.cli.console import amount, amounts, listing, new_table, out
+from miserly.cli.training_table import TrainingTable, noted
 from miserly.plan import Plan
+from miserly.plan.engine.effort import engine_for
 from miserly.plan.purchases import purchases
 
-if TYPE_CHECKING:
-    from miserly.cli.greedy_miser_fit import FitResult
-    from miserly.cli.training_table import TrainingTable
+__all__ = ["FitOptions", "FitResult", "bought_in_order", "fit_greedy_miser", "fit_record", "plan_panel",
+           "plan_record", "print_fit", "print_plan", "shortened"]  # fmt: skip
 
-__all__ = [
-    "bought_in_order",
-    "fit_record",
-    "new_table",
-    "plan_panel",
-    "plan_record",
-    "print_fit",
-    "print_plan",
-    "shortened",
-]
+SCORES = {"classes": "accuracy", "numbers": "r2", "ranking": "ndcg@5"}  # what a fit is reported by
 
 
-def new_table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """A plain table; numbers are right-aligned."""
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return table
+@dataclass(frozen=True)
+class FitOptions:
+    """The hyperparameters of a fit."""
+
+    budget: float | None
+    tradeoff: float
+    rounds: int
+    depth: int
+    validation: float
+    seed: int
+    verbose: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A fitted plan; `value` and `mean_cost` are those of the validation set, if there is one."""
+
+    plan: Plan
+    stopped_by: str
+    metric: str
+    value: float | None
+    mean_cost: float | None
+    n_validation: int
+
+
+def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
+    """Fit a Greedy Miser. The number of rounds is chosen on the validation set, if there is one."""
+    learner = _learner(table, options)
+    if not options.validation:
+        fitted = learner.fit(table.X, table.y, **_ranked(table.qid))
+        plan = _finished(fitted.plan_, table)
+        return FitResult(plan, fitted.stopped_by_, SCORES[table.task], None, None, 0)
+    from miserly.data.holdout import validation_mask
+
+    classes = table.y if table.task == "classes" else None
+    is_validation = validation_mask(len(table.y), options.validation, options.seed, classes, table.qid)
+    X, y, qid = table.take(~is_validation)
+    X_val, y_val, qid_val = table.take(is_validation)
+    given = {"X_val": X_val, "y_val": y_val, **_ranked(qid), **_ranked(qid_val, "_val")}
+    fitted = learner.fit(X, y, **given)
+    plan = _finished(fitted.plan_, table)
+    mean_cost = float(fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val))).cost.mean())
+    value = float(fitted.score(X_val, y_val, **_ranked(qid_val)))
+    return FitResult(plan, fitted.stopped_by_, SCORES[table.task], value, mean_cost, int(is_validation.sum()))
+
+
+def _learner(table: TrainingTable, options: FitOptions) -> Any:
+    from miserly import learners
+
+    kinds = {
+        "classes": learners.GreedyMiserClassifier,
+        "numbers": learners.GreedyMiserRegressor,
+        "ranking": learners.GreedyMiserRanker,
+    }
+    return kinds[table.task](
+        costs=table.costs,
+        budget=options.budget,
+        tradeoff=options.tradeoff,
+        n_rounds=options.rounds,
+        max_depth=options.depth,
+        categorical_features=sorted(table.categories),
+        early_stopping=bool(options.validation),
+        metric="log_loss" if table.task == "classes" else None,  # accuracy is too coarse on few rows
+        random_state=options.seed,
+        verbose=int(options.verbose),
+    )
+
+
+def _ranked(qid: NDArray[Any] | None, note: str = "") -> dict[str, Any]:
+    return {} if qid is None else {f"qid{note}": qid}
+
+
+def _finished(plan: Plan, table: TrainingTable) -> Plan:
+    """The plan with its categories and a note about the table."""
+    return noted(plan.replace(categories=table.categories), table)
+
+
+# -- plans in a terminal and as JSON -------------------------------------------------------------------------
 
 
 def bought_in_order(plan: Plan) -> list[str]:

@@ -1,1 +1,0 @@
-"""One command in each module: its options, and the order of what it does."""
