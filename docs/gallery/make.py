@@ -35,8 +35,7 @@ from miserly.plan import Node, Plan
 from miserly.report import plot_extracted, plot_leaf_similarity, plot_remaining, plot_tree
 from miserly.report.style import COLOURS, FAINT, SOFT, STYLE
 from miserly.selection import frontier as search
-from miserly.solvers.decision_target import DecisionTarget
-from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
+from miserly.solvers.kernel_machine import DecisionTarget, KernelFunction, KernelMachine
 from miserly.solvers.lars_svm import lars_order
 from miserly.solvers.moving_vectors import move_vectors
 

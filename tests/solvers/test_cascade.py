@@ -6,15 +6,10 @@ from scipy.optimize import approx_fprime
 from sklearn.linear_model import Lasso, LinearRegression
 
 from miserly import Costs
-from miserly.solvers.cascade import (
-    CascadeProblem,
-    initialise,
-    refit_stages,
-    sparse_weights,
-)
+from miserly.solvers.cascade import CascadeProblem, initialise, refit_stages, sparse_weights
 from miserly.solvers.cascade_descent import _CascadeState, _StageObjective, joint_objective, optimise
-from miserly.solvers.gram import DenseColumns
-from miserly.solvers.mixed_norm import Blocks
+from miserly.solvers.columns import DenseColumns
+from miserly.solvers.term_prices import Blocks
 
 COSTS = Costs(
     [1.0, 2.0, 8.0, 8.0, 1.0, 3.0], groups={"g": {"features": [2, 3], "setup": 4.0}}, evaluation=0.5

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from miserly.solvers.columns import ROWS_AT_A_TIME
-from miserly.solvers.gram import CodedColumns, DenseColumns, gram
+from miserly.solvers.columns import ROWS_AT_A_TIME, CodedColumns, DenseColumns
+from miserly.solvers.gram import gram
 
 N = 2 * ROWS_AT_A_TIME + 100
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from miserly.solvers.decision_target import DecisionTarget, SmallMachine
-from miserly.solvers.kernel_machine import KernelFunction
+from miserly.solvers.kernel_machine import DecisionTarget, KernelFunction, SmallMachine
 from miserly.solvers.moving_vectors import (
     _JointObjective,
     _ProjectedObjective,

@@ -9,9 +9,9 @@ from scipy.optimize import check_grad
 
 from miserly import Costs
 from miserly.losses import Logistic, MeanSquared, Multinomial
-from miserly.solvers.mixed_norm import Blocks, canonical
 from miserly.solvers.node_block import NodeWeights, weighted_gram
 from miserly.solvers.soft_tree import SoftTree, SoftTreeProblem, TreeShape, TreeState
+from miserly.solvers.term_prices import Blocks, canonical
 from miserly.solvers.tree_descent import (
     DescentLimits,
     _inner_block,

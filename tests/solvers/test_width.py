@@ -11,9 +11,9 @@ from miserly.errors import DataError, MiserlyError
 from miserly.learners import all_learners
 from miserly.losses import Logistic, Squared
 from miserly.solvers import cost_lasso as solver
-from miserly.solvers.gram import DenseColumns, gram
+from miserly.solvers.columns import MAX_COLUMNS, DenseColumns, check_table, check_width
+from miserly.solvers.gram import gram
 from miserly.solvers.node_block import weighted_gram
-from miserly.solvers.width import MAX_COLUMNS, check_table, check_width
 
 GIGABYTES = 4
 ROOT = Path(__file__).parents[2]

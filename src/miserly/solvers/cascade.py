@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from miserly.solvers.gaps import exit_threshold
-from miserly.solvers.gram import Centred, TermColumns, gram
-from miserly.solvers.mixed_norm import Blocks
+from miserly.solvers.columns import TermColumns
+from miserly.solvers.gram import Centred, gram
+from miserly.solvers.node_block import exit_threshold
+from miserly.solvers.term_prices import Blocks
 
 __all__ = ["Cascade", "CascadeProblem", "initialise", "refit_stages", "sparse_weights"]
 

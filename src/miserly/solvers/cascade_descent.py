@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from miserly.solvers.cascade import NEGLIGIBLE, Cascade, CascadeProblem
-from miserly.solvers.mixed_norm import Blocks, canonical
+from miserly.solvers.term_prices import Blocks, canonical
 
 __all__ = ["joint_objective", "optimise"]
 

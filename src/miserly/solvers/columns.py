@@ -1,7 +1,8 @@
-"""Columns of many rows: standardising them, and reading some rows of some of them at a time.
+"""Columns of many rows: standardising them, reading some of them, and how many there may be.
 
 Large tables are read in pieces of 8,192 rows, several in parallel if there are threads. Sums of the pieces
-are added in order, so that results do not depend on the number of threads.
+are added in order, so that results do not depend on the number of threads. `check_width` and `check_table`
+are for matrices that would not fit into memory.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.errors import DataError
 from miserly.utils.compiled import compiled
 
 __all__ = [
+    "MAX_COLUMNS",
     "CodedColumns",
     "DenseColumns",
     "TermColumns",
+    "check_table",
+    "check_width",
     "means_and_deviations",
     "pieces_of",
     "side_by_side",
@@ -30,6 +35,12 @@ Floats: TypeAlias = NDArray[np.float64]
 Result = TypeVar("Result")
 
 ROWS_AT_A_TIME = 8_192
+MAX_COLUMNS = 16_384  # a square of so many float64 is 2 GiB
+
+WHAT_TO_DO = (
+    "Give fewer columns (such as those that a Greedy Miser buys), or take a learner of trees, a cost lasso, "
+    'or terms="boosted" where a learner has it'
+)
 
 
 def pieces_of(n: int) -> list[slice]:
@@ -228,3 +239,27 @@ def _standardise(X, columns, center, scale, out):  # type: ignore[no-untyped-def
         for j in range(len(columns)):
             x = np.float64(X[i, columns[j]])
             out[i, j] = (x - center[j]) / scale[j] if x == x else 0.0
+
+
+def check_width(n_columns: int) -> None:
+    """Raise `DataError` for a matrix of columns by columns that would not fit into memory.
+
+    >>> check_width(100_000)
+    Traceback (most recent call last):
+    ...
+    miserly.errors.DataError: 100,000 columns, and a matrix of columns by columns is needed, of 75 GiB; ...
+    """
+    if n_columns > MAX_COLUMNS:
+        raise DataError(
+            f"{n_columns:,} columns, and a matrix of columns by columns is needed, of "
+            f"{8.0 * n_columns**2 / 2**30:.0f} GiB; {MAX_COLUMNS:,} columns are the most. {WHAT_TO_DO}"
+        )
+
+
+def check_table(n_terms: int, n_features: int) -> None:
+    """Raise `DataError` for a table of booleans, terms by features, larger than the largest square."""
+    if n_terms * n_features > 8 * MAX_COLUMNS**2:
+        raise DataError(
+            f"a table of {n_terms:,} terms by {n_features:,} features is needed, of "
+            f"{n_terms * n_features / 2**30:.0f} GiB, and 2 GiB are the most. {WHAT_TO_DO}"
+        )

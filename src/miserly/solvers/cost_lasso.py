@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from miserly.losses import PointwiseLoss, Squared
-from miserly.solvers.width import MAX_COLUMNS, check_width
+from miserly.solvers.columns import MAX_COLUMNS, check_width
 
 __all__ = ["LassoWeights", "Penalty", "cost_lasso", "refit"]
 

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from miserly.solvers.columns import CodedColumns, DenseColumns, TermColumns, pieces_of, side_by_side
-from miserly.solvers.width import check_width
+from miserly.solvers.columns import TermColumns, check_width, pieces_of, side_by_side
 
-__all__ = ["Centred", "CodedColumns", "DenseColumns", "Gram", "TermColumns", "gram"]
+__all__ = ["Centred", "Gram", "gram"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64] | None
@@ -47,6 +46,7 @@ class Centred:
     def less(self, weights: Floats, intercept: Floats) -> Centred:
         """The same for the residuals of the targets after linear scores ``H B + b``.
 
+        >>> from miserly.solvers.columns import DenseColumns
         >>> H, Y = np.array([[1.0], [2.0], [6.0]]), np.array([[1.0], [2.0], [3.0]])
         >>> found = gram(DenseColumns(H), Y).centred().less(np.array([[0.5]]), np.array([1.0]))
         >>> found.moments.tolist(), found.squares.tolist(), found.target_means.tolist()
@@ -122,6 +122,7 @@ def gram(
 
     Examples
     --------
+    >>> from miserly.solvers.columns import DenseColumns
     >>> H, Y = np.array([[1.0], [2.0], [6.0]]), np.array([[1.0], [2.0], [3.0]])
     >>> found = gram(DenseColumns(H), Y).centred()
     >>> found.means.tolist(), found.products.tolist(), found.moments.tolist()

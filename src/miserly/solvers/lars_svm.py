@@ -26,8 +26,9 @@ from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs
 from miserly.solvers.gram import gram
-from miserly.solvers.greedy import PurchaseState, greedy_least_squares
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
+from miserly.solvers.least_squares import greedy_least_squares
+from miserly.solvers.term_prices import PurchaseState
 
 __all__ = ["MAX_CANDIDATES", "KernelColumns", "candidates_of", "greedy_order", "lars_order"]
 

@@ -26,8 +26,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from miserly.solvers.decision_target import DecisionTarget, SmallMachine
-from miserly.solvers.kernel_machine import KernelFunction
+from miserly.solvers.kernel_machine import DecisionTarget, KernelFunction, SmallMachine
 
 __all__ = ["fit_coefficients", "move_vectors"]
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from miserly.losses import PointwiseLoss
-from miserly.solvers.mixed_norm import Blocks
+from miserly.solvers.term_prices import Blocks
 
 __all__ = ["LEAVE", "SoftTree", "SoftTreeProblem", "TreeShape", "TreeState"]
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.term_prices import canonical
 
 __all__ = [
     "Stages",

@@ -15,10 +15,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.solvers.gaps import gap_threshold
-from miserly.solvers.node_block import NodeBlock, NodeWeights, SoftGate, ridge, weighted_gram, weighted_moment
-from miserly.solvers.path_cap import PathCap
+from miserly.solvers.node_block import (
+    NodeBlock,
+    NodeWeights,
+    SoftGate,
+    gap_threshold,
+    ridge,
+    weighted_gram,
+    weighted_moment,
+)
 from miserly.solvers.soft_tree import LEAVE, SoftTree, SoftTreeProblem, TreeShape, TreeState
+from miserly.solvers.term_prices import PathCap
 
 __all__ = ["DescentLimits", "cut_unreached", "descend", "fine_tune", "initialise"]
 

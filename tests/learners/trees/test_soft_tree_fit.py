@@ -12,7 +12,7 @@ from miserly.learners.common.training import ScoreEvaluator
 from miserly.learners.trees.astc_growth import NEGLIGIBLE, TreeGrower
 from miserly.learners.trees.soft_tree_fit import SoftTreeFit
 from miserly.metrics import get_metric
-from miserly.solvers.gram import DenseColumns
+from miserly.solvers.columns import DenseColumns
 from miserly.solvers.soft_tree import SoftTree, TreeShape
 
 

@@ -18,7 +18,7 @@ from miserly.learners.common.parameters import ONE_OR_MORE
 from miserly.learners.common.progress import RoundsBar
 from miserly.plan import Tree
 from miserly.solvers.budget_rules import SelectionRule, counted
-from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.term_prices import canonical
 
 __all__ = ["AdaBoostRSClassifier"]
 

@@ -37,7 +37,7 @@ from miserly.plan import Plan
 from miserly.solvers.cascade import Cascade, CascadeProblem, initialise, refit_stages
 from miserly.solvers.cascade_descent import optimise
 from miserly.solvers.gram import Centred
-from miserly.solvers.mixed_norm import Blocks
+from miserly.solvers.term_prices import Blocks
 
 __all__ = ["CascadeSettings", "CronusFit", "CronusSearch", "FittedCascade", "fit_cascade_terms"]
 

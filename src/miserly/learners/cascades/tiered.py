@@ -17,12 +17,7 @@ from miserly.data.target import Target
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
 from miserly.learners.common.budget_search import BudgetSearch, first_guess, mean_cost
-from miserly.learners.common.cascade import (
-    CascadeClassifier,
-    cascade_plan,
-    exact_weights,
-    merged,
-)
+from miserly.learners.common.cascade import CascadeClassifier, cascade_plan, exact_weights, merged
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import EXACT, FitData, affordable_terms, read_fit_data
 from miserly.learners.common.parameters import ONE_OR_MORE, POSITIVE, constraints
@@ -30,8 +25,8 @@ from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import Logistic
 from miserly.plan import Plan
-from miserly.solvers.gaps import exit_threshold
-from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.node_block import exit_threshold
+from miserly.solvers.term_prices import canonical
 from miserly.solvers.tiered import Stages, TieredProblem, fit_answers, fit_stages
 
 __all__ = ["TieredCascade", "stages_by_price"]

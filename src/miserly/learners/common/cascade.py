@@ -20,7 +20,7 @@ from miserly.learners.common.terms import TermSet
 from miserly.plan import LEAVE, Plan
 from miserly.plan.engine.batch import Run
 from miserly.plan.engine.ranking import levels, settle
-from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.term_prices import canonical
 
 __all__ = ["CascadeClassifier", "cascade_plan", "exact_weights", "merged", "ranking_scores"]
 

@@ -22,9 +22,10 @@ from miserly.learners.common.categories import categorical_columns
 from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.terms import BoostedTerms, LinearTerms, TermSet
 from miserly.losses import Loss
-from miserly.solvers.gram import CodedColumns, DenseColumns, TermColumns, gram
-from miserly.solvers.greedy import PurchaseState, greedy_least_squares
-from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.columns import CodedColumns, DenseColumns, TermColumns
+from miserly.solvers.gram import gram
+from miserly.solvers.least_squares import greedy_least_squares
+from miserly.solvers.term_prices import PurchaseState, canonical
 
 __all__ = [
     "EXACT",

@@ -32,8 +32,7 @@ from miserly.learners.common.booster import Booster
 from miserly.learners.common.chain import Round, terms_of
 from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
-from miserly.solvers.columns import means_and_deviations, pieces_of, standardised
-from miserly.solvers.width import check_table
+from miserly.solvers.columns import check_table, means_and_deviations, pieces_of, standardised
 
 __all__ = ["BoostedTerms", "LinearTerms", "TermSet"]
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan.links import pairs_of, votes
-from miserly.solvers.decision_target import DecisionTarget, SmallMachine
-from miserly.solvers.kernel_machine import KernelMachine
+from miserly.solvers.kernel_machine import DecisionTarget, KernelMachine, SmallMachine
 from miserly.solvers.lars_svm import candidates_of, greedy_order, lars_order
 from miserly.solvers.moving_vectors import fit_coefficients, move_vectors
 

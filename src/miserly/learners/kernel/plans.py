@@ -13,8 +13,7 @@ from miserly.costs import Costs, fits, read_budget
 from miserly.costs.prices import n_evaluations
 from miserly.learners.kernel.svm_models import Affine
 from miserly.plan import LEAVE, Kernel, Node, Plan
-from miserly.solvers.decision_target import SmallMachine
-from miserly.solvers.kernel_machine import KernelFunction, KernelMachine
+from miserly.solvers.kernel_machine import KernelFunction, KernelMachine, SmallMachine
 
 __all__ = ["affordable", "kernel_plan"]
 

@@ -33,7 +33,7 @@ from miserly.learners.common.terms import LinearTerms
 from miserly.losses import PointwiseLoss, Squared, log_loss
 from miserly.plan import LEAVE, Node, Plan
 from miserly.solvers.cost_lasso import LassoWeights, Penalty, cost_lasso, refit
-from miserly.solvers.mixed_norm import canonical
+from miserly.solvers.term_prices import canonical
 
 __all__ = ["CostLassoClassifier", "CostLassoRegressor"]
 

@@ -27,7 +27,7 @@ from miserly.learners.common.terms import LinearTerms, TermSet
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget
 from miserly.losses import Loss
 from miserly.plan import Plan
-from miserly.solvers.greedy import PurchaseState
+from miserly.solvers.term_prices import PurchaseState
 
 __all__ = ["ASTC"]
 

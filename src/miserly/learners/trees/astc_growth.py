@@ -18,10 +18,11 @@ from scipy.special import expit
 
 from miserly.learners.common.classifier_tree import ClassifierTree
 from miserly.plan import LEAVE
-from miserly.solvers.gaps import gap_threshold
-from miserly.solvers.gram import Gram, TermColumns, gram
-from miserly.solvers.greedy import PIVOT, Evidence, PurchaseState, greedy_least_squares
-from miserly.solvers.least_squares import least_squares
+from miserly.solvers.columns import TermColumns
+from miserly.solvers.gram import Gram, gram
+from miserly.solvers.least_squares import PIVOT, Evidence, greedy_least_squares, least_squares
+from miserly.solvers.node_block import gap_threshold
+from miserly.solvers.term_prices import PurchaseState
 
 __all__ = ["TreeGrower", "path_budget"]
 

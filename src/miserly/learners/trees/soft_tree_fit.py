@@ -22,10 +22,8 @@ from miserly.learners.common.terms import TermSet
 from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import PointwiseLoss
 from miserly.plan import Plan
-from miserly.solvers.greedy import PurchaseState
-from miserly.solvers.mixed_norm import Blocks, canonical
-from miserly.solvers.path_cap import PathCap
 from miserly.solvers.soft_tree import LEAVE, SoftTree, SoftTreeProblem, TreeShape, TreeState
+from miserly.solvers.term_prices import Blocks, PathCap, PurchaseState, canonical
 from miserly.solvers.tree_descent import DescentLimits, cut_unreached, descend, fine_tune, initialise
 
 __all__ = ["FittedTree", "SoftTreeFit", "Targets"]

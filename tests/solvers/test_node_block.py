@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miserly.solvers.gaps import exit_threshold, gap_threshold
+from miserly.solvers.node_block import exit_threshold, gap_threshold
 
 
 def test_the_median_is_replaced_by_the_nearest_gap():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from miserly import Costs
-from miserly.solvers.greedy import PurchaseState
-from miserly.solvers.path_cap import PathCap
+from miserly.solvers.term_prices import PathCap, PurchaseState
 
 NOTHING = np.zeros(0, dtype=np.int64)
 LAB = Costs([1.0, 2.0, 4.0, 0.0], groups={"lab": {"features": [1, 2], "setup": 3.0}})
