@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from miserly.plan.purchases import Purchase, bill, purchases
-from miserly.plan.show.exits import exits
 from miserly.plan.show.phrases import plural
 from miserly.plan.show.svg import FAINT, INK, LINE, LOW, OWN, PAPER, SETUP, SOFT, WORK, Sheet, fit, width_of
-from miserly.plan.show.wording import Wording
+from miserly.plan.show.wording import Wording, exits
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
