@@ -11,9 +11,9 @@ import pytest
 from miserly import Costs
 from miserly.errors import PlanError
 from miserly.plan import Node, Plan
-from miserly.plan.engine.compiled_terms import TERM_RULES
+from miserly.plan.engine.compiled_rules import TERM_RULES
 from miserly.plan.store import packing
-from miserly.plan.store.arrays import ints
+from miserly.plan.store.container import ints
 from miserly.plan.store.format import dumps, loads
 from miserly.plan.terms import TERMS, Term
 from miserly.plan.terms.base import register

@@ -1,4 +1,4 @@
-"""A plan's terms and nodes as the arrays of a file, and back.
+"""A plan's terms and nodes as the arrays of a file, and back; and the hash that tells plans apart.
 
 Each class of terms has its own tables; a gate is one code and two numbers. Reading checks what ties arrays to
 each other (sizes, offsets, codes). `Tree`, `Node` and `Plan` check that trees end, that nodes do not turn in
@@ -7,6 +7,8 @@ circles and that indices are in range.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,21 @@ from miserly.errors import PlanFormatError
 from miserly.plan.gates import GATES, Gate, gate_from_numbers
 from miserly.plan.nodes import Node
 from miserly.plan.plan import Plan
-from miserly.plan.store.arrays import bounds, check_bounds, check_codes, floats, ints, joined, read_bools
-from miserly.plan.store.container import VERSION, Arrays, Schema
+from miserly.plan.store.container import (
+    VERSION,
+    Arrays,
+    Schema,
+    bounds,
+    check_bounds,
+    check_codes,
+    floats,
+    ints,
+    joined,
+    read_bools,
+)
 from miserly.plan.terms import TERMS, Term
 
-__all__ = ["SCHEMAS", "check_sizes", "node_arrays", "read_nodes", "read_terms", "term_arrays"]
+__all__ = ["SCHEMAS", "check_sizes", "digest", "node_arrays", "read_nodes", "read_terms", "term_arrays"]
 
 _ENTRIES: Schema = {
     "base": ("<f8", ("scores",)),
@@ -155,3 +167,48 @@ def check_sizes(arrays: Arrays, n_features: int, version: int) -> dict[str | int
         if term.check_arrays(arrays, sizes) != (arrays["term_kind"] == term.code).sum():
             raise PlanFormatError(f"the tables of {kind} terms do not match the list of terms")
     return sizes
+
+
+# -- what tells a plan from every other one ----------------------------------------------------------------
+
+
+_LENGTH = 16  # bytes: no two plans share them by chance
+# The order in which arrays are hashed: a digest in a file must hold for ever. Others come after these.
+_ORDER = (
+    *("base", "term_kind", "term_evaluation", "raw_feature", "raw_fill", "tree_start", "tree_words_start"),
+    *("kernel_kind", "kernel_gamma", "kernel_coef0", "kernel_degree", "tree_feature", "tree_threshold"),
+    *("tree_left", "tree_right", "tree_missing_left", "tree_value", "tree_category", "tree_words"),
+    *("kernel_vector", "kernel_fill", "kernel_scale", "node_start", "node_term", "node_channel"),
+    *("node_weight", "node_bias", "node_inherits", "node_gate", "node_gate_number", "node_gate_count"),
+    *("node_up", "node_low"),
+)
+
+
+def digest(plan: Plan) -> str:
+    """A hash of a plan's costs, terms, nodes, link, classes, categories and budget, 32 hexadecimal digits.
+
+    `info` is no part of it: notes about a plan do not change what it does.
+    """
+    head = {
+        "costs": plan.costs.to_dict(),
+        "link": plan.link,
+        "n_outputs": plan.n_outputs,
+        "classes": None if plan.classes is None else plan.classes.tolist(),
+        "categories": [[f, plan.categories[f]] for f in sorted(plan.categories)],
+        "budget": repr(plan.budget),
+    }
+    found = hashlib.blake2b(json.dumps(head, sort_keys=True, default=_plain).encode(), digest_size=_LENGTH)
+    arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
+    for name in sorted(arrays, key=_place):
+        values = arrays[name]
+        found.update(f"{name} {values.dtype.str} {values.shape}".encode())
+        found.update(np.ascontiguousarray(values).data)
+    return found.hexdigest()
+
+
+def _place(name: str) -> int:
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else repr(value)

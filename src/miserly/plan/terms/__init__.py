@@ -2,7 +2,7 @@
 
 A term is one class in one module. It holds its fields and their check, its number in files and compiled code,
 its arrays in both, its value in NumPy and its words. A row evaluates a term at most once. To add a term,
-write its module, import it below, and write its compiled rule in `engine.compiled_terms`.
+write its module, import it below, and write its compiled rule in `engine.compiled_rules`.
 """
 
 from miserly.plan.terms.base import TERMS, Term

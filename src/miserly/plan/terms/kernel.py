@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.show.phrases import listing, plural
-from miserly.plan.store.arrays import check_codes, floats, ints, joined
-from miserly.plan.store.container import Arrays, Schema
+from miserly.plan.store.container import Arrays, Schema, check_codes, floats, ints, joined
 from miserly.plan.terms.base import Sizes, Term, register
 
 if TYPE_CHECKING:

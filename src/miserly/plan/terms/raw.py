@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan.show.phrases import plural
-from miserly.plan.store.arrays import floats, ints
-from miserly.plan.store.container import Arrays, Schema
+from miserly.plan.store.container import Arrays, Schema, floats, ints
 from miserly.plan.terms.base import Sizes, Term, register
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from miserly.errors import PlanError
 from miserly.plan.show.phrases import listing, number, plain, plural
-from miserly.plan.store.arrays import bounds, check_bounds, joined, read_bools
-from miserly.plan.store.container import Arrays, Schema
+from miserly.plan.store.container import Arrays, Schema, bounds, check_bounds, joined, read_bools
 from miserly.plan.terms.base import Buy, Sizes, Term, register
 
 if TYPE_CHECKING:
