@@ -12,7 +12,7 @@ from miserly import load
 from miserly.costs import Ledger
 from miserly.errors import CostError
 from miserly.plan import Tree
-from miserly.plan.engine.ranking import levels
+from miserly.plan.engine.batch import levels
 
 from .cases import Case, every_case
 from .stepping import OnDemand, step, step_on_demand

@@ -11,7 +11,7 @@ import pytest
 from miserly import Costs
 from miserly.errors import PlanError, PlanFormatError
 from miserly.plan import Node, Plan, Raw, Threshold
-from miserly.plan.engine.compiled_gates import GATE_RULES
+from miserly.plan.engine.compiled_rules import GATE_RULES
 from miserly.plan.gates import GATES, Gate, ListwiseGate, register
 from miserly.plan.show.phrases import number
 from miserly.plan.show.wording import Wording

@@ -29,8 +29,7 @@ from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.metrics import Queries, get_metric
 from miserly.plan import Plan
-from miserly.plan.engine.effort import engine_for
-from miserly.plan.engine.ranking import ranked
+from miserly.plan.engine.batch import engine_for, ranked
 from miserly.selection.evaluation import mean_and_error
 from miserly.selection.row_values import RowValues
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from miserly.cli.console import amount, amounts, listing, new_table, out
 from miserly.cli.training_table import TrainingTable, noted
 from miserly.plan import Plan
-from miserly.plan.engine.effort import engine_for
+from miserly.plan.engine.batch import engine_for
 from miserly.plan.purchases import purchases
 
 __all__ = ["FitOptions", "FitResult", "bought_in_order", "fit_greedy_miser", "fit_record", "plan_panel",

@@ -24,9 +24,7 @@ from miserly.cli.csv_files import Source
 from miserly.cli.writers import CsvWriter, table_writer, warn_of_formulas
 from miserly.errors import DataError, PlanError
 from miserly.plan import Plan, links
-from miserly.plan.engine.batch import Run
-from miserly.plan.engine.effort import engine_for
-from miserly.plan.engine.ranking import ranked
+from miserly.plan.engine.batch import Run, engine_for, ranked
 
 __all__ = ["Answers", "PredictOptions", "Predictions", "RunTotals", "predict"]
 

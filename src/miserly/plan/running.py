@@ -215,7 +215,7 @@ was fitted (row 0: 1)
         array of (n,) or (n, n_outputs)
             Entries of `classes` where the plan has classes.
         """
-        from miserly.plan.engine.ranking import ranked
+        from miserly.plan.engine.batch import ranked
 
         scores = ranked(self.run(X, budget=budget, qid=qid, unknown=unknown), qid)
         return links.labels(self._plan.link, _columns(scores), self._plan.classes)

@@ -18,7 +18,7 @@ from miserly.data.rows import Rows
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries
 from miserly.plan import Plan
-from miserly.plan.engine.effort import engine_for
+from miserly.plan.engine.batch import engine_for
 from miserly.selection.evaluation import Candidate, Evaluation, Evaluator, pareto
 from miserly.selection.guarantee import Guarantee, Requirement, certify, mean_bound
 from miserly.selection.refitting import Refitter

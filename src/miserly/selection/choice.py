@@ -18,8 +18,7 @@ from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning, CostError
 from miserly.metrics import Queries
 from miserly.plan import Plan
-from miserly.plan.engine.batch import Run
-from miserly.plan.engine.effort import engine_for
+from miserly.plan.engine.batch import Run, engine_for
 from miserly.selection.budgets import SearchEffort, why_nothing_helps
 from miserly.selection.certification import Certifier, with_guarantees
 from miserly.selection.cross_choice import steady_gains

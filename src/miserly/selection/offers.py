@@ -19,8 +19,7 @@ from miserly.costs import mean_fits
 from miserly.data.rows import Rows
 from miserly.errors import CostError
 from miserly.plan import Plan
-from miserly.plan.engine.batch import Run
-from miserly.plan.engine.effort import engine_for
+from miserly.plan.engine.batch import Run, engine_for
 from miserly.selection.cross_choice import cross_choose
 from miserly.selection.evaluation import Candidate, Evaluation
 from miserly.selection.requests import Request

@@ -12,8 +12,7 @@ from miserly.data.rows import Rows
 from miserly.errors import DataError, MetricError
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, links
-from miserly.plan.engine.batch import Run
-from miserly.plan.engine.ranking import ranked
+from miserly.plan.engine.batch import Run, ranked
 
 __all__ = ["RowValues", "codes_of", "scores_of"]
 

@@ -18,8 +18,7 @@ from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.terms import TermSet
 from miserly.plan import LEAVE, Plan
-from miserly.plan.engine.batch import Run
-from miserly.plan.engine.ranking import levels, settle
+from miserly.plan.engine.batch import Run, levels, settle
 from miserly.solvers.term_prices import canonical
 
 __all__ = ["CascadeClassifier", "cascade_plan", "exact_weights", "merged", "ranking_scores"]

@@ -30,7 +30,7 @@ from miserly.learners.wrap.inner import fit_arguments
 from miserly.learners.wrap.thresholds import choose_threshold, evaluate_thresholds, saving_and_metric
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import Plan, links
-from miserly.plan.engine.ranking import ranked
+from miserly.plan.engine.batch import ranked
 
 __all__ = ["EarlyExit"]
 

@@ -17,7 +17,7 @@ from miserly.data.rows import Rows
 from miserly.learners.common.training import measure
 from miserly.learners.wrap.exits import StagedScores, exit_gates, kth_best, leave, remaining
 from miserly.metrics import Metric
-from miserly.plan.engine.ranking import settle
+from miserly.plan.engine.batch import settle
 
 __all__ = ["candidate_thresholds", "choose_threshold", "dividers", "evaluate_thresholds", "saving_and_metric"]
 

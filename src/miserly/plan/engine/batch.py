@@ -1,4 +1,4 @@
-"""Running a plan over many rows: the result, and the choice of engine.
+"""Running a plan over many rows: the result, the choice of engine, and the order of documents it gives.
 
 The rules of a run, which `compiled`, `reference` and `stepping` share:
 
@@ -15,12 +15,9 @@ The rules of a run, which `compiled`, `reference` and `stepping` share:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -32,6 +29,7 @@ from miserly.errors import DataError, PlanError
 from miserly.plan.engine.reference import run_reference
 from miserly.plan.engine.tables import chain_arrays
 from miserly.plan.gates import Onward
+from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Tree
 from miserly.utils.checks import check_queries
 from miserly.utils.warn import warn_once
@@ -39,12 +37,11 @@ from miserly.utils.warn import warn_once
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Run", "encode", "run_rows", "walker"]
+__all__ = ["Run", "encode", "engine_for", "levels", "ranked", "run_rows", "settle", "walker"]
 
-BLOCK_ROWS = 128
-FEW_ROWS = 16  # as many as are scored row by row
+# Plain NumPy walks a million trees down for one row each in about 0.3 seconds; compiling takes much longer.
+_MUCH = 3_000_000
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-PARALLEL_ROWS = 2048  # fewer rows than this are not worth waking other threads for
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +115,9 @@ def run_rows(
     if engine is None:
         run_reference(part, matrix, order, start, limit, account, whole, state)
     elif not account and _shape_of(part, engine).plain_chain:
-        _run_chain(engine, part, matrix, state, n_threads)
+        engine.run_chain(part, matrix, state, n_threads)
     else:
-        _run_compiled(engine, part, matrix, order, start, limit, account, whole, state, n_threads)
+        engine.run_plan(part, matrix, order, start, limit, account, whole, state, n_threads)
     state.trail[:, 0] += len(plan.nodes) - len(part.nodes)
     return state.result(plan, limit)
 
@@ -159,6 +156,16 @@ class State:
             pending=self.trail[:, 1].copy(),
             begun=self.trail[:, 2].copy(),
         )
+
+
+def engine_for(plan: Plan, n_rows: int) -> bool | None:
+    """What to pass as `compiled` for one run in a process of its own: False where NumPy is done sooner.
+
+    >>> from miserly import Costs, Plan
+    >>> engine_for(Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.0]), n_rows=100)
+    False
+    """
+    return False if n_rows * len(plan.terms) < _MUCH else None
 
 
 def _engine(plan: Plan, compiled: bool | None) -> Any:
@@ -259,64 +266,6 @@ def _row(x: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     return row
 
 
-def _run_chain(engine: Any, plan: Plan, matrix: Any, state: State, n_threads: int | None) -> None:
-    if len(matrix) <= FEW_ROWS:
-        engine.score_few(*chain_arrays(plan.tables), matrix, state.scores)
-        state.trail[:, 0] = len(plan.nodes) - 1
-        return
-    pieces = _pieces(len(matrix), n_threads, len(matrix))
-    _side_by_side(
-        lambda low, high: engine.score_chain(plan.tables, matrix, low, high, BLOCK_ROWS, state.scores), pieces
-    )
-    state.trail[:, 0] = len(plan.nodes) - 1
-
-
-def _run_compiled(
-    engine: Any,
-    plan: Plan,
-    matrix: Any,
-    order: NDArray[np.int64],
-    start: NDArray[np.int64],
-    limit: float,
-    account: bool,
-    whole: bool,
-    state: State,
-    n_threads: int | None,
-) -> None:
-    books = (state.acquired, state.opened, state.spent, state.at, state.trail)
-    blocks = _blocks(start)
-
-    def run_piece(low: int, high: int) -> None:
-        some = blocks[low : high + 1]
-        engine.run_blocks(plan.tables, matrix, order, start, some, limit, account, whole, state.scores, books)
-
-    _side_by_side(run_piece, _pieces(len(blocks) - 1, n_threads, len(matrix)))
-
-
-def _blocks(start: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bundles together in blocks of about as many rows as fit the cache."""
-    block = start[:-1] // BLOCK_ROWS
-    first = np.flatnonzero(np.diff(block, prepend=-1)) if len(block) else np.zeros(0, np.int64)
-    return np.append(first, len(start) - 1).astype(np.int64)
-
-
-def _pieces(n: int, n_threads: int | None, n_rows: int) -> list[tuple[int, int]]:
-    """`n` things cut into one piece per thread; one piece where there are few rows."""
-    many = max(1, min(n_threads or os.cpu_count() or 1, n)) if n_rows >= PARALLEL_ROWS else 1
-    cuts = np.linspace(0, n, many + 1).astype(int).tolist()
-    return list(pairwise(cuts))
-
-
-def _side_by_side(work: Callable[[int, int], None], pieces: list[tuple[int, int]]) -> None:
-    """Run each piece, in threads of its own if there are several: `work` releases the interpreter's lock."""
-    if len(pieces) == 1:
-        work(*pieces[0])
-        return
-    with ThreadPoolExecutor(len(pieces)) as pool:
-        for done in [pool.submit(work, *piece) for piece in pieces]:
-            done.result()
-
-
 # -- rows --------------------------------------------------------------------------------------------------
 
 
@@ -336,3 +285,47 @@ def _checked(plan: Plan, rows: NDArray[Any]) -> NDArray[Any]:
             f"encoded rows are a float matrix of {plan.n_features} columns, not {rows.dtype} of {rows.shape}"
         )
     return np.ascontiguousarray(rows)
+
+
+# -- answers that order the documents of a query ----------------------------------------------------------
+
+# Documents that left early were scored by fewer nodes than the others, so their scores cannot be compared.
+# The gate that removed them has compared them.
+
+
+def ranked(run: Run, qid: ArrayLike | None) -> NDArray[np.float64]:
+    """The scores of a run, lowered where a gate removed a document; without queries, as they are."""
+    if qid is None or not run.plan.can_rank:
+        return run.scores
+    return settle(run.scores, levels(run.plan, run.exit, ~run.stopped), np.asarray(qid))
+
+
+def levels(plan: Plan, exit: NDArray[np.int64], left: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How far documents came: the node whose gate removed them, the number of nodes if none did.
+
+    `exit` is the last node that each document finished. `left` marks documents that left there; the others
+    were stopped by the budget or are still on the way.
+    """
+    sends_away = np.array([*(node.is_exit and node.low == LEAVE for node in plan.nodes), False])
+    return np.where(left & sends_away[exit], exit, len(plan.nodes))
+
+
+def settle(scores: NDArray[np.float64], level: NDArray[np.int64], qid: NDArray[Any]) -> NDArray[np.float64]:
+    """Scores that rank documents that left earlier (at a lower `level`) below the others of their query.
+
+    Each level is lowered as a whole, as far as needed, so its own order stays.
+
+    >>> settle(np.array([5.0, 1.0, 2.0]), np.array([0, 1, 1]), np.array([7, 7, 7])).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    out = scores.astype(np.float64).copy()
+    names, code = np.unique(qid, return_inverse=True)
+    floor = np.full(len(names), np.inf)  # of each query: the lowest score of documents that stayed longer
+    for step in np.unique(level)[::-1]:
+        rows = np.flatnonzero(level == step)
+        top = np.full(len(floor), -np.inf)
+        np.maximum.at(top, code[rows], out[rows])
+        fall = np.where(top >= floor, top - floor + 1.0, 0.0)
+        out[rows] -= fall[code[rows]]
+        np.minimum.at(floor, code[rows], out[rows])
+    return out

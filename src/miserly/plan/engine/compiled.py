@@ -6,26 +6,47 @@ with the others of its query, all rows of a query. `score_chain` is the short wa
 additive chain of trees run without accounts.
 
 Functions take the few arrays they need and loop over rows inside: handing over a table costs as much as
-walking a tree. Nothing here starts threads: the two entries release the interpreter's lock, and `batch` hands
-each thread its own blocks.
+walking a tree. The two entries release the interpreter's lock: `run_plan` and `run_chain` hand each thread
+its own blocks.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miserly.costs import prices as _prices
-from miserly.plan.engine.compiled_chain import score_chain, score_few
-from miserly.plan.engine.compiled_gates import GATE_RULES, LISTWISE, STOPPED, send_documents, send_rows
-from miserly.plan.engine.compiled_terms import TERM_RULES, TREE, in_category, values_of
+from miserly.plan.engine.compiled_rules import (
+    GATE_RULES,
+    LISTWISE,
+    STOPPED,
+    TERM_RULES,
+    TREE,
+    in_category,
+    score_chain,
+    score_few,
+    send_documents,
+    send_rows,
+    values_of,
+)
+from miserly.plan.engine.tables import chain_arrays
 from miserly.utils.compiled import compiled
 
 if TYPE_CHECKING:
+    from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
-__all__ = ["run_blocks", "score_chain", "score_few", "without_rule"]
+__all__ = ["run_chain", "run_plan", "score_few", "without_rule"]
+
+BLOCK_ROWS = 128
+FEW_ROWS = 16  # as many as are scored row by row
+PARALLEL_ROWS = 2048  # fewer rows than this are not worth waking other threads for
 
 
 def without_rule(plan: Plan) -> str | None:
@@ -296,3 +317,65 @@ def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, 
         _run_block(
             tables, X, order, start, blocks[b], blocks[b + 1], budget, account, whole, scores, state, kept
         )
+
+
+# -- all rows, in threads ----------------------------------------------------------------------------------
+
+
+def run_chain(plan: Plan, matrix: Any, state: State, n_threads: int | None) -> None:
+    """Score an additive chain of plain trees for all rows, without accounts."""
+    if len(matrix) <= FEW_ROWS:
+        score_few(*chain_arrays(plan.tables), matrix, state.scores)
+        state.trail[:, 0] = len(plan.nodes) - 1
+        return
+    pieces = _pieces(len(matrix), n_threads, len(matrix))
+    _side_by_side(
+        lambda low, high: score_chain(plan.tables, matrix, low, high, BLOCK_ROWS, state.scores), pieces
+    )
+    state.trail[:, 0] = len(plan.nodes) - 1
+
+
+def run_plan(
+    plan: Plan,
+    matrix: Any,
+    order: NDArray[np.int64],
+    start: NDArray[np.int64],
+    limit: float,
+    account: bool,
+    whole: bool,
+    state: State,
+    n_threads: int | None,
+) -> None:
+    """Run all rows, updating `state`."""
+    books = (state.acquired, state.opened, state.spent, state.at, state.trail)
+    blocks = _blocks(start)
+
+    def run_piece(low: int, high: int) -> None:
+        some = blocks[low : high + 1]
+        run_blocks(plan.tables, matrix, order, start, some, limit, account, whole, state.scores, books)
+
+    _side_by_side(run_piece, _pieces(len(blocks) - 1, n_threads, len(matrix)))
+
+
+def _blocks(start: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bundles together in blocks of about as many rows as fit the cache."""
+    block = start[:-1] // BLOCK_ROWS
+    first = np.flatnonzero(np.diff(block, prepend=-1)) if len(block) else np.zeros(0, np.int64)
+    return np.append(first, len(start) - 1).astype(np.int64)
+
+
+def _pieces(n: int, n_threads: int | None, n_rows: int) -> list[tuple[int, int]]:
+    """`n` things cut into one piece per thread; one piece where there are few rows."""
+    many = max(1, min(n_threads or os.cpu_count() or 1, n)) if n_rows >= PARALLEL_ROWS else 1
+    cuts = np.linspace(0, n, many + 1).astype(int).tolist()
+    return list(pairwise(cuts))
+
+
+def _side_by_side(work: Callable[[int, int], None], pieces: list[tuple[int, int]]) -> None:
+    """Run each piece, in threads of its own if there are several: `work` releases the interpreter's lock."""
+    if len(pieces) == 1:
+        work(*pieces[0])
+        return
+    with ThreadPoolExecutor(len(pieces)) as pool:
+        for done in [pool.submit(work, *piece) for piece in pieces]:
+            done.result()

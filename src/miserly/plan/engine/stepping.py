@@ -23,7 +23,7 @@ from miserly.costs import Feature, Ledger, fits, read_budget
 from miserly.data.encoder import check_unknown
 from miserly.errors import PlanError
 from miserly.plan import links
-from miserly.plan.engine.ranking import levels, settle
+from miserly.plan.engine.batch import levels, settle
 from miserly.plan.gates import ListwiseGate
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term

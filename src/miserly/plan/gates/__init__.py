@@ -4,14 +4,13 @@
 such child the row leaves, and the scores of the node are its answer.
 
 A gate is one class. It holds its fields and their check, its number in files and compiled code, its rule in
-NumPy and its words. To add a gate, write a class in `pointwise` or `listwise`, decorate it with `register`,
-and write its compiled rule in `engine.compiled_gates`. Without a compiled rule, plans with the gate run in
+NumPy and its words. To add a gate, write a class in `kinds`, decorate it with `register`,
+and write its compiled rule in `engine.compiled_rules`. Without a compiled rule, plans with the gate run in
 NumPy.
 """
 
 from miserly.plan.gates.base import GATES, Gate, ListwiseGate, gate_from_numbers, register
-from miserly.plan.gates.listwise import Capacity, Proximity, Rank
-from miserly.plan.gates.pointwise import Confidence, Onward, Threshold
+from miserly.plan.gates.kinds import Capacity, Confidence, Onward, Proximity, Rank, Threshold
 
 __all__ = [
     "GATES",
