@@ -17,7 +17,7 @@ import numpy as np
 
 from common import Problem
 from miserly import Costs
-from miserly.cli.lightgbm_model import features_met
+from miserly.cli.lightgbm_race import features_met
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker
 
 STEP = 0.1

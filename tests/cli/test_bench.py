@@ -50,7 +50,7 @@ def test_rows_pay_for_what_they_meet():
     """A stump by hand: all rows meet feature 1, which costs 5, the set-up 2 and one evaluation 0.5."""
     pytest.importorskip("lightgbm")
     from miserly import Costs
-    from miserly.cli.lightgbm_model import ROUNDS, fit_lightgbm, stages
+    from miserly.cli.lightgbm_race import ROUNDS, fit_lightgbm, stages
     from miserly.data.rows import Rows
 
     costs = Costs([1, 5, 3], groups={"blood": {"features": [1, 2], "setup": 2}}, evaluation=0.5)
@@ -66,7 +66,7 @@ def test_rows_pay_for_what_they_meet():
 
 def test_features_on_the_path_to_a_leaf():
     """Feature 0 at the root, feature 2 below it on the right."""
-    from miserly.cli.lightgbm_model import features_met
+    from miserly.cli.lightgbm_race import features_met
 
     leaves = [{"leaf_index": k} for k in range(3)]
     right = {"split_feature": 2, "left_child": leaves[1], "right_child": leaves[2]}

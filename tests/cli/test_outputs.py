@@ -83,7 +83,8 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, what):
 
 def test_an_interrupt_leaves_the_old_predictions(folder, tmp_path, monkeypatch):
     """Ctrl-C after some rows have been answered."""
-    from miserly.cli import batches, csv_files, predictions
+    from miserly.cli import batches, predictions
+    from miserly.cli.table_files import CsvFile
 
     answered, real = [], predictions.Predictions._answered
 
@@ -93,8 +94,8 @@ def test_an_interrupt_leaves_the_old_predictions(folder, tmp_path, monkeypatch):
         answered.append(len(batch))
         return real(self, batch, n_rows)
 
-    monkeypatch.setattr(csv_files, "CELLS", 30)
-    monkeypatch.setattr(csv_files, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(CsvFile, "chunk_cells", 30)
+    monkeypatch.setattr(CsvFile, "fewest_rows", 1)
     monkeypatch.setattr(batches, "ROWS", 10)
     monkeypatch.setattr(predictions.Predictions, "_answered", interrupted)
     (tmp_path / "a.csv").write_bytes(OLD)

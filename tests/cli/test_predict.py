@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from miserly import EarlyExit, GreedyMiserRanker, load
-from miserly.cli import batches, csv_files, parquet_files
+from miserly.cli import batches
+from miserly.cli.table_files import CsvFile, ParquetFile
 
 from .running import QUICK, complaint, complaints, run, table
 
@@ -21,9 +22,9 @@ from .running import QUICK, complaint, complaints, run, table
 @pytest.fixture
 def row_by_row(monkeypatch):
     """Files are read and answered a few rows at a time."""
-    for module in (csv_files, parquet_files):
-        monkeypatch.setattr(module, "CELLS", 12)
-        monkeypatch.setattr(module, "FEWEST_ROWS", 1)
+    for file in (CsvFile, ParquetFile):
+        monkeypatch.setattr(file, "chunk_cells", 12)
+        monkeypatch.setattr(file, "fewest_rows", 1)
     monkeypatch.setattr(batches, "ROWS", 7)
 
 

@@ -173,10 +173,10 @@ def test_booleans_with_a_stray_word_are_told_before_they_become_text(fit):
 
 def test_numbers_that_turn_out_to_be_text_late_keep_their_text(fit, tmp_path, monkeypatch):
     """'07' is text although the first chunks held nothing but digits."""
-    from miserly.cli import csv_files
+    from miserly.cli.table_files import CsvFile
 
-    monkeypatch.setattr(csv_files, "CELLS", 20)
-    monkeypatch.setattr(csv_files, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(CsvFile, "chunk_cells", 20)
+    monkeypatch.setattr(CsvFile, "fewest_rows", 1)
     codes = ["07", "9"] * 20 + ["other"] * 20
     text = "\n".join(["code,y", *(f"{code},{code == '07'}" for code in codes)])
     assert fit(text, "--target", "y").exit_code == 0

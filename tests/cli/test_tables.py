@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from miserly.cli import csv_files, parquet_files, tables, writers
+from miserly.cli import table_files, tables
 from miserly.cli.console import Problems
-from miserly.cli.writers import write_table
+from miserly.cli.table_files import CsvFile, ParquetFile
+from miserly.cli.tables import write_table
 from miserly.errors import DataError
 
 from .running import QUICK, complaint, run, table
@@ -22,7 +25,7 @@ def without(monkeypatch):
     real = tables.find_spec
 
     def hide(*hidden):
-        for module in (tables, writers, parquet_files):
+        for module in (tables, table_files):
             monkeypatch.setattr(module, "find_spec", lambda name: None if name in hidden else real(name))
 
     return hide
@@ -31,7 +34,7 @@ def without(monkeypatch):
 def read_table(path, **given):
     """The columns of a sound file."""
     problems = Problems()
-    with csv_files.opened(path, given.pop("form", None)) as source:
+    with table_files.opened(path, given.pop("form", None)) as source:
         columns = tables.read_table(source, problems, **given)
     problems.settle()
     return columns
@@ -40,8 +43,8 @@ def read_table(path, **given):
 @pytest.mark.parametrize("cells", [100_000, 5])
 def test_columns_are_numbers_booleans_or_text(tmp_path, monkeypatch, cells):
     """Whether they are read in one chunk or row by row."""
-    monkeypatch.setattr(csv_files, "CELLS", cells)
-    monkeypatch.setattr(csv_files, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(CsvFile, "chunk_cells", cells)
+    monkeypatch.setattr(CsvFile, "fewest_rows", 1)
     (tmp_path / "a.csv").write_text("\ufeff" + MIXED, encoding="utf-8")
     columns = read_table(tmp_path / "a.csv")
     assert columns.columns == ["number", "word", "truth", "gap", "spaced"]
@@ -66,6 +69,27 @@ def test_parquet_is_read_and_written(tmp_path, without, hidden):
     write_table(tmp_path / "b.parquet", {"word": ["a", None], "number": [0.5, 2.0]})
     again = read_table(tmp_path / "b.parquet")
     assert again["word"].tolist() == ["a", None] and again["number"].tolist() == [0.5, 2.0]
+
+
+def test_the_index_of_a_pandas_frame_is_no_column(tmp_path):
+    frame = table(12).assign(key=list("cab" * 4)).set_index("key")
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet").columns == list(frame.columns)
+
+
+@pytest.mark.parametrize("hidden", [(), ("pandas",), ("pyarrow",)])
+def test_whole_numbers_with_gaps_are_categories_without_decimals(tmp_path, without, hidden):
+    pq.write_table(pa.table({"code": [7, None, 9]}), tmp_path / "a.parquet")
+    without(*hidden)
+    assert read_table(tmp_path / "a.parquet", text=["code"])["code"].tolist() == ["7", None, "9"]
+
+
+def test_text_in_parquet_that_turns_out_late_keeps_its_digits(tmp_path, monkeypatch):
+    monkeypatch.setattr(ParquetFile, "chunk_cells", 2)
+    monkeypatch.setattr(ParquetFile, "fewest_rows", 1)
+    pd.DataFrame({"code": ["07", "9", None, "other"], "y": [1, 0, 1, 0]}).to_parquet(tmp_path / "a.parquet")
+    columns = read_table(tmp_path / "a.parquet")
+    assert columns["code"].tolist() == ["07", "9", None, "other"] and columns["y"].tolist() == [1, 0, 1, 0]
 
 
 def test_parquet_needs_a_library(tmp_path, without):

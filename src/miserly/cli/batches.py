@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from miserly.cli.cells import Known, plain_cell
 from miserly.cli.console import Problems, also_in
-from miserly.cli.csv_files import Chunk, CsvFile, Source
-from miserly.cli.parquet_files import ParquetFile
+from miserly.cli.table_files import Chunk, Source, table_file
 from miserly.plan import Plan
 
 __all__ = ["Batch", "Batches"]
@@ -98,7 +97,7 @@ class Batches:
         self, plan: Plan, source: Source, query: str | None, keep: Sequence[str], problems: Problems
     ) -> None:
         self._plan, self._source, self._query, self._keep = plan, source, query, tuple(keep)
-        self._file = ParquetFile(source) if source.kind == ".parquet" else CsvFile(source, problems)
+        self._file = table_file(source, problems)
         self._known = {int(f): Known(values, source.form) for f, values in plan.categories.items()}
         self._classes = None if plan.classes is None else Known(plan.classes.tolist(), source.form)
         self._queries: dict[str, int] = {}
@@ -150,8 +149,7 @@ class Batches:
         """Whether the rows of each query are adjacent."""
         seen: set[str] = set()
         last = None
-        file = CsvFile(self._source, Problems()) if isinstance(self._file, CsvFile) else self._file
-        for chunk in file.chunks([query]):
+        for chunk in table_file(self._source, Problems()).chunks([query]):
             for cell in map(str.strip, chunk.text(query)):
                 if cell != last:
                     if cell in seen:

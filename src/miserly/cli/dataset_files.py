@@ -11,7 +11,7 @@ from rich.text import Text
 
 from miserly import datasets
 from miserly.cli.console import amount, err, new_table, out, shell_line
-from miserly.cli.writers import warn_of_formulas, write_table
+from miserly.cli.tables import warn_of_formulas, write_table
 from miserly.datasets import Dataset
 from miserly.errors import DataError
 

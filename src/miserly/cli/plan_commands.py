@@ -111,9 +111,9 @@ def predict(
 ) -> None:
     """Run a saved plan on a table: prediction, cost and number of features bought for each row."""
     from miserly.cli.console import Problems
-    from miserly.cli.csv_files import FORMATS, opened
     from miserly.cli.predictions import Predictions, PredictOptions
     from miserly.cli.predictions import predict as answer
+    from miserly.cli.table_files import FORMATS, opened
     from miserly.plan import load
 
     form = csv.form

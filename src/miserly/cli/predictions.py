@@ -20,8 +20,8 @@ from rich.text import Text
 
 from miserly.cli.batches import Batch, Batches
 from miserly.cli.console import Problems, amount, err, json_text, new_table, out, warn
-from miserly.cli.csv_files import Source
-from miserly.cli.writers import CsvWriter, table_writer, warn_of_formulas
+from miserly.cli.table_files import Source
+from miserly.cli.tables import CsvWriter, table_writer, warn_of_formulas
 from miserly.errors import DataError, PlanError
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run, engine_for, ranked

@@ -167,7 +167,7 @@ def datasets(
 ) -> None:
     """List the available data sets (bundled, and in the folder MISERLY_DATA), or write one to files."""
     from miserly.cli import dataset_files
-    from miserly.cli.csv_files import FORMATS
+    from miserly.cli.table_files import FORMATS
 
     if (name is None) != (table is None):
         raise Misuse(

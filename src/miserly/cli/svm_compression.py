@@ -13,7 +13,7 @@ from rich.text import Text
 
 from miserly.cli.cells import Format
 from miserly.cli.console import Problems, err, listing, out, percent, warn
-from miserly.cli.csv_files import opened
+from miserly.cli.table_files import opened
 from miserly.cli.tables import numbers_only, read_table
 from miserly.costs import Costs
 from miserly.data.holdout import validation_mask

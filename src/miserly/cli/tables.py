@@ -7,24 +7,27 @@ Parquet needs pandas with pyarrow, or polars. The columns are the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import contextlib
+import csv
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Format, as_booleans, is_date, plain_cell
-from miserly.cli.console import Problems, also_in, shell_word
-from miserly.cli.csv_files import FORMATS, CsvFile, Source
+from miserly.cli.console import Problems, also_in, shell_word, warn
+from miserly.cli.table_files import FORMATS, PARQUET, Chunk, CsvFile, ParquetFile, Source, table_file
 from miserly.errors import DataError
+from miserly.utils.files import atomic_path, atomic_write
 
-__all__ = ["FORMATS", "PARQUET", "TableColumns", "numbers_only", "read_table", "refuse_dates",
-           "refuse_strays"]  # fmt: skip
+__all__ = ["CsvWriter", "TableColumns", "TableWriter", "guarded", "numbers_only", "read_table",
+           "refuse_dates", "refuse_strays", "table_writer", "warn_of_formulas", "write_table"]  # fmt: skip
 
 _NEARLY_ALL = 0.9  # of the values: a column with this share of numbers should hold only numbers
-PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +36,9 @@ class TableColumns:
 
     source: Source
     values: dict[str, NDArray[Any]]
-    header: tuple[str, ...] = ()  # every column of the file, also those left out
-    lines: NDArray[np.int64] | None = None  # of each row; None where files have no lines
+    header: tuple[str, ...]  # every column of the file, also those left out
+    lines: NDArray[np.int64]  # of each row
+    unit: str  # of lines: "line" or "row"
 
     @property
     def columns(self) -> list[str]:
@@ -53,35 +57,27 @@ class TableColumns:
 
     def without(self, names: Collection[str]) -> TableColumns:
         kept = {name: values for name, values in self.values.items() if name not in names}
-        return TableColumns(self.source, kept, self.header, self.lines)
+        return replace(self, values=kept)
 
     def place(self, row: int, column: str) -> str:
         """The place of a value, for messages; `row` counts from 0."""
-        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-        return f"{self.source.name}, {where}, column {column!r}"
+        return f"{self.source.name}, {self.unit} {self.lines[row]}, column {column!r}"
 
     def also(self, rows: Sequence[int]) -> str:
         """The other places of a problem, for the end of a sentence."""
-        if self.lines is None:
-            return also_in([row + 1 for row in rows], "row")
-        return also_in([int(self.lines[row]) for row in rows])
+        return also_in([int(self.lines[row]) for row in rows], self.unit)
 
 
 def read_table(source: Source, problems: Problems, *, text: Collection[str] = ()) -> TableColumns:
     """The columns of a file; those named in `text` stay text even if they look like numbers."""
-    if source.kind == ".parquet":
-        raw = _read_parquet(source)
-        values, lines = {name: _settled(column, name in text) for name, column in raw.items()}, None
-    else:
-        file = CsvFile(source, problems)
-        values, lines = _read_csv(file, source, file.header, text)
+    file = table_file(source, problems)
+    values, lines = _read_columns(
+        file, source, [name for name in file.header if name not in file.index], text
+    )
     if not any(len(column) for column in values.values()):
         problems.settle()
         raise DataError(f"{source.name}: no rows")
-    return TableColumns(source, values, tuple(values), lines)
-
-
-# -- CSV -----------------------------------------------------------------------------------------------------
+    return TableColumns(source, values, tuple(values), lines, file.unit)
 
 
 class _Column:
@@ -94,8 +90,8 @@ class _Column:
         self.parts: list[NDArray[Any]] = []
         self.lost = False  # whether the text of numbers is gone, although the column turned out to be text
 
-    def add(self, cells: Sequence[str]) -> None:
-        numbers = None if self.is_text else self._form.numbers(cells)
+    def add(self, chunk: Chunk, name: str) -> None:
+        numbers = None if self.is_text else chunk.numbers(name, self._form)
         if numbers is not None:
             self.parts.append(numbers)
             return
@@ -103,15 +99,17 @@ class _Column:
             self.lost = not all(np.isnan(part).all() for part in self.parts)
             self.parts = [np.full(len(part), None, dtype=object) for part in self.parts]
             self.is_text = True
-        self.parts.append(_objects([self._words.setdefault(cell, cell) for cell in map(plain_cell, cells)]))
+        self.parts.append(
+            _objects([self._words.setdefault(cell, cell) for cell in map(plain_cell, chunk.text(name))])
+        )
 
     def finished(self) -> NDArray[Any]:
         values: NDArray[Any] = np.concatenate(self.parts) if self.parts else np.zeros(0)
         return values if not self.is_text or self._is_forced else _unforced(values)
 
 
-def _read_csv(
-    file: CsvFile, source: Source, names: Sequence[str], text: Collection[str]
+def _read_columns(
+    file: CsvFile | ParquetFile, source: Source, names: Sequence[str], text: Collection[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     """Columns, and the line of each row. Columns that turn from numbers to text late are read again."""
     columns = {name: _Column(source.form, name in text) for name in names}
@@ -119,11 +117,11 @@ def _read_csv(
     for chunk in file.chunks(names):
         lines += chunk.lines
         for name, column in columns.items():
-            column.add(chunk.cells[name])
+            column.add(chunk, name)
     values = {name: column.finished() for name, column in columns.items() if not column.lost}
     late = [name for name, column in columns.items() if column.lost]
     if late:
-        again, _ = _read_csv(CsvFile(source, Problems()), source, late, late)
+        again, _ = _read_columns(table_file(source, Problems()), source, late, late)
         values |= {name: _unforced(column) for name, column in again.items()}
     return {name: values[name] for name in names}, np.array(lines, dtype=np.int64)
 
@@ -138,64 +136,6 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
     made = np.empty(len(values), dtype=object)
     made[:] = values
     return made
-
-
-# -- Parquet -------------------------------------------------------------------------------------------------
-
-
-def _read_parquet(source: Source) -> dict[str, Any]:
-    try:
-        if find_spec("pandas") and find_spec("pyarrow"):
-            import pandas as pd
-
-            frame = pd.read_parquet(source.path)
-            return {str(name): frame[name] for name in frame.columns}
-        if find_spec("polars"):
-            import polars as pl
-
-            table = pl.read_parquet(source.path)
-            return {name: table[name] for name in table.columns}
-    except Exception as error:  # each library has its own family of errors for a broken file
-        raise DataError(f"{source.name}: not a sound Parquet file ({_first_line(error)})") from None
-    raise DataError(f"{source.name}: reading {PARQUET}")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _settled(values: Any, as_text: bool) -> NDArray[Any]:
-    """A column as numbers if it can be, else as booleans, else as text."""
-    if not as_text and _is_numeric(values):
-        return _as_float(values)
-    cells = [_cell(value) for value in values.to_list()]
-    if as_text:
-        return _objects(cells)
-    numbers = Format().numbers(cells)
-    if numbers is not None:
-        return numbers
-    return _unforced(_objects(cells))
-
-
-def _is_numeric(values: Any) -> bool:
-    """Whether a column of pandas or polars holds numbers."""
-    dtype = getattr(values, "dtype", None)
-    return getattr(dtype, "kind", "") in ("i", "u", "f") or bool(getattr(dtype, "is_numeric", bool)())
-
-
-def _as_float(values: Any) -> NDArray[np.float64]:
-    if hasattr(values, "cast"):  # polars
-        import polars as pl
-
-        return np.array(values.cast(pl.Float64).to_numpy())
-    return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-
-
-def _cell(value: Any) -> str | None:
-    """A value of any type as the text of a cell; None where it is missing."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
-        return None
-    return plain_cell(str(value))
 
 
 # -- checks --------------------------------------------------------------------------------------------------
@@ -258,3 +198,128 @@ def refuse_dates(table: TableColumns, name: str, problems: Problems) -> bool:
         f"--ignore {shell_word(name)}"
     )
     return True
+
+
+# -- writing, in chunks. A file is written completely or not at all ------------------------------------------
+
+_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+Cells = Mapping[str, Sequence[Any]]
+
+
+class TableWriter(Protocol):
+    """A writer that takes a table in chunks."""
+
+    n_guarded: int
+
+    def add(self, columns: Cells) -> None: ...
+
+
+def guarded(value: Any) -> Any:
+    """A value for a CSV cell. Text that a spreadsheet would run as a formula gets a quote in front.
+
+    >>> guarded("=1+1"), guarded("-5.0"), guarded("-"), guarded(-5.0)
+    ("'=1+1", '-5.0', '-', -5.0)
+    """
+    if not isinstance(value, str) or len(value) < 2 or not value.startswith(_STARTS):
+        return value
+    return value if Format().numbers([value]) is not None else f"'{value}"
+
+
+class CsvWriter:
+    """CSV to an open file; `n_guarded` counts the cells that looked like formulas."""
+
+    def __init__(self, file: Any) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._has_header = False
+        self.n_guarded = 0
+
+    def add(self, columns: Cells) -> None:
+        if not self._has_header:
+            self._writer.writerow(self._guarded(list(columns)))
+            self._has_header = True
+        listed = [self._guarded(values) for values in columns.values()]
+        self._writer.writerows(zip(*listed, strict=True))
+
+    def _guarded(self, values: Sequence[Any]) -> Sequence[Any]:
+        if not any(isinstance(value, str) and value.startswith(_STARTS) for value in values):
+            return values
+        safe = [guarded(value) for value in values]
+        self.n_guarded += sum(a is not b for a, b in zip(values, safe, strict=True))
+        return safe
+
+
+class _ArrowWriter:
+    """Parquet by pyarrow; the types of the first rows are those of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+        self.n_guarded = 0
+
+    def add(self, columns: Cells) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.table({name: _plain_list(values) for name, values in columns.items()})
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table.cast(self._writer.schema))
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _PolarsWriter:
+    """Parquet by polars, which writes all rows at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._columns: dict[str, list[Any]] = {}
+        self.n_guarded = 0
+
+    def add(self, columns: Cells) -> None:
+        for name, values in columns.items():
+            self._columns.setdefault(name, []).extend(values)
+
+    def close(self) -> None:
+        import polars as pl
+
+        pl.DataFrame(self._columns).write_parquet(self._path)
+
+
+def _plain_list(values: Sequence[Any]) -> Any:
+    return values if hasattr(values, "type") else list(values)
+
+
+@contextlib.contextmanager
+def table_writer(path: Path) -> Iterator[TableWriter]:
+    """A writer of a .csv or .parquet file. The file appears when the block ends without an error."""
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        raise DataError(f"{path}: tables are written to {' and '.join(FORMATS)} files")
+    if kind == ".csv":
+        file: IO[str]
+        with atomic_write(path, "w", newline="") as file:
+            yield CsvWriter(file)
+        return
+    if not find_spec("pyarrow") and not find_spec("polars"):
+        raise DataError(f"{path}: writing {PARQUET}")
+    with atomic_path(path) as draft:
+        made = _ArrowWriter(draft) if find_spec("pyarrow") else _PolarsWriter(draft)
+        yield made
+        made.close()
+
+
+def write_table(path: Path, columns: Cells) -> int:
+    """Write columns to a .csv or .parquet file. Returns the number of cells that looked like formulas."""
+    with table_writer(path) as writer:
+        writer.add(columns)
+    return writer.n_guarded
+
+
+def warn_of_formulas(n_guarded: int) -> None:
+    """Warn if cells were changed."""
+    if n_guarded:
+        warn(f"{n_guarded:,} cells look like formulas of a spreadsheet; a ' was put in front of them")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from miserly.cli.cells import Format
 from miserly.cli.console import Misuse, Problems, shell_word
-from miserly.cli.csv_files import opened
 from miserly.cli.options import TableOptions
+from miserly.cli.table_files import opened
 from miserly.cli.tables import TableColumns, numbers_only, read_table, refuse_dates, refuse_strays
 from miserly.costs import Costs
 from miserly.data import frames as _frames

@@ -1,4 +1,4 @@
-"""CSV files in chunks, with line numbers and a list of their problems."""
+"""Files of tables, read in chunks: CSV with a list of its problems, and Parquet by pyarrow or polars."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,10 @@ from miserly.cli.cells import Format
 from miserly.cli.console import Problems, also_in, shell_word
 from miserly.errors import DataError, did_you_mean
 
-__all__ = ["FORMATS", "Chunk", "CsvFile", "Source", "opened"]
+__all__ = ["FORMATS", "PARQUET", "Chunk", "CsvFile", "ParquetFile", "Source", "opened", "table_file"]
 
 FORMATS = (".csv", ".parquet")
-CELLS = 6_000  # of a chunk: they fit into a processor's cache ...
-FEWEST_ROWS = 16  # ... unless rows are very wide
+PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,9 @@ class CsvFile:
     """
 
     unit = "line"
+    index: tuple[str, ...] = ()
+    chunk_cells = 6_000  # they fit into a processor's cache ...
+    fewest_rows = 16  # ... unless rows are very wide
 
     def __init__(self, source: Source, problems: Problems) -> None:
         self._source = source
@@ -107,7 +110,7 @@ class CsvFile:
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
         """The cells of some columns, some rows at a time."""
-        size = max(FEWEST_ROWS, CELLS // len(self.header))
+        size = max(self.fewest_rows, self.chunk_cells // len(self.header))
         place_of = {name: place for place, name in enumerate(self.header)}
         places = {name: place_of[name] for name in columns}
         ragged: list[tuple[int, int]] = []
@@ -200,3 +203,103 @@ def _strange_line(path: Path, encoding: str) -> int:
             except UnicodeError:
                 return number
     return 1
+
+
+# -- Parquet -------------------------------------------------------------------------------------------------
+
+_NUMBERS = ("int", "uint", "float", "double", "halffloat")
+
+
+@dataclass(frozen=True)
+class ParquetChunk(Chunk):
+    """Some rows of a Parquet file; columns of numbers are not converted to text and back."""
+
+    columns: dict[str, Any]
+
+    def text(self, name: str) -> list[str]:
+        return ["" if value is None else str(value) for value in self.values(name)]
+
+    def values(self, name: str) -> list[Any]:
+        column = self.columns[name]
+        return list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list())
+
+    def numbers(self, name: str, form: Format) -> NDArray[np.float64] | None:
+        column = self.columns[name]
+        is_arrow = hasattr(column, "to_pylist")
+        if not str(column.type if is_arrow else column.dtype).lower().startswith(_NUMBERS):
+            return super().numbers(name, Format())
+        if is_arrow:
+            return np.array(column.cast("float64", safe=False).to_numpy(zero_copy_only=False))
+        import polars as pl
+
+        return np.array(column.cast(pl.Float64).to_numpy())
+
+
+class ParquetFile:
+    """A Parquet file; rows count from 1. `index` names the columns that hold the index of a pandas frame."""
+
+    unit = "row"
+    chunk_cells = 200_000
+    fewest_rows = 64
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.header, self.index = self._guarded(self._names)
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """Some columns, some rows at a time."""
+        size = max(self.fewest_rows, self.chunk_cells // max(1, len(columns)))
+        batches = self._batches(list(columns), size)
+        first = 1
+        while (batch := self._guarded(lambda: next(batches, None))) is not None:
+            n_rows, values = batch
+            yield ParquetChunk(list(range(first, first + n_rows)), {}, values)
+            first += n_rows
+
+    def _names(self) -> tuple[list[str], tuple[str, ...]]:
+        """The columns, and those of the index."""
+        if find_spec("pyarrow"):
+            import pyarrow.parquet as pq
+
+            schema = pq.read_schema(self._source.path)
+            index = (schema.pandas_metadata or {}).get("index_columns", ())
+            return list(schema.names), tuple(name for name in index if isinstance(name, str))
+        if find_spec("polars"):
+            import polars as pl
+
+            return list(pl.read_parquet_schema(self._source.path)), ()
+        raise DataError(f"{self._source.name}: reading {PARQUET}")
+
+    def _batches(self, columns: list[str], size: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        if find_spec("pyarrow"):
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(self._source.path) as file:
+                size = min(size, max(1, file.metadata.num_rows))
+                for batch in file.iter_batches(size, columns=columns):
+                    yield batch.num_rows, {name: batch.column(name) for name in columns}
+            return
+        import polars as pl
+
+        frame, start = pl.scan_parquet(self._source.path), 0
+        total = frame.select(pl.len()).collect().item()
+        size = min(size, max(1, total))
+        while start < total:
+            part = frame.select(columns).slice(start, size).collect()
+            yield min(size, total - start), {name: part[name] for name in columns}
+            start += size
+
+    def _guarded(self, read: Any) -> Any:
+        """Call a reader and translate the errors of its library for a broken file."""
+        try:
+            return read()
+        except DataError:
+            raise
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise DataError(f"{self._source.name}: not a sound Parquet file ({reason})") from None
+
+
+def table_file(source: Source, problems: Problems) -> CsvFile | ParquetFile:
+    """The file of a source."""
+    return ParquetFile(source) if source.kind == ".parquet" else CsvFile(source, problems)
