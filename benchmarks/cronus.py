@@ -32,8 +32,8 @@ from common import Problem, axes, divide, problem, save_picture, table, write
 from miserly.data.target import Target
 from miserly.datasets import Dataset, make_ranking
 from miserly.learners import AndOrCascadeClassifier, CronusClassifier, SoftCascadeClassifier
-from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusFit, fit_terms
-from miserly.learners.common.cascade import ranking_scores
+from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusFit, fit_cascade_terms
+from miserly.learners.common.classifier_tree import ranking_scores
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.progress import Steps
 from miserly.learners.common.terms import BoostedTerms
@@ -121,7 +121,9 @@ def cronus_fit(given: Problem, trees: int) -> CronusFit:
 
 def made_of(learner: CronusClassifier, rows: FitData, rows_of_trees: FitData) -> CronusFit:
     silent = Steps(learner, visible=False)
-    return CronusFit(learner, rows, fit_terms(learner, rows_of_trees, silent, learner.tradeoff), silent)
+    return CronusFit(
+        learner, rows, fit_cascade_terms(learner, rows_of_trees, silent, learner.tradeoff), silent
+    )
 
 
 def prefixes(given: Problem, terms: BoostedTerms, every: int) -> list[Point]:

@@ -32,7 +32,7 @@ from sklearn.metrics import average_precision_score
 from common import Problem, axes, divide, problem, save_picture, table, write
 from miserly.datasets import Dataset, load
 from miserly.learners import CostLassoClassifier, CSCCClassifier, CSTCClassifier, GreedyMiserClassifier
-from miserly.learners.common.cascade import ranking_scores
+from miserly.learners.common.classifier_tree import ranking_scores
 from miserly.metrics import precision_at_k
 from miserly.plan.engine.batch import Run
 

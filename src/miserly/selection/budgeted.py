@@ -16,7 +16,7 @@ from miserly.data.frames import is_frame
 from miserly.data.target import check_classes, check_queries, check_target
 from miserly.data.tasks import TASKS, Task, read_task, task_of_metric
 from miserly.learners.base import PlanEstimator
-from miserly.learners.common.labels import encode_classes
+from miserly.learners.base.arguments import encode_classes
 from miserly.metrics import get_metric
 from miserly.plan.engine.batch import Run
 from miserly.selection.frontier import frontier

@@ -16,7 +16,7 @@ import numpy as np
 
 from miserly.costs import Costs, fits
 from miserly.learners import EarlyExit, GreedyMiserClassifier
-from miserly.learners.common.staged import StagedClassifier
+from miserly.learners.base.kinds import StagedClassifier
 from miserly.plan import Plan
 from miserly.plan.compose import handing_over_at
 from miserly.plan.gates import Confidence

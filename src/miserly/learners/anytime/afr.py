@@ -30,14 +30,17 @@ from miserly.learners.anytime.representation import Division, OneVsRest, Parts
 from miserly.learners.anytime.snapshot_plan import build_plan
 from miserly.learners.anytime.tree_source import AFROptions
 from miserly.learners.base import bind_costs
+from miserly.learners.base.arguments import (
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    categorical_columns,
+    constraints,
+    encode_classes,
+)
+from miserly.learners.base.kinds import StagedClassifier, WeightedFit
 from miserly.learners.common.booster import reserve_of
-from miserly.learners.common.categories import categorical_columns
-from miserly.learners.common.fitting import WeightedFit
-from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import evened
-from miserly.learners.common.parameters import NOT_NEGATIVE, ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.staged import StagedClassifier
 
 __all__ = ["AFRClassifier"]
 

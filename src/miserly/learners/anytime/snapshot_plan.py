@@ -12,7 +12,7 @@ from scipy.special import expit
 from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.learners.anytime.snapshots import Owned, Snapshot, owners
-from miserly.learners.common.calibration import steepness_of
+from miserly.learners.common.training import steepness_of
 from miserly.losses import log_loss
 from miserly.plan import LEAVE, Node, Plan
 

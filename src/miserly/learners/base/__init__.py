@@ -1,9 +1,8 @@
 """The base classes of all learners, public: `PlanEstimator`, `PlanClassifier`, `PlanRegressor`."""
 
 from miserly.learners.base.arguments import as_columns, bind_costs, decision_of, threads_of
-from miserly.learners.base.classifier import PlanClassifier, has_probabilities
 from miserly.learners.base.estimator import PlanEstimator, read_encoded_frames
-from miserly.learners.base.regressor import PlanRegressor
+from miserly.learners.base.kinds import PlanClassifier, PlanRegressor, has_probabilities
 
 __all__ = [
     "PlanClassifier",

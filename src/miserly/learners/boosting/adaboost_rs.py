@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs, Ledger
 from miserly.grow.binning import Binned
+from miserly.learners.base.arguments import ONE_OR_MORE
 from miserly.learners.boosting.votes import BoostingState, LearnerBudget, VoteRound, boost
 from miserly.learners.boosting.voting import VotingClassifier
 from miserly.learners.common.linear_fit import FitData
-from miserly.learners.common.parameters import ONE_OR_MORE
 from miserly.learners.common.progress import RoundsBar
 from miserly.plan import Tree
 from miserly.solvers.budget_rules import SelectionRule, counted

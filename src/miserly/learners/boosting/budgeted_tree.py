@@ -16,12 +16,11 @@ from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import GrowingTree, Leaf, VoteTrees
 from miserly.learners.base import PlanClassifier
+from miserly.learners.base.arguments import ONE_OR_MORE, constraints, encode_classes
+from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.votes import MIN_FALL, LearnerBudget, signs_of
 from miserly.learners.boosting.voting import bin_rows, prior_of, shares_of
-from miserly.learners.common.fitting import WeightedFit
-from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData, read_fit_data
-from miserly.learners.common.parameters import ONE_OR_MORE, constraints
 from miserly.plan import LEAVE, Node, Plan, Threshold, Tree
 
 __all__ = ["BudgetedTreeClassifier"]

@@ -31,12 +31,18 @@ from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners.base import bind_costs
-from miserly.learners.common.booster import Booster, account_for, max_trees_of, reserve_of
-from miserly.learners.common.categories import categorical_columns
-from miserly.learners.common.chain import Round, nodes_of, terms_of
-from miserly.learners.common.parameters import NOT_NEGATIVE, constraints
+from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, constraints
+from miserly.learners.base.kinds import StagedEstimator
+from miserly.learners.common.booster import (
+    Booster,
+    Round,
+    account_for,
+    max_trees_of,
+    nodes_of,
+    reserve_of,
+    terms_of,
+)
 from miserly.learners.common.progress import RoundsBar
-from miserly.learners.common.staged import StagedEstimator
 from miserly.learners.common.training import ScoreEvaluator, Training, ValidationCurve
 from miserly.losses import Loss
 from miserly.metrics import get_metric

@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import StrOptions
 from miserly.data.rows import Rows
 from miserly.data.target import check_classes
 from miserly.errors import DataError
+from miserly.learners.base.arguments import class_codes, encode_classes
+from miserly.learners.base.kinds import StagedClassifier
 from miserly.learners.boosting.miser_base import GreedyMiser
-from miserly.learners.common.labels import class_codes, encode_classes
-from miserly.learners.common.staged import StagedClassifier
 from miserly.losses import Logistic, Loss, Multinomial, SquaredHinge
 
 __all__ = ["GreedyMiserClassifier"]

@@ -19,6 +19,8 @@ from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import VoteTrees
 from miserly.learners.base import PlanClassifier
+from miserly.learners.base.arguments import categorical_columns, constraints, encode_classes
+from miserly.learners.base.kinds import StagedClassifier, WeightedFit
 from miserly.learners.boosting.tree_votes import TreeVoter
 from miserly.learners.boosting.vote_order import cheapest_first, needs_of, vote_losses, with_offsets
 from miserly.learners.boosting.votes import (
@@ -31,13 +33,8 @@ from miserly.learners.boosting.votes import (
     chain_of,
     signs_of,
 )
-from miserly.learners.common.categories import categorical_columns
-from miserly.learners.common.fitting import WeightedFit
-from miserly.learners.common.labels import encode_classes
 from miserly.learners.common.linear_fit import FitData, read_fit_data
-from miserly.learners.common.parameters import constraints
 from miserly.learners.common.progress import RoundsBar
-from miserly.learners.common.staged import StagedClassifier
 from miserly.plan import Plan
 from miserly.solvers.budget_rules import SelectionRule
 

@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
 from miserly.data.target import Target
+from miserly.learners.base.arguments import ONE_OR_MORE, POSITIVE, constraints
 from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusSearch
-from miserly.learners.common.cascade import CascadeClassifier, exact_weights
+from miserly.learners.common.classifier_tree import CascadeClassifier, exact_weights
 from miserly.learners.common.linear_fit import read_fit_data
-from miserly.learners.common.parameters import ONE_OR_MORE, POSITIVE, constraints
 from miserly.learners.common.progress import Steps, outcome
 
 __all__ = ["CronusClassifier"]

@@ -11,6 +11,7 @@ import numpy as np
 from miserly.costs import read_budget
 from miserly.data.rows import Rows
 from miserly.learners.base import as_columns
+from miserly.learners.base.arguments import refuse_text
 from miserly.learners.common.budget_search import (
     BudgetSearch,
     PerTradeoff,
@@ -18,8 +19,7 @@ from miserly.learners.common.budget_search import (
     first_guess,
     mean_cost,
 )
-from miserly.learners.common.cascade import cascade_plan, merged, ranking_scores
-from miserly.learners.common.labels import refuse_text
+from miserly.learners.common.classifier_tree import cascade_plan, merged, ranking_scores
 from miserly.learners.common.linear_fit import (
     EXACT,
     FitData,

@@ -16,11 +16,10 @@ from miserly.costs import Costs, read_budget
 from miserly.data.target import Target
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
+from miserly.learners.base.arguments import ONE_OR_MORE, POSITIVE, constraints, refuse_text
 from miserly.learners.common.budget_search import BudgetSearch, first_guess, mean_cost
-from miserly.learners.common.cascade import CascadeClassifier, cascade_plan, exact_weights, merged
-from miserly.learners.common.labels import refuse_text
+from miserly.learners.common.classifier_tree import CascadeClassifier, cascade_plan, exact_weights, merged
 from miserly.learners.common.linear_fit import EXACT, FitData, affordable_terms, read_fit_data
-from miserly.learners.common.parameters import ONE_OR_MORE, POSITIVE, constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import Logistic

@@ -18,8 +18,7 @@ from miserly.data.holdout import hold_out
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.base import PlanEstimator, bind_costs
-from miserly.learners.common.categories import categorical_columns
-from miserly.learners.common.labels import refuse_text
+from miserly.learners.base.arguments import categorical_columns, refuse_text
 from miserly.learners.common.terms import BoostedTerms, LinearTerms, TermSet
 from miserly.losses import Loss
 from miserly.solvers.columns import CodedColumns, DenseColumns, TermColumns

@@ -28,8 +28,7 @@ from miserly.costs.prices import row_prices
 from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
-from miserly.learners.common.booster import Booster
-from miserly.learners.common.chain import Round, terms_of
+from miserly.learners.common.booster import Booster, Round, terms_of
 from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
 from miserly.solvers.columns import check_table, means_and_deviations, pieces_of, standardised

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns
-from miserly.learners.common.parameters import ONE_OR_MORE, constraints
+from miserly.learners.base.arguments import ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps
 from miserly.learners.kernel.compression import STARTS, CompressionOptions, compress_machine
 from miserly.learners.kernel.libsvm_files import write_libsvm

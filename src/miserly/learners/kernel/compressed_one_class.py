@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from miserly.data.target import check_weight
 from miserly.learners.base import bind_costs
-from miserly.learners.common.labels import refuse_text
+from miserly.learners.base.arguments import refuse_text
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.compressed_base import CompressedMachine
 from miserly.solvers.columns import means_and_deviations

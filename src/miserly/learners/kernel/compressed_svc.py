@@ -15,7 +15,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, PlanRegressor, bind_costs
-from miserly.learners.common.labels import encode_classes, refuse_text
+from miserly.learners.base.arguments import encode_classes, refuse_text
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.compressed_base import CompressedMachine

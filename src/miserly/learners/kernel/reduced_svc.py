@@ -18,10 +18,9 @@ from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, bind_costs
-from miserly.learners.common.fitting import WeightedFit
-from miserly.learners.common.labels import encode_classes, refuse_text
+from miserly.learners.base.arguments import ONE_OR_MORE, POSITIVE, constraints, encode_classes, refuse_text
+from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.linear_fit import evened
-from miserly.learners.common.parameters import ONE_OR_MORE, POSITIVE, constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.libsvm_files import write_libsvm
 from miserly.learners.kernel.plans import affordable

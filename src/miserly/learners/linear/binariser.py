@@ -19,7 +19,7 @@ from miserly.data.frames import NumericTable
 from miserly.data.reading import read_new_rows, read_training_rows
 from miserly.errors import CostError
 from miserly.learners.base import bind_costs
-from miserly.learners.common.categories import categorical_columns
+from miserly.learners.base.arguments import categorical_columns
 
 __all__ = ["Binariser"]
 

@@ -25,10 +25,9 @@ from miserly.costs import Costs, Ledger
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, PlanRegressor, bind_costs
+from miserly.learners.base.arguments import constraints, encode_classes, refuse_text
+from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.budget_search import BudgetSearch, first_guess
-from miserly.learners.common.fitting import WeightedFit
-from miserly.learners.common.labels import encode_classes, refuse_text
-from miserly.learners.common.parameters import constraints
 from miserly.learners.common.terms import LinearTerms
 from miserly.losses import PointwiseLoss, Squared, log_loss
 from miserly.plan import LEAVE, Node, Plan

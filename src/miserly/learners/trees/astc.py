@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from miserly.data.rows import Rows
 from miserly.learners.base import PlanClassifier, PlanRegressor, as_columns
-from miserly.learners.common.calibration import steepness_of
-from miserly.learners.common.labels import encode_classes
+from miserly.learners.base.arguments import encode_classes
+from miserly.learners.common.training import steepness_of
 from miserly.learners.trees.astc_base import ASTC
 from miserly.losses import Loss, Squared, log_loss
 from miserly.plan import Plan

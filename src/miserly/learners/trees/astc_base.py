@@ -17,11 +17,10 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.errors import CostError
 from miserly.learners.base import as_columns
+from miserly.learners.base.arguments import constraints, refuse_text
+from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.classifier_tree import ClassifierTree, build_plan
-from miserly.learners.common.fitting import WeightedFit
-from miserly.learners.common.labels import refuse_text
 from miserly.learners.common.linear_fit import FitData, boosted_terms, read_fit_data, ready_columns
-from miserly.learners.common.parameters import constraints
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.common.terms import LinearTerms, TermSet
 from miserly.learners.trees.astc_growth import TreeGrower, path_budget

@@ -12,7 +12,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
 from miserly.data.rows import Rows
-from miserly.learners.common.cascade import CascadeClassifier
+from miserly.learners.common.classifier_tree import CascadeClassifier
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeClassifier
 from miserly.solvers.soft_tree import TreeShape

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.learners.base import PlanClassifier
-from miserly.learners.common.labels import encode_classes
+from miserly.learners.base.arguments import encode_classes
 from miserly.learners.trees.soft_trees import SoftTreeClassifier
 from miserly.solvers.soft_tree import TreeShape
 

@@ -14,13 +14,12 @@ from threadpoolctl import threadpool_limits
 from miserly.costs import read_budget
 from miserly.data.rows import Rows
 from miserly.data.target import Target
+from miserly.learners.base.arguments import ONE_OR_MORE, constraints
+from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.budget_search import BudgetSearch, PerTradeoff, first_guess, mean_cost
-from miserly.learners.common.calibration import steepness_of
-from miserly.learners.common.fitting import WeightedFit
 from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
-from miserly.learners.common.parameters import ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.common.training import ScoreEvaluator
+from miserly.learners.common.training import ScoreEvaluator, steepness_of
 from miserly.learners.trees.soft_tree_fit import FittedTree, SoftTreeFit, Targets
 from miserly.losses import Loss, MeanSquared, log_loss
 from miserly.metrics import get_metric

@@ -23,10 +23,8 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target, check_classes, check_queries
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of
-from miserly.learners.common.labels import class_codes
-from miserly.learners.common.parameters import ONE_OR_MORE, constraints
+from miserly.learners.base.arguments import ONE_OR_MORE, class_codes, constraints, fit_arguments
 from miserly.learners.wrap import exits
-from miserly.learners.wrap.inner import fit_arguments
 from miserly.learners.wrap.thresholds import choose_threshold, evaluate_thresholds, saving_and_metric
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import Plan, links

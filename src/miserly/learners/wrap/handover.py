@@ -15,7 +15,7 @@ from miserly.costs import Costs
 from miserly.data.target import check_classes, check_target
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, threads_of
-from miserly.learners.wrap.inner import fit_arguments
+from miserly.learners.base.arguments import fit_arguments
 from miserly.plan import Plan
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from miserly.learners.common.calibration import LEAST, MOST, steepness_of
+from miserly.learners.common.training import LEAST, MOST, steepness_of
 
 
 @pytest.mark.parametrize("n_scores", [1, 4])

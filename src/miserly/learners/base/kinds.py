@@ -1,0 +1,282 @@
+"""Kinds of learners: classifiers, regressors, those whose plan is a chain, and those that take weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils.metaestimators import available_if
+
+from miserly.data.target import Target
+from miserly.learners.base.arguments import decision_of
+from miserly.learners.base.estimator import PlanEstimator
+from miserly.plan import links
+from miserly.plan.engine.staged import Stage
+
+__all__ = [
+    "PlanClassifier",
+    "PlanRegressor",
+    "StagedClassifier",
+    "StagedEstimator",
+    "WeightedFit",
+    "has_probabilities",
+]
+
+
+def has_probabilities(learner: Any) -> bool:
+    """Whether a classifier has, or will have, class probabilities; for `available_if`.
+
+    Parameters
+    ----------
+    learner : PlanClassifier
+        The classifier.
+
+    Returns
+    -------
+    bool
+        What `PlanClassifier.gives_probabilities` returns.
+    """
+    return bool(learner.gives_probabilities())
+
+
+class PlanClassifier(ClassifierMixin, PlanEstimator):
+    """Base class of classifiers. A subclass sets `classes_` in `fit`, before it builds the plan.
+
+    The link of the plan says what scores are: "logistic" and "softmax" give probabilities.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted plan.
+    classes_ : array of (n_classes,)
+        The classes, sorted.
+
+    Examples
+    --------
+    A classifier that predicts the most frequent of two classes:
+
+    >>> from miserly.learners.base import bind_costs
+    >>> from miserly.plan import Node, Plan
+    >>> class Prior(PlanClassifier):
+    ...     def __init__(self, *, costs=None):
+    ...         self.costs = costs
+    ...
+    ...     def fit(self, X, y):
+    ...         table = self.read_table(X, reset=True)
+    ...         self.classes_, codes = np.unique(y, return_inverse=True)
+    ...         odds = np.log(codes.mean() / (1.0 - codes.mean()))
+    ...         self.plan_ = Plan(
+    ...             costs=bind_costs(self.costs, table.names or self.n_features_in_),
+    ...             terms=[],
+    ...             nodes=[Node([], [], [], [0.0])],
+    ...             base=[odds],
+    ...             link="logistic",
+    ...             classes=self.plan_classes(),
+    ...         )
+    ...         return self
+    >>> model = Prior().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "no"])
+    >>> model.predict([[5.0]]).tolist(), model.predict_proba([[5.0]]).round(2).tolist()
+    (['no'], [[0.75, 0.25]])
+    """
+
+    classes_: NDArray[Any]
+
+    def decision_function(
+        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+    ) -> NDArray[np.float64]:
+        """Compute the scores of rows before the link.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict.
+        budget : float or None, default=None
+            No row pays more than this.
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n,) or (n, n_classes)
+            With two classes there is one score, positive for the second class.
+        """
+        return decision_of(self.raw_scores(X, budget, unknown=unknown), len(self.classes_))
+
+    @available_if(has_probabilities)
+    def predict_proba(
+        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+    ) -> NDArray[np.float64]:
+        """Compute the probability of each class.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict.
+        budget : float or None, default=None
+            No row pays more than this.
+        unknown : {"error", "missing"}, default="error"
+            A value that is no known category is an error, or counts as missing.
+
+        Returns
+        -------
+        array of (n, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, unknown=unknown))
+
+    def plan_classes(self) -> NDArray[Any]:
+        """Return the classes for the plan's `classes`.
+
+        Returns
+        -------
+        array of (n_classes,)
+            `classes_`, with text as text and not as objects.
+        """
+        return np.array(self.classes_.tolist())
+
+    def gives_probabilities(self) -> bool:
+        """Whether `predict_proba` is available. Before `fit`, a subclass may know better by its parameters.
+
+        Returns
+        -------
+        bool
+            True if the plan has probabilities, or if there is no plan yet.
+        """
+        plan = getattr(self, "plan_", None)
+        return plan is None or plan.has_probabilities
+
+
+class PlanRegressor(RegressorMixin, PlanEstimator):
+    """Base class of regressors, whose predictions are numbers.
+
+    `PlanEstimator` says how to write one.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        The fitted plan.
+
+    Examples
+    --------
+    >>> from miserly import GreedyMiserRegressor
+    >>> issubclass(GreedyMiserRegressor, PlanRegressor), len(PlanRegressor.__abstractmethods__)
+    (True, 1)
+    """
+
+
+class StagedEstimator(PlanEstimator):
+    """An estimator whose plan is a chain, evaluated node by node."""
+
+    def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
+        """Run every row and stop after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+        count : {"path", "tree"}, default="path"
+            Features that a row pays for: those of the splits it meets, or all of every tree it evaluates.
+
+        Yields
+        ------
+        Stage
+            Scores, acquired features and cost of every row after one more node.
+        """
+        yield from self._stages(X, account=True, count=count)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Predict after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+
+        Yields
+        ------
+        array of shape (n,)
+            Predictions after one more node.
+        """
+        for stage in self._stages(X):
+            yield self.labels_from(stage.scores)
+
+    def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
+        rows = self.read_rows(X)
+        return self.plan_.run_staged(
+            rows, count=count, account=account, n_threads=self.n_threads, encoded=True
+        )
+
+
+class StagedClassifier(PlanClassifier, StagedEstimator):
+    """A classifier whose plan is a chain, evaluated node by node."""
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Compute the scores before the link after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+
+        Yields
+        ------
+        array of shape (n,) or (n, n_classes)
+            Scores after one more node. With two classes there is one score, positive for the second class.
+        """
+        for stage in self._stages(X):
+            yield decision_of(stage.scores, len(self.classes_))
+
+    @available_if(has_probabilities)
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Compute the class probabilities after each node of the plan.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows to predict.
+
+        Yields
+        ------
+        array of shape (n, n_classes)
+            Probability of each class after one more node.
+        """
+        for stage in self._stages(X):
+            yield links.probabilities(self.plan_.link, stage.scores)
+
+
+class WeightedFit(PlanEstimator):
+    """An estimator that is fitted to targets with weights and queries; subclasses define `_fit`."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Training rows. Missing values are NaN, or what the frame has for them.
+        y : array of (n,)
+            Targets: numbers for a regressor, classes for a classifier.
+        sample_weight : array of (n,) or None, default=None
+            Weights of the rows. Their scale has no effect. By default each row counts the same.
+        qid : array of (n,) or None, default=None
+            Query of each row. Learners that hold out rows hold out whole queries, and metrics of rankings are
+            means over queries. Other learners check it and do not use it.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._fit(X, Target(y, sample_weight, qid))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any, given: Target) -> None:
+        """Set `plan_` and the other fitted attributes."""
