@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from miserly.grow.growth import LEAF
-from miserly.grow.rows import gather, partition, write_leaves
+from miserly.grow.splitting import gather, partition, write_leaves
 
 
 @pytest.mark.parametrize("n", [1, 7, 8192, 8193, 50_000])

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from miserly.errors import warn_once
 from miserly.utils import compiled as _compiled
 from miserly.utils.compiled import is_compiling, prange
-from miserly.utils.warn import warn_once
 
 __all__ = ["SMALL", "build", "compiled", "most_threads", "prange", "threaded", "threads"]
 

@@ -33,8 +33,7 @@ from miserly.grow.growth import (
 )
 from miserly.grow.histogram import binned_columns
 from miserly.grow.packing import PackedRows, Scale, pack_newton, pack_squared
-from miserly.grow.rows import write_leaves
-from miserly.grow.splitting import SplitRule
+from miserly.grow.splitting import SplitRule, write_leaves
 from miserly.plan.terms import Tree
 from miserly.utils.compiled import why_not
 

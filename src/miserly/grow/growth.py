@@ -16,11 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import BudgetState
-from miserly.grow.buying import buy, keep_affordable, price
 from miserly.grow.compiled import compiled, prange, threaded
 from miserly.grow.histogram import BLOCK, BinnedColumns, fill, fill_feature, subtract
-from miserly.grow.rows import gather, partition
-from miserly.grow.splitting import SplitRule, best_split, directions, new_cut_buffers, read_sums
+from miserly.grow.splitting import (
+    SplitRule,
+    best_split,
+    buy,
+    directions,
+    gather,
+    keep_affordable,
+    new_cut_buffers,
+    partition,
+    price,
+    read_sums,
+)
 
 __all__ = ["CANDIDATE_SPLIT", "LEAF", "NODE", "Buffers", "TreeInputs", "TreeLimits", "TreeSummary", "grow"]
 

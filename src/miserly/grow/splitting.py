@@ -1,7 +1,8 @@
-"""The best split of a leaf on one feature, found from its histogram.
+"""Splitting a leaf: the best split on one feature, what the feature costs, and the rows of both sides.
 
-All numbers here are in the units of the packed integers. Let R and H be the sums of residuals and hessians of
-a leaf. A split into a left side (RL, HL) and a right side (RR, HR) gains
+The best split is found from the histogram of the leaf. All numbers are in the units of the packed integers.
+Let R and H be the sums of residuals and hessians of a leaf. A split into a left side (RL, HL) and a right
+side (RR, HR) gains
 
     1/2 [ RL^2 / (HL + l2) + RR^2 / (HR + l2) - R^2 / (H + l2) ]
 
@@ -21,10 +22,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.grow.compiled import compiled
+from miserly.costs import prices
+from miserly.grow.compiled import compiled, prange, threaded
 
-__all__ = ["SplitRule", "best_split", "directions", "new_cut_buffers", "read_sums"]
+__all__ = [
+    "SplitRule",
+    "best_split",
+    "buy",
+    "directions",
+    "gather",
+    "keep_affordable",
+    "new_cut_buffers",
+    "partition",
+    "price",
+    "read_sums",
+    "write_leaves",
+]
 
+_CHUNK = 8192  # rows handled at a time by one thread
 # Relative to the leaf's own term. About a hundred rounding errors, and far below any gain that matters.
 ROUNDING = 1e-13
 
@@ -191,3 +206,110 @@ def directions(histogram, bins, categorical, cut, missing_left, rule, goes_left)
         if unseen and (categorical or b == bins - 1):
             goes_left[b] = most_left
     return left[0], left[1]
+
+
+# -- prices and purchases: the functions of `miserly.costs.prices`, on a `BudgetState` -----------------------
+
+
+fits = compiled(prices.fits)
+unpaid_price = compiled(prices.unpaid_price)
+mark_paid = compiled(prices.mark_paid)
+
+
+@compiled
+def price(state, f):
+    """The current price of feature `f`."""
+    if state.paid[0, f]:
+        return 0.0
+    return unpaid_price(0, f, state.opened, state.prices.own, state.prices.group, state.prices.setup)
+
+
+@compiled
+def buy(state, f):
+    """Pay for feature `f` and open its group."""
+    state.account[0] += price(state, f)
+    mark_paid(0, f, state.paid, state.opened, state.prices.group)
+
+
+@compiled
+def keep_affordable(state, features, n, may_buy):
+    """Move the usable ones of the first `n` features to the front; returns their number.
+
+    A feature is usable if it is paid, or if buying is allowed and it fits the budget. A feature that does not
+    fit now will not fit later in the tree: opening its group lowers its price by the set-up, but the set-up
+    has then been spent.
+    """
+    kept = 0
+    for k in range(n):
+        f = features[k]
+        if state.paid[0, f] or (may_buy and fits(state.account[0], price(state, f), state.account[1])):
+            features[kept] = f
+            kept += 1
+    return kept
+
+
+# -- the rows of each leaf: a range, in ascending order, of one array of row numbers -------------------------
+
+
+@threaded
+def partition(codes, goes_left, rows, spare):
+    """Move the rows that go left to the front; both sides keep their order. Returns how many go left.
+
+    Each chunk is first divided within its own range of `spare`, then moved to its final place.
+    """
+    n_chunks = -(-len(rows) // _CHUNK)
+    ends = np.zeros(n_chunks + 1, np.int64)  # running number of left rows after each chunk
+    for chunk in prange(n_chunks):
+        ends[chunk + 1] = divide(codes, goes_left, rows, spare, chunk * _CHUNK)
+    for chunk in range(n_chunks):
+        ends[chunk + 1] += ends[chunk]
+    for chunk in prange(n_chunks):
+        move(rows, spare, chunk * _CHUNK, ends[chunk], ends[chunk + 1], ends[n_chunks])
+    return ends[n_chunks]
+
+
+@compiled
+def divide(codes, goes_left, rows, spare, first):
+    """Divide one chunk: left rows to the front of its range of `spare`, right rows reversed at the back.
+
+    Every row is written to both ends, which avoids a branch; only one of the two ends advances.
+    """
+    n_left = first
+    n_right = min(first + _CHUNK, len(rows)) - 1
+    for j in range(first, n_right + 1):
+        i = rows[j]
+        left = np.int64(goes_left[codes[i]])
+        spare[n_left] = i
+        spare[n_right] = i
+        n_left += left
+        n_right -= 1 - left
+    return n_left - first
+
+
+@compiled
+def move(rows, spare, first, left, left_end, all_left):
+    """Move a divided chunk: left rows to ``rows[left:left_end]``, right rows behind earlier right rows."""
+    for j in range(left_end - left):
+        rows[left + j] = spare[first + j]
+    last = min(first + _CHUNK, len(rows))
+    n_right = last - first - (left_end - left)
+    right = all_left + first - left
+    for j in range(n_right):
+        rows[right + j] = spare[last - 1 - j]
+
+
+@threaded
+def gather(words, width, rows, out):
+    """Copy the words of `rows` to `out`."""
+    for chunk in prange(-(-len(rows) // _CHUNK)):
+        for j in range(chunk * _CHUNK, min(len(rows), (chunk + 1) * _CHUNK)):
+            for k in range(width):
+                out[j * width + k] = words[np.int64(rows[j]) * width + k]
+
+
+@threaded
+def write_leaves(rows, leaves, node_of_row):
+    """Write the tree node of its leaf for every row."""
+    for k in prange(len(leaves)):
+        for j in range(leaves[k].first, leaves[k].last):
+            node_of_row[rows[j]] = leaves[k].node
