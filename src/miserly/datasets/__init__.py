@@ -1,12 +1,16 @@
 """Data sets with costs: the papers' synthetic sets, a bundled medical table, and readers of files."""
 
 from miserly.datasets.dataset import Dataset
-from miserly.datasets.files import load, names
-from miserly.datasets.heart import load_heart
-from miserly.datasets.ranking import make_ranking
+from miserly.datasets.files import load, load_heart, names
 from miserly.datasets.svmlight import read_svmlight, write_svmlight
-from miserly.datasets.synthetic import make_quadrants, make_ring, make_xor_afr
-from miserly.datasets.tiers import TIERS, tiered_costs
+from miserly.datasets.synthetic import (
+    TIERS,
+    make_quadrants,
+    make_ranking,
+    make_ring,
+    make_xor_afr,
+    tiered_costs,
+)
 
 __all__ = [
     "TIERS",

@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from dataclasses import replace
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,15 +20,13 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs
 from miserly.datasets.dataset import Dataset
-from miserly.datasets.heart import load_heart
 from miserly.errors import DataError, did_you_mean
 
-__all__ = ["VARIABLE", "load", "names"]
+__all__ = ["VARIABLE", "load", "load_heart", "names"]
 
 VARIABLE = "MISERLY_DATA"
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
-_BUNDLED = {"heart_statlog": load_heart}
 _UNDERSTOOD = {
     *("X", "y", "feature_names", "qid", "split", "split_names", "classes", "categorical", "categories"),
     *("levels", "group", "group_names", "group_cost", "cost_discounted", "currency"),
@@ -185,3 +184,51 @@ def _categories(arrays: Arrays) -> tuple[NDArray[np.bool_] | None, dict[int, tup
 
 def _texts(values: NDArray[Any] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(str(value) for value in values)
+
+
+# -- the bundled table ---------------------------------------------------------------------------------------
+
+
+def load_heart() -> Dataset:
+    """Statlog heart disease: 270 patients, 13 tests, costs in Canadian dollars.
+
+    Returns
+    -------
+    Dataset
+        Two classes, 13 features. The first test of a group (blood, a thallium scan, an exercise test) pays
+        the set-up cost of the group; every further test pays only its own cost.
+
+    Notes
+    -----
+    Data: UCI Machine Learning Repository, CC BY 4.0; see `data/heart_statlog_LICENSE.txt`. Costs: [1]_.
+
+    References
+    ----------
+    .. [1] P. D. Turney, Cost-sensitive classification: empirical evaluation of a hybrid genetic decision tree
+       induction algorithm, JAIR 2, 1995.
+
+    Examples
+    --------
+    >>> data = load_heart()
+    >>> data.X.shape, data.classes
+    ((270, 13), ('absence', 'presence'))
+    >>> round(data.costs.of(["chol"]), 2), round(data.costs.marginal("fbs", bought=["chol"]), 2)
+    (7.27, 3.1)
+    """
+    folder = files("miserly.datasets") / "data"
+    with as_file(folder / "heart_statlog_costs.csv") as path:
+        costs = Costs.read(path)
+    with as_file(folder / "heart_statlog.csv") as path:
+        table = np.loadtxt(path, delimiter=",", skiprows=1)
+    assert costs.names is not None
+    return Dataset(
+        X=np.ascontiguousarray(table[:, :-1]),
+        y=table[:, -1].astype(np.int64),
+        costs=costs,
+        feature_names=costs.names,
+        classes=("absence", "presence"),
+        description="Statlog (Heart), UCI, CC BY 4.0; test costs of Turney (1995) in Canadian dollars",
+    )
+
+
+_BUNDLED = {"heart_statlog": load_heart}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from miserly.errors import MetricError
-from miserly.metrics.weights import read_weight, weighted_mean
+from miserly.metrics.labels import read_weight, weighted_mean
 
 __all__ = ["cost_curve_area", "expected_cost"]
 

@@ -14,7 +14,16 @@ from sklearn import metrics as _sklearn
 
 from miserly.errors import MetricError
 
-__all__ = ["accuracy", "balanced_accuracy", "by_sklearn", "log_loss", "r2", "roc_auc"]
+__all__ = [
+    "accuracy",
+    "balanced_accuracy",
+    "by_sklearn",
+    "log_loss",
+    "r2",
+    "read_weight",
+    "roc_auc",
+    "weighted_mean",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -106,3 +115,23 @@ def _codes(y: NDArray[Any], classes: ArrayLike | None, n_columns: int) -> Ints:
             "give classes= in the order of the columns"
         )
     return np.array([column[label] for label in present.tolist()])[inverse]
+
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def read_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    """Return one weight per row, checked; 1 each for None."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise MetricError(f"weights of shape {weight.shape} for {n_rows} rows")
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise MetricError("weights must be finite, not negative, and not all zero")
+    return weight
+
+
+def weighted_mean(values: Floats, weight: Floats) -> float:
+    """Return the weighted mean, or NaN if the weights sum to zero."""
+    return float(np.average(values, weights=weight)) if weight.any() else float("nan")

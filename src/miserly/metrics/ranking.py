@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import MetricError
-from miserly.metrics.weights import read_weight, weighted_mean
+from miserly.metrics.labels import read_weight, weighted_mean
 
 __all__ = ["Queries", "ndcg", "precision_at_k"]
 

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics as _sklearn
 
 from miserly.errors import MetricError, did_you_mean
-from miserly.metrics.labels import balanced_accuracy, by_sklearn, log_loss, r2, roc_auc
+from miserly.metrics.labels import balanced_accuracy, by_sklearn, log_loss, r2, read_weight, roc_auc
 from miserly.metrics.ranking import Queries, ndcg, precision_at_k
-from miserly.metrics.weights import read_weight
 
 __all__ = ["Metric", "get_metric", "per_query"]
 
