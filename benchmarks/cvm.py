@@ -34,7 +34,7 @@ from common import write
 from cvm_page import METHODS, page, picture
 from cvm_sets import GRID_ROWS, SETS, Rows, full_machine, rows_of
 from miserly import ReducedSVC, compress
-from miserly.data.holdout import validation_mask
+from miserly.data.rows import validation_mask
 from miserly.datasets import make_ring
 
 SHARES = (0.005, 0.01, 0.02, 0.05, 0.1)

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from miserly.data.holdout import validation_mask
+from miserly.data.rows import validation_mask
 from miserly.datasets import load
 
 SETS = ("page_blocks", "magic", "letter", "newsgroups20_bow1500", "mnist")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -15,6 +16,7 @@ __all__ = [
     "PlanError",
     "PlanFormatError",
     "did_you_mean",
+    "warn_once",
 ]
 
 
@@ -58,3 +60,13 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     """
     near = get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_given: set[str] = set()
+
+
+def warn_once(topic: str, message: str) -> None:
+    """Give a `RuntimeWarning` unless one of the same topic was given before."""
+    if topic not in _given:
+        _given.add(topic)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)

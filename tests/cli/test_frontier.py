@@ -14,7 +14,7 @@ import pytest
 
 from miserly import load
 from miserly.cli import options
-from miserly.data.holdout import validation_mask
+from miserly.data.rows import validation_mask
 from miserly.datasets import load_heart
 from miserly.selection.frontier import frontier as frontier_of_python
 

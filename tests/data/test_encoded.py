@@ -10,11 +10,10 @@ import polars as pl
 import pytest
 
 from miserly import GreedyMiserClassifier, frontier
-from miserly.data.encoded import EncodedFrame
+from miserly.data.arrays import EncodedFrame
 from miserly.data.encoder import Encoder
 from miserly.data.frames import MAX_CATEGORIES, encode_frame, first_text, read_frame
-from miserly.data.holdout import without_new_categories
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, without_new_categories
 from miserly.errors import DataError
 from miserly.learners import CostLassoRegressor, EarlyExit, Handover
 from miserly.learners.base import read_encoded_frames

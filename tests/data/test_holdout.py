@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from miserly.data.holdout import hold_out, validation_mask, without_new_categories
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, hold_out, validation_mask, without_new_categories
 from miserly.errors import DataError
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import miserly
+from miserly import errors
 from miserly.utils import compile_cache
-from miserly.utils import warn as _warn
 from miserly.utils.compile_cache import _Folders
 from miserly.utils.compiled import clock, compile_seconds, compiled
 
@@ -47,7 +47,7 @@ def folders(monkeypatch, tmp_path):
     monkeypatch.setattr(compile_cache, "_usual", lambda: usual)
     monkeypatch.setattr(compile_cache, "_temporary", lambda: tmp_path / "temporary" / "kept")
     monkeypatch.setattr(compile_cache, "_folders", _Folders())
-    monkeypatch.setattr(_warn, "_given", set())
+    monkeypatch.setattr(errors, "_given", set())
     return usual
 
 

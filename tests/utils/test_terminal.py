@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 
-from miserly.utils import warn
+from miserly import errors
+from miserly.errors import warn_once
 from miserly.utils.terminal import Terminal, visible
-from miserly.utils.warn import warn_once
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_terminal_shows_brackets_and_control_characters_as_text():
 
 
 def test_a_topic_warns_once(monkeypatch):
-    monkeypatch.setattr(warn, "_given", set())
+    monkeypatch.setattr(errors, "_given", set())
     with pytest.warns(RuntimeWarning, match="first"):
         warn_once("topic", "first")
     with warnings.catch_warnings():

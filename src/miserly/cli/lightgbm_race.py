@@ -23,8 +23,7 @@ from miserly.cli.frontier_search import check_rows, frame_of, metric_for, refuse
 from miserly.cli.options import SearchOptions
 from miserly.cli.training_table import TrainingTable
 from miserly.costs import Costs, mean_fits
-from miserly.data.holdout import validation_mask
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, validation_mask
 from miserly.errors import DataError
 from miserly.metrics import Queries, get_metric
 from miserly.plan import Plan

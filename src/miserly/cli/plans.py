@@ -57,7 +57,7 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
         fitted = learner.fit(table.X, table.y, **_ranked(table.qid))
         plan = _finished(fitted.plan_, table)
         return FitResult(plan, fitted.stopped_by_, SCORES[table.task], None, None, 0)
-    from miserly.data.holdout import validation_mask
+    from miserly.data.rows import validation_mask
 
     classes = table.y if table.task == "classes" else None
     is_validation = validation_mask(len(table.y), options.validation, options.seed, classes, table.qid)

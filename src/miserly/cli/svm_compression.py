@@ -16,7 +16,7 @@ from miserly.cli.console import Problems, err, listing, out, percent, warn
 from miserly.cli.table_files import opened
 from miserly.cli.tables import numbers_only, read_table
 from miserly.costs import Costs
-from miserly.data.holdout import validation_mask
+from miserly.data.rows import validation_mask
 from miserly.errors import DataError, did_you_mean
 from miserly.learners.kernel.compression import Compressed, CompressionOptions, compress_machine
 from miserly.learners.kernel.libsvm_files import label_numbers, read_libsvm, write_libsvm

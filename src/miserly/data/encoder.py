@@ -15,8 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.data.arrays import array_of, column_at, is_table, labels_of, matrix_from, refuse_infinities
-from miserly.data.encoded import EncodedFrame, holds_in_float32, recoded
+from miserly.data.arrays import (
+    EncodedFrame,
+    array_of,
+    column_at,
+    holds_in_float32,
+    is_table,
+    labels_of,
+    matrix_from,
+    recoded,
+    refuse_infinities,
+)
 from miserly.errors import DataError, NotNumericError, did_you_mean
 from miserly.utils.checks import as_number, is_missing, shown
 

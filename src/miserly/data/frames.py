@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.data.arrays import labels_of
-from miserly.data.encoded import EncodedFrame, holds_in_float32, in_order
+from miserly.data.arrays import EncodedFrame, holds_in_float32, in_order, labels_of
 from miserly.data.encoder import Encoder
 from miserly.errors import DataError
 

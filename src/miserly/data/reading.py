@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from miserly.data.arrays import labels_of, matrix_from, refuse_infinities
-from miserly.data.encoded import EncodedFrame, holds_in_float32
+from miserly.data.arrays import EncodedFrame, holds_in_float32, labels_of, matrix_from, refuse_infinities
 from miserly.data.encoder import Encoder
-from miserly.data.errors import as_data_errors
 from miserly.data.frames import NumericTable, encode_frame, is_frame, read_frame, refuse_twins
 from miserly.data.rows import Rows
-from miserly.data.target import check_queries, check_target
+from miserly.data.target import as_data_errors, check_queries, check_target
 from miserly.errors import DataError, NotNumericError
 from miserly.utils.checks import as_number, is_missing, shown
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
-from miserly.data.errors import as_data_errors
 from miserly.data.rows import Rows
-from miserly.errors import DataError
+from miserly.errors import DataError, MiserlyError, NotNumericError
 from miserly.utils import checks as _checks
 from miserly.utils.checks import as_number, is_missing, refuse_masked, shown
 
 __all__ = [
     "Target",
+    "as_data_errors",
     "check_classes",
     "check_grades",
     "check_queries",
@@ -215,3 +218,19 @@ def check_grades(y: NDArray[np.float64]) -> None:
         raise DataError(
             f"y[{row}] is {y[row]:g}; lambdarank needs grades, whole numbers from 0 to {MAX_GRADE}"
         )
+
+
+@contextmanager
+def as_data_errors(place: str = "") -> Iterator[None]:
+    """Raise `TypeError`, `ValueError` and `OverflowError` of the block as `DataError`, with `place` in front.
+
+    Callers then catch one family of errors, `MiserlyError`.
+    """
+    try:
+        yield
+    except (MiserlyError, NotFittedError):
+        raise
+    except TypeError as error:
+        raise NotNumericError(f"{place}{error}") from None
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"{place}{error}") from None

@@ -219,8 +219,8 @@ def tier_prices(n_features: int) -> NDArray[np.float64]:
 # -- ranking -------------------------------------------------------------------------------------------------
 
 # Ranking data of any size, similar to the Yahoo! Learning to Rank set of the papers: 519 sparse, correlated
-# features in seven cost tiers, about 24 documents per query, grades 0 to 4 with the usual shares, columns that
-# describe the query alone, and one feature that is both the most informative and the most expensive.
+# features in seven cost tiers, about 24 documents per query, grades 0 to 4 with the usual shares, columns
+# that describe the query alone, and one feature that is both the most informative and the most expensive.
 
 
 def make_ranking(

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from miserly.data.holdout import validation_mask
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, validation_mask
 from miserly.errors import DataError
 from miserly.metrics import cost_curve_area
 from miserly.selection.candidates import CandidateLearner

@@ -19,8 +19,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from miserly.data.holdout import validation_mask
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, validation_mask
 from miserly.errors import DataError
 from miserly.selection.guarantee import read_confidence
 

@@ -37,7 +37,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
-from miserly.utils.warn import warn_once
+from miserly.errors import warn_once
 
 __all__ = ["FileCache", "is_compiled", "stamp_of"]
 

@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.data.holdout import validation_mask
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, validation_mask
 from miserly.grow import Grown
 from miserly.solvers.margin import Margin, Slopes, outer_loss, outer_slopes
 

@@ -24,8 +24,7 @@ from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Costs, Ledger
 from miserly.data.frames import NumericTable
-from miserly.data.holdout import hold_out
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, hold_out
 from miserly.data.target import Target
 from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions

@@ -14,8 +14,7 @@ from sklearn.utils import check_random_state
 
 from miserly.costs import Costs, fits
 from miserly.data.frames import NumericTable
-from miserly.data.holdout import hold_out
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, hold_out
 from miserly.data.target import Target
 from miserly.learners.base import PlanEstimator, bind_costs
 from miserly.learners.base.arguments import categorical_columns, refuse_text

@@ -18,8 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from miserly.data.frames import is_frame
-from miserly.data.holdout import validation_mask, without_new_categories
-from miserly.data.rows import Rows
+from miserly.data.rows import Rows, validation_mask, without_new_categories
 from miserly.data.target import Target, check_classes, check_queries
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of

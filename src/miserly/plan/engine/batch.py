@@ -25,14 +25,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import read_budget
-from miserly.errors import DataError, PlanError
+from miserly.errors import DataError, PlanError, warn_once
 from miserly.plan.engine.reference import run_reference
 from miserly.plan.engine.tables import chain_arrays
 from miserly.plan.gates import Onward
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Tree
 from miserly.utils.checks import check_queries
-from miserly.utils.warn import warn_once
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
