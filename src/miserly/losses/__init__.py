@@ -1,14 +1,13 @@
 """Losses: one family for trees and linear scores, each loss with its value, gradient and curvature.
 
-`base` says what a loss is; `regression`, `classification` and `ranking` hold the losses. Scores are arrays
-(n, K). Every loss is a weighted mean over rows (over queries for `LambdaRank`), so that a `tradeoff` means
-the same for any number of rows.
+`base` says what a loss is; `pointwise` and `ranking` hold the losses. Scores are arrays (n, K). Every loss is
+a weighted mean over rows (over queries for `LambdaRank`), so that a `tradeoff` means the same for any number
+of rows.
 """
 
 from miserly.losses.base import Loss, PointwiseLoss
-from miserly.losses.classification import Logistic, Multinomial, SquaredHinge, log_loss
+from miserly.losses.pointwise import Logistic, MeanSquared, Multinomial, Squared, SquaredHinge, log_loss
 from miserly.losses.ranking import LambdaRank, WithinQueries
-from miserly.losses.regression import MeanSquared, Squared
 
 __all__ = [
     "LambdaRank",
