@@ -20,8 +20,7 @@ from miserly.data.rows import validation_mask
 from miserly.errors import DataError, did_you_mean
 from miserly.learners.kernel.compression import Compressed, CompressionOptions, compress_machine
 from miserly.learners.kernel.libsvm_files import label_numbers, read_libsvm, write_libsvm
-from miserly.learners.kernel.plans import kernel_plan
-from miserly.learners.kernel.svm_models import Affine, fold, machine_of, scaled_machine, svm_of
+from miserly.learners.kernel.svm_models import Affine, fold, kernel_plan, machine_of, scaled_machine, svm_of
 from miserly.solvers.kernel_machine import KernelMachine
 from miserly.utils.files import atomic_path
 

@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss
 from miserly import Costs
 from miserly.datasets import load_heart, make_xor_afr
 from miserly.learners import AFRClassifier, EarlyExit
-from miserly.learners.anytime.snapshot_plan import platt
+from miserly.learners.anytime.snapshots import platt
 
 
 @pytest.fixture(scope="module")

@@ -25,9 +25,8 @@ from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners.anytime.builder import Builder
-from miserly.learners.anytime.members import averaged
 from miserly.learners.anytime.representation import Division, OneVsRest, Parts
-from miserly.learners.anytime.snapshot_plan import build_plan
+from miserly.learners.anytime.snapshots import averaged, build_plan
 from miserly.learners.anytime.tree_source import AFROptions
 from miserly.learners.base import bind_costs
 from miserly.learners.base.arguments import (

@@ -21,8 +21,15 @@ from miserly.learners.base.arguments import ONE_OR_MORE, constraints
 from miserly.learners.common.progress import Steps
 from miserly.learners.kernel.compression import STARTS, CompressionOptions, compress_machine
 from miserly.learners.kernel.libsvm_files import write_libsvm
-from miserly.learners.kernel.plans import affordable, kernel_plan
-from miserly.learners.kernel.svm_models import Affine, fold, is_fitted, scaled_machine, svm_of
+from miserly.learners.kernel.svm_models import (
+    Affine,
+    affordable,
+    fold,
+    is_fitted,
+    kernel_plan,
+    scaled_machine,
+    svm_of,
+)
 from miserly.solvers.kernel_machine import KernelMachine
 
 __all__ = ["RATIO", "CompressedMachine"]

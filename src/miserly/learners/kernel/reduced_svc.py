@@ -23,7 +23,7 @@ from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.libsvm_files import write_libsvm
-from miserly.learners.kernel.plans import affordable
+from miserly.learners.kernel.svm_models import affordable
 from miserly.plan import LEAVE, Kernel, Node, Plan
 from miserly.solvers.columns import means_and_deviations
 from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, pairs_of

@@ -2,8 +2,7 @@
 
 from miserly.learners.trees.astc import ASTCClassifier, ASTCRegressor
 from miserly.learners.trees.cscc import CSCCClassifier
-from miserly.learners.trees.cstc_classifier import CSTCClassifier
-from miserly.learners.trees.cstc_regressor import CSTCRegressor
+from miserly.learners.trees.cstc import CSTCClassifier, CSTCRegressor
 
 __all__ = [
     "ASTCClassifier",

@@ -24,7 +24,7 @@ from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of
 from miserly.learners.base.arguments import ONE_OR_MORE, class_codes, constraints, fit_arguments
 from miserly.learners.wrap import exits
-from miserly.learners.wrap.thresholds import choose_threshold, evaluate_thresholds, saving_and_metric
+from miserly.learners.wrap.exits import choose_threshold, evaluate_thresholds, saving_and_metric
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import ranked

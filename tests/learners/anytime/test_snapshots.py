@@ -11,9 +11,8 @@ from miserly.datasets import load_heart
 from miserly.errors import DataError
 from miserly.learners import AFRClassifier
 from miserly.learners.anytime import afr
-from miserly.learners.anytime.members import averaged
 from miserly.learners.anytime.representation import Division
-from miserly.learners.anytime.snapshots import owners, paid_at
+from miserly.learners.anytime.snapshots import averaged, owners, paid_at
 from miserly.plan import Node
 
 SMALL = {"n_blocks": 6, "n_dimensions": 4, "n_trees": 5, "n_jobs": 1, "random_state": 0}
