@@ -26,9 +26,9 @@ from miserly import (
 )
 from miserly.datasets import load_heart, make_ranking
 from miserly.errors import CostError, DataError
-from miserly.report.page.actions import actions
+from miserly.report.page.content import Words
+from miserly.report.page.opening import actions
 from miserly.report.page.purchase_charts import feature_chart, features_shown
-from miserly.report.page.words import Words
 from miserly.selection import frontier
 from miserly.selection.choice import Chooser
 from miserly.selection.offers import offers

@@ -18,7 +18,7 @@ from .looking import crowded, texts
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-from miserly.report.stage_boxes import class_colours, width_of, wrap  # noqa: E402
+from miserly.report.style import class_colours, width_of, wrap  # noqa: E402
 
 RANDOM = np.random.default_rng(0).normal(size=(200, 13))
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from miserly.cli.console import amount, amounts, listing, new_table, out, percent, shell_line, warn
 from miserly.cli.frontier_search import ChosenModel, FrontierResult, has_budget
 from miserly.cli.plans import bought_in_order
-from miserly.report.page.words import SHARES
+from miserly.report.page.content import SHARES
 from miserly.selection.tables import short_name, shown
 
 if TYPE_CHECKING:

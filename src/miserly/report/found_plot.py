@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from miserly.plan.show.phrases import plain
-from miserly.report.page.axis import WIDE
-from miserly.report.page.words import Words, price_text
+from miserly.report.page.charts import WIDE
+from miserly.report.page.content import Words, price_text
 from miserly.report.style import COLOURS, INK, SOFT, STYLE, dress, matplotlib, money
 from miserly.selection.evaluation import Candidate
 from miserly.selection.tables import short_name

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from miserly.plan.extraction import Extracted, Similarity, extracted, leaf_similarity
 from miserly.plan.flow import is_chain, plan_of, remaining, stages
-from miserly.report.stage_boxes import stage_name
-from miserly.report.style import COLOURS, SOFT, STYLE, dress, matplotlib, save, subtitle
+from miserly.report.style import COLOURS, SOFT, STYLE, dress, matplotlib, save, stage_name, subtitle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,7 +182,7 @@ def _draw_squares(axes: Axes, found: Similarity, chain: bool) -> None:
     axes.set_ylabel("leaf (number of features)")
 
 
-# -- what they share ---------------------------------------------------------------------------------------
+# -- what they share -----------------------------------------------------------------------------------------
 
 
 def _picture(

@@ -15,18 +15,24 @@ from numpy.typing import ArrayLike
 
 from miserly.plan.flow import Flow, flow, is_chain
 from miserly.plan.gates import Threshold
-from miserly.report.stage_boxes import (
+from miserly.report.style import (
+    COLOURS,
+    FAINT,
     LINE,
     SMALL,
+    SOFT,
+    STYLE,
     TEXT,
     StageBox,
     class_colours,
     label_words,
+    matplotlib,
+    percent,
+    save,
     stage_name,
     width_of,
     write,
 )
-from miserly.report.style import COLOURS, FAINT, SOFT, STYLE, matplotlib, percent, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +102,7 @@ def plot_tree(
     return figure  # type: ignore[no-any-return]
 
 
-# -- a tree ------------------------------------------------------------------------------------------------
+# -- a tree --------------------------------------------------------------------------------------------------
 
 
 class _Tree:
@@ -184,7 +190,7 @@ def _gate_words(found: Flow, i: int, child: int) -> str:
     return gate.up_label if up else gate.low_label
 
 
-# -- a chain -----------------------------------------------------------------------------------------------
+# -- a chain -------------------------------------------------------------------------------------------------
 
 
 class _Chain:
@@ -226,7 +232,7 @@ def _straight(axes: Axes, x: list[float], y: list[float], share: float) -> None:
     axes.plot(x, y, color=FAINT, linewidth=_thickness(share), solid_capstyle="butt", zorder=1)
 
 
-# -- shared by both ---------------------------------------------------------------------------------------
+# -- shared by both ------------------------------------------------------------------------------------------
 
 
 def _thickness(share: float) -> float:

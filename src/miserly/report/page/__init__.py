@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from miserly.errors import DataError
-from miserly.report.page.appendix import appendix_section
-from miserly.report.page.budgets import budgets_section
 from miserly.report.page.content import ReportContent, read_content
-from miserly.report.page.drawing import plan_section
 from miserly.report.page.explore import explore_data, explore_section
 from miserly.report.page.html import data_script, text
 from miserly.report.page.opening import opening
+from miserly.report.page.sections import appendix_section, budgets_section, plan_section
 from miserly.report.style import matplotlib
 from miserly.utils.files import atomic_write, check_target
 

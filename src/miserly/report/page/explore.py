@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from miserly.plan.show.phrases import listing
-from miserly.report.page.axis import Axis
-from miserly.report.page.bill_chart import bill_chart, bills
-from miserly.report.page.content import ReportContent
-from miserly.report.page.frontier_chart import frontier_chart
+from miserly.report.page.charts import Axis, bill_chart, bills, frontier_chart
+from miserly.report.page.content import ReportContent, Words, model_name, settings
 from miserly.report.page.html import figure, text, tied, unbroken
 from miserly.report.page.purchase_charts import (
     MOST_FEATURES,
@@ -20,7 +18,6 @@ from miserly.report.page.purchase_charts import (
     growth_chart,
     growth_places,
 )
-from miserly.report.page.words import Words, model_name, settings
 from miserly.report.style import percent
 from miserly.selection.offers import Offer
 
@@ -75,7 +72,7 @@ def _cards(content: ReportContent) -> str:
     )
 
 
-# -- texts -------------------------------------------------------------------------------------------------
+# -- texts ---------------------------------------------------------------------------------------------------
 
 
 def step_words(content: ReportContent, one: Offer) -> dict[str, str]:
@@ -142,7 +139,7 @@ def _estimate_note(content: ReportContent, one: Offer) -> str:
     )
 
 
-# -- charts ------------------------------------------------------------------------------------------------
+# -- charts --------------------------------------------------------------------------------------------------
 
 
 def _figures(content: ReportContent) -> dict[str, str]:

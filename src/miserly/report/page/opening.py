@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from miserly.plan.gates import Confidence
+from miserly.plan.purchases import purchases, stretches
 from miserly.plan.show.phrases import plural
-from miserly.report.page.actions import actions
-from miserly.report.page.content import ReportContent
+from miserly.plan.show.wording import Wording
+from miserly.report.page.content import ReportContent, Words
 from miserly.report.page.html import paragraph, text
+from miserly.report.page.purchase_charts import feature_name
+from miserly.report.style import percent
 from miserly.selection.guarantee import Guarantee
 from miserly.selection.offers import Offer
 
-__all__ = ["opening"]
+__all__ = ["actions", "opening"]
 
 
 def opening(content: ReportContent, title: str) -> str:
@@ -20,8 +26,8 @@ def opening(content: ReportContent, title: str) -> str:
         [
             f"<h1>{text(title)}</h1>",
             f'<p class="lead">{_what_to_do(content)}</p>',
-            paragraph(f"{_figures(content)} {_tail(content, content.chosen)}"),
-            *(paragraph(words, "guarantee") for words in _guarantees(content)),
+            paragraph(f"{_figures(content)} {_tail(content)}"),
+            *(paragraph(_guarantee(content, one), "guarantee") for one in content.guarantees),
             paragraph(_comparison(content)),
             _facts(content),
         ]
@@ -30,15 +36,15 @@ def opening(content: ReportContent, title: str) -> str:
 
 def _what_to_do(content: ReportContent) -> str:
     """The purchases for the budget, as HTML."""
-    words, purchases = content.words, actions(content.chosen, content.words)
+    words, advice = content.words, actions(content.chosen, content.words)
     budget = f"{words.budget} of {words.price(content.chosen.budget)} per {words.row}"
     if content.was_asked:
-        return f"{text(f'For a {budget}')}, {purchases}"
+        return f"{text(f'For a {budget}')}, {advice}"
     suggestion = (
         f"No budget was given. The suggestion is a {budget}: the smallest one whose {words.metric} is within "
         "one standard error of the best."
     )
-    return f"{text(suggestion)} {purchases[:1].upper()}{purchases[1:]}"
+    return f"{text(suggestion)} {advice[:1].upper()}{advice[1:]}"
 
 
 def _figures(content: ReportContent) -> str:
@@ -61,19 +67,15 @@ def _otherwise(content: ReportContent) -> str:
     return note
 
 
-def _tail(content: ReportContent, one: Offer) -> str:
+def _tail(content: ReportContent) -> str:
     """The 95th percentile of the price, and the maximum."""
-    words, upper = content.words, one.max_cost
+    words, one, upper = content.words, content.chosen, content.chosen.max_cost
     if np.isclose(one.cost_95, upper) or np.ptp(one.run.cost) == 0.0:
         return f"No {words.row} pays more than {words.price(upper)}."
     return (
         f"95 % of {words.rows} pay {words.price(one.cost_95)} or less. "
         f"No {words.row} pays more than {words.price(upper)}."
     )
-
-
-def _guarantees(content: ReportContent) -> list[str]:
-    return [_guarantee(content, one) for one in content.guarantees]
 
 
 def _guarantee(content: ReportContent, one: Guarantee) -> str:
@@ -129,3 +131,104 @@ def _measured(content: ReportContent) -> str:
     if len(parts) == 1:
         return f"on {len(parts[0][1]):,} held-out {rows}"
     return f"on held-out {rows}, {len(parts)} folds"
+
+
+# -- what to do: which features to buy, and for how many rows ------------------------------------------------
+
+_RARE = 0.005  # features that fewer rows buy are not listed
+_EVERY = 0.995  # from this share on: every row
+_CLOSE = 0.03  # shares of rows that differ by less are listed together
+_MOST_NAMES = 6  # features named in a sentence
+_MOST_SENTENCES = 4
+_LONGEST = 32  # letters of a name
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Features that are bought for the same share of rows."""
+
+    features: tuple[int, ...]
+    share: float
+    are_unclear: bool  # whether these are the rows that took no earlier exit
+
+
+def actions(one: Offer, words: Words) -> str:
+    """The purchases of an offer as HTML sentences, the first without a capital letter.
+
+    Shares are those of the given rows with the delivered plan.
+    """
+    steps = _steps(one)
+    if not steps:
+        return f"buy nothing and give {_constant(one)} to every {text(words.row)}."
+    sentences = [f"buy {_names(step, one)} for {_rows(step, words)}." for step in steps[:_MOST_SENTENCES]]
+    rest = sum(len(step.features) for step in steps[_MOST_SENTENCES:])
+    if rest:
+        sentences.append(f"buy {rest} more for fewer {words.rows}.")
+    return " B".join([sentences[0], *(sentence[1:] for sentence in sentences[1:])])
+
+
+def _steps(one: Offer) -> list[_Step]:
+    """Features by the share of rows that buy them, the largest first; within one, in the plan's order."""
+    share, first = one.share, _first_nodes(one)
+    bought = [f for f in sorted(first, key=lambda f: -share[f]) if share[f] >= _RARE]
+    groups: list[list[int]] = []
+    for f in bought:
+        near = groups and share[groups[-1][0]] - share[f] < _CLOSE
+        is_every = bool(groups) and share[groups[-1][0]] >= _EVERY
+        if near and is_every == (share[f] >= _EVERY):
+            groups[-1].append(f)
+        else:
+            groups.append([f])
+    return [_step(one, sorted(group, key=list(first).index), first) for group in groups]
+
+
+def _step(one: Offer, group: list[int], first: dict[int, int]) -> _Step:
+    share = float(one.run.acquired[:, group].any(axis=1).mean())
+    if share >= _EVERY > one.share[group].min():  # every row buys one of them, and not every row buys each
+        share = float(one.share[group].max())
+    return _Step(tuple(group), share, _are_unclear(one, min(first[f] for f in group), share))
+
+
+def _first_nodes(one: Offer) -> dict[int, int]:
+    """The node that first buys each feature, in the plan's order."""
+    first: dict[int, int] = {}
+    for k, purchase in enumerate(purchases(one.plan)):
+        for item in purchase.items:
+            first.setdefault(item.feature, k)
+    return first
+
+
+def _are_unclear(one: Offer, node: int, share: float) -> bool:
+    """Whether a node of a chain buys exactly for the rows that no earlier exit was confident about."""
+    plan = one.plan
+    leaves = [k for k, at in enumerate(plan.nodes) if at.is_exit]
+    if len(stretches(plan)) > 1 or not leaves or leaves[0] >= node:
+        return False
+    by_doubt = all(isinstance(plan.nodes[k].gate, Confidence) for k in leaves)
+    return by_doubt and share >= 0.95 * float(np.mean(one.run.exit >= node))
+
+
+def _names(step: _Step, one: Offer) -> str:
+    shown = step.features if len(step.features) <= _MOST_NAMES else step.features[: _MOST_NAMES - 1]
+    named = [f"<em>{text(feature_name(one.plan.costs, f, _LONGEST))}</em>" for f in shown]
+    more = len(step.features) - len(shown)
+    if more:
+        named.append(f"{more} more")
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _rows(step: _Step, words: Words) -> str:
+    if step.share >= _EVERY:
+        return f"every {words.row}"
+    share = text(percent(step.share))
+    return f"the {share} of {words.rows} still unclear" if step.are_unclear else f"{share} of {words.rows}"
+
+
+def _constant(one: Offer) -> str:
+    """What a plan that buys nothing answers."""
+    plan = one.plan
+    if plan.classes is None:
+        return "the same answer"
+    labels = np.asarray(plan.classes).tolist()
+    predicted = plan.predict(one.rows.X[:1]).tolist()[0]
+    return f"the answer {text(Wording(plan).label(labels.index(predicted)))}"

@@ -10,23 +10,15 @@ from numpy.typing import NDArray
 
 from miserly.plan.extraction import price_tiers
 from miserly.plan.show.phrases import plain, plural
-from miserly.report.page.axis import Axis
-from miserly.report.page.charting import LEGEND, Chart, Floats, escaped, mark_of, shortened
-from miserly.report.page.words import Words, price_text
+from miserly.report.page.charts import LEGEND, Axis, Chart, Floats, escaped, mark_of, shortened
+from miserly.report.page.content import Words, price_text
 from miserly.selection.offers import Offer
 
 if TYPE_CHECKING:
     from miserly.costs import Costs
 
-__all__ = [
-    "MOST_FEATURES",
-    "feature_chart",
-    "feature_name",
-    "features_shown",
-    "growth_chart",
-    "growth_places",
-    "listed_prices",
-]
+__all__ = ["MOST_FEATURES", "feature_chart", "feature_name", "features_shown", "growth_chart",
+           "growth_places", "listed_prices"]  # fmt: skip
 
 MOST_FEATURES = 20  # rows of a chart; of more features, the most bought
 _NAME = 22  # letters of a feature beside its bar
@@ -44,7 +36,7 @@ def features_shown(costs: Costs, made: Sequence[Offer]) -> list[int]:
     return sorted(kept, key=lambda f: (first[f], -share[first[f], f], f))
 
 
-# -- one budget --------------------------------------------------------------------------------------------
+# -- one budget ----------------------------------------------------------------------------------------------
 
 
 def feature_chart(costs: Costs, shown: Sequence[int], words: Words) -> Chart:
@@ -95,7 +87,7 @@ def _priced_names(costs: Costs, shown: Sequence[int], longest: int) -> list[str]
     return [f"{_name(costs, f, longest)}  {price_text(price)}" for f, price in prices]
 
 
-# -- all budgets -------------------------------------------------------------------------------------------
+# -- all budgets ---------------------------------------------------------------------------------------------
 
 
 def growth_chart(costs: Costs, made: Sequence[Offer], shown: Sequence[int], words: Words) -> Chart:
@@ -204,7 +196,7 @@ def _prices_of(mine: NDArray[np.bool_], costs: Costs, words: Words) -> str:
     return high if prices.min() == prices.max() else f"{low} to {high}"
 
 
-# -- names and colours of features -------------------------------------------------------------------------
+# -- names and colours of features ---------------------------------------------------------------------------
 
 
 def _shade(tier: int, n_tiers: int) -> str:

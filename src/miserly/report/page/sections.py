@@ -1,23 +1,126 @@
-"""The appendix of a report, for engineers: all models, failures, comparisons, prices and method."""
+"""Sections of a report: the table of budgets, the plan of the chosen model, and the appendix."""
 
 from __future__ import annotations
 
+import base64
+import io
 import platform
+import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from miserly.plan import Plan
+from miserly.plan.purchases import stretches
 from miserly.plan.show.phrases import number, plain
-from miserly.report.page.content import ReportContent
-from miserly.report.page.html import Column, details, paragraph, section, table
-from miserly.report.page.words import Words, price_text, settings
-from miserly.report.style import percent
+from miserly.report.page.content import ReportContent, Words, model_name, price_text, settings
+from miserly.report.page.html import Column, details, paragraph, section, table, text
+from miserly.report.style import STYLE, matplotlib, percent
+from miserly.report.tree_plot import plot_tree
 from miserly.selection.evaluation import Candidate
+from miserly.selection.offers import Offer
 from miserly.selection.tables import record
 
-__all__ = ["appendix_section"]
+__all__ = ["appendix_section", "budgets_section", "plan_section"]
+
+
+def budgets_section(content: ReportContent) -> str:
+    """One line for each step of the slider."""
+    words = content.words
+    columns = [
+        Column(f"{words.budget}{words.in_unit}", "number"),
+        Column(words.metric, "number"),
+        Column("95 % interval", "number"),
+        Column(f"mean price{words.in_unit}", "number"),
+        Column("no row pays more than".replace("row", words.row), "number"),
+        Column("features", "number"),
+        Column("model", "wide"),  # the last, so that a phone shows figures
+    ]
+    lines = [_line(one, words) for one in content.offers]
+    caption = (
+        f"{_meant(words)} {words.title} and mean price are estimates from held-out {words.rows}. The highest "
+        f"price and the mean number of features are those of the delivered plan on the given {words.rows}."
+    )
+    return section("table", "What each budget buys", table(caption, columns, lines, name="budgets"))
+
+
+def _meant(words: Words) -> str:
+    if words.is_cap:
+        return f"A budget is a cap: no {words.row} ever pays more."
+    return f"A mean budget is what {words.rows} may pay on average."
+
+
+def _line(one: Offer, words: Words) -> tuple[object, ...]:
+    return (
+        price_text(one.budget),
+        words.value(one.value),
+        words.interval(one.low, one.high),
+        price_text(one.cost),
+        price_text(one.max_cost),
+        f"{one.features:.1f}",
+        (model_name(one.candidate), settings(one.candidate.params))
+        if one.same_as is None
+        else f"no better model found: same as {price_text(one.same_as)}",
+    )
+
+
+# -- the plan, drawn and in words ----------------------------------------------------------------------------
+
+_MOST_ROWS = 5000  # rows that are run for the picture of a plan
+
+
+def plan_section(content: ReportContent) -> str:
+    """The drawing, and the description, which opens on demand."""
+    words, budget = content.words, content.words.price(content.chosen.budget)
+    intro = (
+        f"What the model for {budget} does with a {words.row}. It was fitted to {len(content.rows):,} "
+        f"{words.rows}. {_key(content)}"
+    )
+    picture = _chart_of_rows(content) if _has_branches(content.plan) else content.plan.draw().svg
+    inside = (
+        f"{paragraph(intro)}\n"
+        f'<div class="drawing" tabindex="0" role="region" aria-label="The plan, drawn">{picture}</div>\n'
+        '<button type="button" class="enlarge">Enlarge the drawing</button>\n'
+        + details("The plan in words", f"<pre>{text(content.plan.describe())}</pre>", on_paper=False)
+    )
+    return section("plan", f"The plan for {budget}", inside)
+
+
+def _has_branches(plan: Plan) -> bool:
+    """Whether rows take different paths."""
+    return len(stretches(plan)) > 1 or any(node.is_exit for node in plan.nodes)
+
+
+def _key(content: ReportContent) -> str:
+    row, rows = content.words.row, content.words.rows
+    if _has_branches(content.plan):
+        return f"{rows.capitalize()} take different paths: each box shows the share that reaches it."
+    return (
+        f"Every {row} goes through all steps. A bar begins at the cost before a purchase and ends at the "
+        "cost after it."
+    )
+
+
+def _chart_of_rows(content: ReportContent) -> str:
+    """Boxes with the shares of rows, as an image: its styles must not affect the page."""
+    rows = content.rows
+    if rows.qid is None and len(rows) > _MOST_ROWS:
+        rows = rows.take(np.linspace(0, len(rows) - 1, _MOST_ROWS).astype(np.int64))
+    file = io.BytesIO()
+    _, rc_context = matplotlib()
+    with rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # text stays text and uses the browser's fonts
+        figure = plot_tree(content.plan, rows.X, rows.y, qid=rows.qid)
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    shape = "tree" if len(stretches(content.plan)) > 1 else "chain"
+    label = f"The plan drawn as a {shape}, with the shares of {content.words.rows}. A description is below."
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    return f'<img alt="{text(label)}" src="data:image/svg+xml;base64,{data}">'
+
+
+# -- the appendix --------------------------------------------------------------------------------------------
 
 _PARTS = ("miserly", "numpy", "scipy", "scikit-learn", "numba", "plotly")
 _LONGEST = 60  # letters of a name
@@ -38,7 +141,7 @@ def appendix_section(content: ReportContent) -> str:
     return section("appendix", "Appendix", "".join(parts))
 
 
-# -- how it was measured -----------------------------------------------------------------------------------
+# -- how it was measured -------------------------------------------------------------------------------------
 
 
 def _method(content: ReportContent) -> str:
@@ -83,7 +186,7 @@ def _kept(content: ReportContent) -> str:
     return f"{kept:,} {rows} were kept for guarantees. No model was trained, evaluated or chosen with them."
 
 
-# -- models ------------------------------------------------------------------------------------------------
+# -- models --------------------------------------------------------------------------------------------------
 
 
 def _models(content: ReportContent) -> str:
@@ -178,7 +281,7 @@ def _failures(content: ReportContent) -> str:
     return table("Fits that raised an error. All others succeeded. " + " ".join(omitted), columns, lines)
 
 
-# -- prices and versions -----------------------------------------------------------------------------------
+# -- prices and versions -------------------------------------------------------------------------------------
 
 
 def _prices(content: ReportContent) -> str:
