@@ -34,7 +34,7 @@ from scipy.special import ndtr
 from scipy.stats import beta, binom
 
 from common import axes, save_picture, table, write
-from miserly.selection.betting import outbids
+from miserly.selection.claims import outbids
 from miserly.selection.guarantee import Requirement, certify, exceed_bound
 
 CONFIDENCE = 0.95

@@ -102,7 +102,7 @@ def test_the_cheapest_that_loses_little(folder):
 def searches(monkeypatch):
     """Every frontier that a command makes, of two learners that are quick to fit."""
     from miserly import CostLassoClassifier, GreedyMiserClassifier
-    from miserly.selection import pool as _pool
+    from miserly.selection import candidates as _candidates
 
     module, made = sys.modules["miserly.selection.frontier"], []
     quick = [CostLassoClassifier(), GreedyMiserClassifier(n_rounds=20, max_depth=2)]
@@ -112,7 +112,7 @@ def searches(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(module, "frontier", watched)
-    monkeypatch.setattr(_pool, "pool_for", lambda task, y: quick)
+    monkeypatch.setattr(_candidates, "pool_for", lambda task, y: quick)
     return made
 
 
@@ -301,7 +301,7 @@ def test_commands_and_learners_are_completed():
 
 
 def test_learners_to_complete_are_those_there_are():
-    from miserly.selection.pool import pool_for
+    from miserly.selection.candidates import pool_for
     from miserly.selection.tables import short_name
 
     every = [one for task in ("classes", "numbers", "ranking") for one in pool_for(task, np.array([0, 1]))]

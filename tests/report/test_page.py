@@ -31,9 +31,8 @@ from miserly.report.page.opening import actions
 from miserly.report.page.purchase_charts import feature_chart, features_shown
 from miserly.selection import frontier
 from miserly.selection.choice import Chooser
-from miserly.selection.offers import offers
+from miserly.selection.offers import offers, round_budgets, round_steps
 from miserly.selection.requests import Request
-from miserly.selection.round_budgets import round_budgets, round_steps
 from tests.report.browsing import browser, requested
 
 pytest.importorskip("plotly")

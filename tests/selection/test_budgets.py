@@ -20,9 +20,10 @@ from miserly import (
 from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning
 from miserly.selection import workers as _workers
-from miserly.selection.budgets import SearchBudgets, SearchEffort, why_nothing_helps
 from miserly.selection.candidates import candidate_learners
 from miserly.selection.choice import Chooser
+from miserly.selection.history import SearchEffort, why_nothing_helps
+from miserly.selection.requests import SearchBudgets
 
 from .tables import miser, table
 

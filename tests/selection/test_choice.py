@@ -22,13 +22,13 @@ from miserly.learners.base import PlanEstimator
 from miserly.metrics import get_metric
 from miserly.selection import certification as _certification
 from miserly.selection.candidates import CandidateLearner
+from miserly.selection.certification import Refitter
 from miserly.selection.choice import Chooser
 from miserly.selection.evaluation import Evaluation
 from miserly.selection.guarantee import mean_bound
-from miserly.selection.refitting import Refitter
+from miserly.selection.hyperparameters import viewed_plan
 from miserly.selection.requests import Request
 from miserly.selection.splits import guarantee_mask
-from miserly.selection.views import viewed_plan
 
 from .tables import COSTS, candidate, miser, sweep, table
 

@@ -26,17 +26,15 @@ from miserly.data.tasks import read_task
 from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries, get_metric, per_query
 from miserly.plan import Plan
-from miserly.selection.budgets import SearchBudgets
-from miserly.selection.cache import FittedPlan
-from miserly.selection.candidates import CandidateLearner, candidate_learners
+from miserly.selection.candidates import CandidateLearner, candidate_learners, check_labels, pool_for
+from miserly.selection.certification import Refitter
 from miserly.selection.cross_choice import cross_choose, holm, paired
 from miserly.selection.evaluation import Evaluation, repriced
-from miserly.selection.hyperparameters import Hyperparameter
-from miserly.selection.pool import check_labels, pool_for
-from miserly.selection.refitting import Refitter
+from miserly.selection.files import FittedPlan
+from miserly.selection.hyperparameters import Hyperparameter, n_nodes, viewed
+from miserly.selection.requests import SearchBudgets
 from miserly.selection.row_values import RowValues
 from miserly.selection.search import Search
-from miserly.selection.views import n_nodes, viewed
 from miserly.selection.workers import Order
 
 from .tables import COSTS, candidate, miser, sweep, table

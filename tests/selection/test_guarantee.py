@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from miserly.errors import DataError
-from miserly.selection.betting import outbids
+from miserly.selection.claims import outbids
 from miserly.selection.guarantee import Requirement, certify, exceed_bound, mean_bound, p_value
 
 DRAWS = {  # (rng, shape) -> values, their mean, the most they can be

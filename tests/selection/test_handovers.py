@@ -19,8 +19,8 @@ from miserly import (
 from miserly.datasets import load_heart
 from miserly.selection.handovers import handovers
 from miserly.selection.history import Failure
+from miserly.selection.hyperparameters import viewed_plan
 from miserly.selection.results import Frontier
-from miserly.selection.views import viewed_plan
 
 from .tables import miser, sweep, table
 

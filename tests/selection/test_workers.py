@@ -114,7 +114,7 @@ def test_leaving_ends_what_goes_on():
 ASKS = """
 import os, signal, sys, threading, time
 import numpy as np
-from miserly.selection import shared_files as _shared_files
+from miserly.selection import files as _files
 from miserly.selection.workers import Workers
 from miserly.data.rows import Rows
 
@@ -134,7 +134,7 @@ def die(told, moment):
 if __name__ == "__main__":
     told, moment, named = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "named"
     if named:
-        _shared_files._PROCESSES = "/nowhere"  # as outside of Linux
+        _files._PROCESSES = "/nowhere"  # as outside of Linux
     rows = Rows(np.zeros((4000, 10)), np.zeros(4000))
     threading.Thread(target=die, args=(told, moment)).start()
     with Workers(rows, [(np.arange(4), np.arange(4))], n_jobs=2) as workers:

@@ -18,9 +18,8 @@ from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
 from miserly.plan.engine.stepping import Trail
 from miserly.selection import Frontier, frontier
-from miserly.selection.offers import Offer, offers
+from miserly.selection.offers import Offer, offers, suggested
 from miserly.selection.requests import Request
-from miserly.selection.round_budgets import suggested
 
 __all__ = ["run_demo"]
 

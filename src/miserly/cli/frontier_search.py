@@ -73,8 +73,7 @@ class FrontierResult:
     @cached_property
     def offers(self) -> list[Offer]:
         """What budgets buy: the smallest round budget for each model, and the requested one."""
-        from miserly.selection.offers import offers
-        from miserly.selection.round_budgets import round_budgets
+        from miserly.selection.offers import offers, round_budgets
 
         asked = self.request if has_budget(self.request) else None
         every = offers(self.frontier, round_budgets(self.frontier, asked))
@@ -199,7 +198,7 @@ def refuse_failure(found: Frontier) -> None:
 
 
 def _choose(found: Frontier, table: TrainingTable, request: Request) -> ChosenModel:
-    from miserly.selection.round_budgets import delivered_offer
+    from miserly.selection.offers import delivered_offer
 
     offer = delivered_offer(found, request)
     return ChosenModel(offer, noted(offer.plan, table), offer.is_second or not has_budget(request))
@@ -258,7 +257,7 @@ def write_report(result: FrontierResult, path: Path) -> None:
 def named_learners(names: str, table: TrainingTable) -> list[Any]:
     """The learners of a list with commas, in any case, with or without Classifier at the end."""
     from miserly.data.tasks import read_task
-    from miserly.selection.pool import check_labels, pool_for
+    from miserly.selection.candidates import check_labels, pool_for
     from miserly.selection.tables import short_name
 
     task = read_task(table.y, table.task, qid=table.qid).task

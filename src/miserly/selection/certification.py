@@ -1,4 +1,4 @@
-"""Choosing with a guarantee that guarantee rows must show.
+"""Chosen candidates fitted again, and choosing with a guarantee that guarantee rows must show.
 
 Which models are tested, in which order, and the model they are compared with are settled by the search alone.
 The guarantee rows decide only whether a requirement is shown.
@@ -7,6 +7,7 @@ The guarantee rows decide only whether a requirement is shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -19,19 +20,60 @@ from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries
 from miserly.plan import Plan
 from miserly.plan.engine.batch import engine_for
-from miserly.selection.evaluation import Candidate, Evaluation, Evaluator, pareto
+from miserly.selection.evaluation import Candidate, Evaluation, Evaluator, Trial, pareto, repriced
 from miserly.selection.guarantee import Guarantee, Requirement, certify, mean_bound
-from miserly.selection.refitting import Refitter
+from miserly.selection.handovers import Pair
+from miserly.selection.hyperparameters import viewed
 from miserly.selection.requests import Request
 from miserly.selection.row_values import RowValues, scores_of
 from miserly.selection.tables import shown
 
-__all__ = ["Certifier", "evaluate_once", "with_guarantees"]
+__all__ = ["Certifier", "Refitter", "evaluate_once", "with_guarantees"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _N_TESTED = 8  # models that are fitted to be tested, besides the one with the largest margin
 _LIKELY = 1.0  # standard errors inside its limits that a model needs, on held-out rows, to be tested
+
+
+class Refitter:
+    """Fits candidates to given rows; each trial is fitted once to the same rows.
+
+    Parameters
+    ----------
+    costs : Costs
+        The prices of the frontier.
+    """
+
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
+        self._fitted: dict[tuple[Trial, int], tuple[Rows, Any]] = {}
+
+    def prices(self, one: Candidate) -> Costs | None:
+        """The prices of the frontier, if the candidate learned with others."""
+        return None if one.trial.learner.costs == self._costs else self._costs
+
+    def fit(self, one: Candidate, rows: Rows, request: Request) -> Any:
+        """The candidate fitted to some rows, at the prices of the frontier, with the cap of the request."""
+        model = copy(viewed(self._learned(one.trial, rows), one.view))
+        if self.prices(one) is not None:
+            model.plan_ = repriced(model.plan_, self._costs)
+        if request.is_capped:
+            model.plan_ = model.plan_.replace(budget=request.budget)
+        return model
+
+    def _learned(self, trial: Trial, rows: Rows) -> Any:
+        """The fit of a trial to some rows; a model in several pairs is fitted once."""
+        key = trial, id(rows)
+        if key not in self._fitted:
+            pair = trial.learner
+            model = (
+                pair.join(*(self._learned(half.trial, rows) for half in (pair.first, pair.then)))
+                if isinstance(pair, Pair)
+                else pair.fit(rows, trial.value)
+            )
+            self._fitted[key] = rows, model  # with its rows, so that their id is not used again
+        return self._fitted[key][1]
 
 
 @dataclass(frozen=True, eq=False)

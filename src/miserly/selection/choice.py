@@ -19,11 +19,10 @@ from miserly.errors import BudgetWarning, CostError
 from miserly.metrics import Queries
 from miserly.plan import Plan
 from miserly.plan.engine.batch import Run, engine_for
-from miserly.selection.budgets import SearchEffort, why_nothing_helps
-from miserly.selection.certification import Certifier, with_guarantees
+from miserly.selection.certification import Certifier, Refitter, with_guarantees
 from miserly.selection.cross_choice import steady_gains
 from miserly.selection.evaluation import Candidate, Evaluator, Trial
-from miserly.selection.refitting import Refitter
+from miserly.selection.history import SearchEffort, why_nothing_helps
 from miserly.selection.requests import Request
 from miserly.selection.row_values import RowValues, scores_of
 

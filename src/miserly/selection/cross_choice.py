@@ -1,8 +1,8 @@
-"""Estimates of what choosing gives: each unit is evaluated with a choice made without it.
+"""Estimates of what choosing gives, and comparisons of learners by them.
 
-The best of many held-out values is too optimistic, because the choice favours chance. So the units are
-divided into parts. For each part the best candidate inside the budget is chosen on all other parts, and only
-its values on this part are counted.
+Each unit is evaluated with a choice made without it: the best of many held-out values is too optimistic,
+because the choice favours chance. So the units are divided into parts. For each part the best candidate
+inside the budget is chosen on all other parts, and only its values on this part are counted.
 
 Values are smoothed along each hyperparameter before they are compared. A more expensive model is hardly ever
 worse, so if held-out values say so, half of the difference to an increasing curve is taken as chance, up to a
@@ -12,7 +12,7 @@ quarter of a standard error. With many rows this changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,13 @@ from scipy import stats
 from scipy.optimize import isotonic_regression
 
 from miserly.costs import mean_fits
-from miserly.selection.evaluation import Candidate, Evaluation, mean_and_error
+from miserly.selection.evaluation import Candidate, Evaluation, interval, mean_and_error
+from miserly.selection.requests import Request
 
-__all__ = ["choose", "cross_choose", "holm", "paired", "steady_gains"]
+if TYPE_CHECKING:
+    from miserly.selection.results import Frontier
+
+__all__ = ["choose", "compare_learners", "cross_choose", "holm", "paired", "steady_gains"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -107,3 +111,38 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(order) else steps
     return [float(p) for p in adjusted]
+
+
+# -- learners at equal budgets -------------------------------------------------------------------------------
+
+
+def compare_learners(found: Frontier, rival: str, request: Request) -> list[dict[str, Any]]:
+    """Every other learner against one of them, each with its best model for a request."""
+    some = found.chooser.under(request.budget)
+    constant = next(one for one in some if one.is_constant)
+    reached = {
+        name: cross_choose(
+            [constant, *(one for one in some if one.learner == name)],
+            request.mean_budget,
+            found.sign,
+            found.seed,
+        )
+        for name in found.learners
+    }
+    theirs = reached[rival]
+    lines = []
+    for name, own in reached.items():
+        if name == rival or own is None or theirs is None:
+            continue
+        mean, error, p = paired(own.value, theirs.value)
+        lines.append(
+            {
+                request.kind: request.amount,
+                "learner": name,
+                "against": rival,
+                "value": float(np.nanmean(own.value)),
+                **interval("difference", mean, error),
+                "p": p,
+            }
+        )
+    return lines

@@ -19,21 +19,12 @@ from miserly.data.rows import Rows
 from miserly.metrics import Metric, Queries
 from miserly.plan import Plan, Raw, links
 from miserly.plan.purchases import purchases
-from miserly.selection.hyperparameters import Hyperparameter
+from miserly.selection.hyperparameters import Hyperparameter, View, numbers_of_nodes, viewed_plan
 from miserly.selection.row_values import RowValues, scores_of
 from miserly.selection.splits import Parts
-from miserly.selection.views import View, numbers_of_nodes, viewed_plan
 
-__all__ = [
-    "Candidate",
-    "Evaluation",
-    "Evaluator",
-    "Trial",
-    "interval",
-    "mean_and_error",
-    "pareto",
-    "repriced",
-]
+__all__ = ["Candidate", "Evaluation", "Evaluator", "Trial", "interval", "mean_and_error", "pareto",
+           "repriced"]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
 

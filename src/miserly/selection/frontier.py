@@ -26,14 +26,13 @@ from miserly.data.tasks import TaskChoice, read_task
 from miserly.errors import DataError
 from miserly.learners.base import bind_costs, read_encoded_frames
 from miserly.metrics import Metric, get_metric
-from miserly.selection.budgets import SearchBudgets, read_budgets
-from miserly.selection.cache import Cache
-from miserly.selection.candidates import CandidateLearner, candidate_learners
+from miserly.selection.candidates import CandidateLearner, candidate_learners, check_labels, read_pool
 from miserly.selection.evaluation import Candidate, Evaluator
+from miserly.selection.files import Cache
 from miserly.selection.handovers import handovers as paired
 from miserly.selection.models import SearchResult
-from miserly.selection.pool import check_labels, read_pool
 from miserly.selection.progress import ProgressDisplay
+from miserly.selection.requests import SearchBudgets, read_budgets
 from miserly.selection.results import Frontier
 from miserly.selection.screening import SHARE, Screening, screen, screening_split
 from miserly.selection.search import Search
@@ -148,7 +147,7 @@ def frontier(
     -----
     Let cost(m) be the mean cost of a row of model m on held-out rows and value(m) its metric. The frontier is
     the best value(m) subject to cost(m) <= c, as a function of c. The search spends its fits where this
-    function may still increase most, see `miserly.selection.gaps`.
+    function may still increase most, see `miserly.selection.history`.
 
     Examples
     --------

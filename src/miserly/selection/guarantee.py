@@ -12,21 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from miserly.errors import DataError, did_you_mean
-from miserly.selection.betting import lowest_level, lowest_limit
-from miserly.selection.claims import CostClaims, LossClaims, Units, column, inside
+from miserly.selection.claims import CostClaims, LossClaims, Units, column, inside, lowest_level, lowest_limit
 
 if TYPE_CHECKING:
     from miserly.selection.evaluation import Evaluation
 
-__all__ = [
-    "Guarantee",
-    "Requirement",
-    "certify",
-    "exceed_bound",
-    "mean_bound",
-    "p_value",
-    "read_confidence",
-]
+__all__ = ["Guarantee", "Requirement", "certify", "exceed_bound", "mean_bound", "p_value", "read_confidence"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["mean cost", "each row", "loss of metric"]
@@ -37,7 +28,7 @@ _ORDER_SHARE = 0.1  # of the rows is used for the order of candidates
 _CHANCES = 2  # candidates that may fail before certifying ends
 
 
-# -- bounds ------------------------------------------------------------------------------------------------
+# -- bounds --------------------------------------------------------------------------------------------------
 
 
 def mean_bound(
@@ -74,7 +65,7 @@ def mean_bound(
 
     Notes
     -----
-    The bound inverts a test by betting (see `miserly.selection.betting`). Unlike Hoeffding's and Bentkus'
+    The bound inverts a test by betting (see `miserly.selection.claims`). Unlike Hoeffding's and Bentkus'
     bounds, it adapts to the variance of the values. For some hundred values that are not skewed, its margin
     is within a tenth of that of the z-interval, which guarantees nothing if values are few or skewed. Values
     are taken in an order drawn once, so the bound does not depend on how rows are sorted.
@@ -159,7 +150,7 @@ def exceed_bound(n_exceed: int, n: int, confidence: float = 0.95) -> float:
     return 1.0 if n_exceed == n else float(beta.ppf(confidence, n_exceed + 1, n - n_exceed))
 
 
-# -- guarantees --------------------------------------------------------------------------------------------
+# -- guarantees ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -348,7 +339,7 @@ def _one_confidence(requirements: Sequence[Requirement]) -> float:
     return several.pop()
 
 
-# -- reading -----------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def _permutation(order: Sequence[int], n: int) -> list[int]:

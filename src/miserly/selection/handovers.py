@@ -22,9 +22,8 @@ from miserly.plan import links
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 from miserly.selection.cross_choice import steady_gains
 from miserly.selection.evaluation import Candidate, Evaluator, Trial, pareto
-from miserly.selection.hyperparameters import Hyperparameter
+from miserly.selection.hyperparameters import Hyperparameter, View, viewed, viewed_plan
 from miserly.selection.tables import shown
-from miserly.selection.views import View, viewed, viewed_plan
 
 __all__ = ["Pair", "handovers"]
 

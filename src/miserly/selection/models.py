@@ -12,11 +12,10 @@ from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.data.tasks import TaskChoice
 from miserly.errors import CostError
-from miserly.selection.budgets import SearchEffort
 from miserly.selection.choice import Chooser
 from miserly.selection.cross_choice import choose
 from miserly.selection.evaluation import Candidate, Evaluator, pareto
-from miserly.selection.history import Failure
+from miserly.selection.history import Failure, SearchEffort
 from miserly.selection.requests import Request
 from miserly.selection.splits import Parts
 

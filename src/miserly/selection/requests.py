@@ -1,4 +1,4 @@
-"""What is asked of a model: a cap, a mean budget, a confidence, and how much may be lost of the metric."""
+"""What is asked of a model (a cap, a mean budget, a confidence, a loss of the metric), and of a search."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from numbers import Real
 
 import numpy as np
 
-from miserly.errors import DataError
+from miserly.errors import CostError, DataError
 from miserly.selection.guarantee import Requirement, read_confidence
 from miserly.utils.checks import read_budget
 
-__all__ = ["Request", "read_requests"]
+__all__ = ["Request", "SearchBudgets", "read_budgets", "read_requests"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,3 +106,62 @@ def read_requests(
     means = sorted({read_budget(budget) for budget in mean_budgets or ()})
     found = [*(Request(budget=one) for one in caps), *(Request(mean_budget=one) for one in means)]
     return found or list(default)
+
+
+# -- the budgets of a search ---------------------------------------------------------------------------------
+
+_MOST = 8  # budgets at which one learner is fitted; the others lie between two of these
+
+
+@dataclass(frozen=True)
+class SearchBudgets:
+    """The budgets that a search is made for; none if every cost is of interest.
+
+    Attributes
+    ----------
+    amounts : tuple of float
+        Budgets in increasing order.
+    on_average : bool
+        Whether all of them are mean budgets. Then only one learner is fitted at them first: a model whose
+        rows pay different amounts is better at a mean budget, and other hyperparameters find such models.
+    """
+
+    amounts: tuple[float, ...] = ()
+    on_average: bool = False
+
+    @property
+    def caps(self) -> tuple[float, ...]:
+        """The budgets, unless all of them are mean budgets."""
+        return () if self.on_average else self.amounts
+
+    @property
+    def largest(self) -> float:
+        """The largest budget; infinite if there is none."""
+        return max(self.amounts, default=np.inf)
+
+    def to_fit_at(self, everything: float) -> tuple[float, ...]:
+        """The budgets to fit at: the largest first, then each as far as possible from those before it.
+
+        A budget above the cost of `everything` is replaced by that cost. Of many budgets, eight are fitted
+        at. A model of a larger budget, stopped early, serves those between.
+
+        >>> SearchBudgets((5.0, 10.0, 20.0, 30.0, 50.0)).to_fit_at(784.0)
+        (50.0, 5.0, 20.0, 10.0, 30.0)
+        """
+        left = sorted({min(budget, everything) for budget in self.amounts if budget > 0.0})
+        if not left:
+            return ()
+        logs = np.log(left)
+        order = [len(left) - 1]
+        while len(order) < min(len(left), _MOST):
+            away = np.abs(logs[:, None] - logs[order]).min(axis=1)
+            order.append(int(np.argmax(away)))
+        return tuple(left[place] for place in order)
+
+
+def read_budgets(budgets: Sequence[float]) -> list[float]:
+    """Budgets without duplicates, in increasing order."""
+    found = sorted({read_budget(budget) for budget in budgets})
+    if not found:
+        raise CostError("an empty list of budgets")
+    return found

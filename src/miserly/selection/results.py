@@ -14,14 +14,12 @@ from miserly.data.frames import is_frame
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.learners.base import bind_costs
 from miserly.metrics import cost_curve_area
-from miserly.selection.comparison import change_of, compare_learners
-from miserly.selection.cross_choice import holm
+from miserly.selection.cross_choice import compare_learners, holm
 from miserly.selection.evaluation import Candidate
 from miserly.selection.models import EvaluatedModels, SearchResult
-from miserly.selection.offers import offers
+from miserly.selection.offers import offers, suggested
 from miserly.selection.requests import Request, read_requests
-from miserly.selection.round_budgets import suggested
-from miserly.selection.tables import frame, offered, record, summary
+from miserly.selection.tables import change_of, frame, offered, record, summary
 
 __all__ = ["Frontier"]
 

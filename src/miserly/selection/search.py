@@ -7,7 +7,7 @@ fits. Then the other learners are fitted at the largest cap, the quickest first,
 behind at the other caps.
 
 Next, a few values of every hyperparameter are tried, quick learners before slow ones. After that, each fit
-goes to the widest gap of the best curve so far (see `miserly.selection.gaps`). No hyperparameter is
+goes to the widest gap of the best curve so far (see `miserly.selection.history`). No hyperparameter is
 followed beyond the largest budget.
 """
 
@@ -22,12 +22,11 @@ from typing import TypeAlias
 import numpy as np
 
 from miserly.errors import DataError
-from miserly.selection.budgets import SearchBudgets, SearchEffort
 from miserly.selection.candidates import CandidateLearner
 from miserly.selection.evaluation import Candidate, Evaluator, Trial
-from miserly.selection.gaps import Gap, Gaps
-from miserly.selection.history import Failure, History
+from miserly.selection.history import Failure, Gap, Gaps, History, SearchEffort
 from miserly.selection.hyperparameters import cheapest_feature
+from miserly.selection.requests import SearchBudgets
 from miserly.selection.workers import Order, Workers
 
 __all__ = ["Search"]

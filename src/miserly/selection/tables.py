@@ -13,9 +13,10 @@ from miserly.selection.evaluation import Candidate
 
 if TYPE_CHECKING:
     from miserly.selection.offers import Offer
+    from miserly.selection.requests import Request
     from miserly.selection.results import Frontier
 
-__all__ = ["frame", "offered", "record", "short_name", "shown", "summary"]
+__all__ = ["change_of", "frame", "offered", "record", "short_name", "shown", "summary"]
 
 _MOST_MODELS, _MOST_OTHERS = 15, 3  # lines of a summary: of models, of failures and of learners left out
 _WIDEST = 100  # letters of a line
@@ -43,6 +44,24 @@ def offered(one: Offer) -> dict[str, Any]:
         "features": one.features,
         "max_cost": one.max_cost,
         "note": one.note,
+    }
+
+
+def change_of(old: Frontier, new: Frontier, request: Request) -> dict[str, Any]:
+    """The model chosen for a request at the old prices, its cost at the new ones, and the choice now."""
+    was, now = old.chosen(request), new.chosen(request)
+    again = new.chooser.under(request.budget)
+    still = next(one for one in again if one.trial is was.trial and one.view == was.view)
+    return {
+        request.kind: request.amount,
+        "before": shown(was),
+        "cost_before": was.mean_cost,
+        "cost_of_it_now": still.mean_cost,
+        "value_before": was.mean_value,
+        "now": shown(now),
+        "cost": now.mean_cost,
+        "value": now.mean_value,
+        "better": now is not still,
     }
 
 

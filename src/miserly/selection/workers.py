@@ -35,9 +35,8 @@ from joblib.externals.loky.process_executor import (
 from numpy.typing import NDArray
 
 from miserly.data.rows import Rows
-from miserly.selection.cache import Cache, FittedPlan, digest_of, key_of
 from miserly.selection.candidates import CandidateLearner
-from miserly.selection.shared_files import CompileClock, SharedFile, tell_clock
+from miserly.selection.files import Cache, CompileClock, FittedPlan, SharedFile, digest_of, key_of, tell_clock
 from miserly.selection.splits import Parts
 from miserly.utils import compiled as _compiled
 from miserly.utils.compiled import compile_seconds

@@ -12,7 +12,7 @@ from miserly.selection import frontier
 from miserly.selection.certification import with_guarantees
 from miserly.selection.evaluation import repriced
 from miserly.selection.guarantee import Guarantee
-from miserly.selection.views import viewed
+from miserly.selection.hyperparameters import viewed
 
 from ..mutations import arrays_of, repacked
 

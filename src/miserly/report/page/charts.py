@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from miserly.plan.show.phrases import plain
 from miserly.report.page.content import Words, price_text, settings
 from miserly.selection.evaluation import Candidate
-from miserly.selection.offers import Offer
-from miserly.selection.round_budgets import WIDE
+from miserly.selection.offers import WIDE, Offer
 from miserly.selection.tables import record, short_name
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from miserly.data.rows import Rows
 from miserly.plan.show.phrases import plain
 from miserly.selection.guarantee import Guarantee
 from miserly.selection.handovers import Pair
-from miserly.selection.offers import Offer, offer_for
+from miserly.selection.offers import Offer, offer_for, round_offers, suggested
 from miserly.selection.requests import Request
-from miserly.selection.round_budgets import round_offers, suggested
 from miserly.selection.tables import short_name
 
 if TYPE_CHECKING:

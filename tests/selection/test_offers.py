@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from miserly import CostLassoClassifier
-from miserly.selection.round_budgets import suggested
+from miserly.selection.offers import suggested
 
 from .tables import miser, sweep, table
 

@@ -11,8 +11,8 @@ import pytest
 from miserly import AdaBoostBTClassifier, CostLassoClassifier, Costs, EarlyExit, GreedyMiserClassifier, load
 from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.selection.cache import Cache, FittedPlan, digest_of, key_of
 from miserly.selection.candidates import CandidateLearner, Hyperparameter
+from miserly.selection.files import Cache, FittedPlan, digest_of, key_of
 
 from .tables import COSTS, miser, sweep, table
 
