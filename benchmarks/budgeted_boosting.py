@@ -23,15 +23,9 @@ from miserly import AdaBoostBTClassifier, BudgetedTreeClassifier, Costs, Ledger
 from miserly.datasets import load
 from miserly.grow import Bins
 from miserly.grow.stumps import Stumps
+from miserly.learners.base.arguments import class_signs
 from miserly.learners.boosting.adaboost_rs import draw_rounds
-from miserly.learners.boosting.votes import (
-    BoostingState,
-    LearnerBudget,
-    StumpVoter,
-    VoteRound,
-    boost,
-    signs_of,
-)
+from miserly.learners.boosting.votes import BoostingState, LearnerBudget, StumpVoter, VoteRound, boost
 from miserly.solvers.budget_rules import SelectionRule
 
 BUDGETS = np.arange(2.0, 41.0, 2.0)
@@ -75,7 +69,7 @@ class Trial:
         self, rule: SelectionRule, n_rounds: int, budget: float | None, fill: bool = False
     ) -> list[VoteRound]:
         state = BoostingState(
-            signs_of(self.labels.astype(float), 2), np.full(len(self.labels), 1 / len(self.labels))
+            class_signs(self.labels.astype(float), 2).T, np.full(len(self.labels), 1 / len(self.labels))
         )
         limit = LearnerBudget(Ledger(self.costs, budget), fill)
         fresh = SelectionRule(rule.name, rule.tau, rule.switch)

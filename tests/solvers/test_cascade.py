@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso, LinearRegression
 
 from miserly import Costs
 from miserly.solvers.cascade import CascadeProblem, initialise, refit_stages, sparse_weights
-from miserly.solvers.cascade_descent import _CascadeState, _StageObjective, joint_objective, optimise
+from miserly.solvers.cascade_descent import _CascadeState, _StageObjective, optimise
 from miserly.solvers.columns import DenseColumns
 from miserly.solvers.term_prices import Blocks
 
@@ -162,7 +162,7 @@ def by_hand(problem, cascade):
 def test_the_joint_objective_is_equation_8():
     problem = make(l1=0.003, n=60)
     cascade = initialise(problem, 3)
-    assert joint_objective(problem, cascade) == pytest.approx(by_hand(problem, cascade), rel=1e-6)
+    assert _CascadeState(problem, cascade).objective() == pytest.approx(by_hand(problem, cascade), rel=1e-6)
 
 
 @pytest.mark.parametrize("stage", [0, 1, 2])
@@ -204,5 +204,5 @@ def test_optimising_lowers_the_joint_objective(l1):
     found, history = optimise(problem, start, max_cycles=4)
     assert all(after <= before * (1 + 1e-6) for before, after in pairwise(history))
     assert history[-1] < 0.9 * history[0]
-    assert history[0] == pytest.approx(joint_objective(problem, start), rel=1e-6)
+    assert history[0] == pytest.approx(_CascadeState(problem, start).objective(), rel=1e-6)
     assert (found.weights[:, (start.weights == 0).all(axis=0)] == 0).all()

@@ -15,7 +15,7 @@ this room needs NumPy alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "prices_by_row",
     "row_prices",
     "set_price",
+    "terms_price",
     "unpaid_price",
 ]
 
@@ -281,6 +282,11 @@ def marginal_prices(paid: Bools, opened: Bools, prices: PriceList) -> Floats:
 def set_price(features: Bools, prices: PriceList, evaluation: float = 0.0) -> float:
     """The price of a set of features bought together, plus `evaluation`. The sum is exactly rounded."""
     return math.fsum([*prices.own[features], *prices.setup[opened_by(features, prices)], evaluation])
+
+
+def terms_price(features: Bools, evaluations: Iterable[float], prices: PriceList) -> float:
+    """The price of a set of features bought together, plus that of evaluating the terms that read them."""
+    return set_price(features, prices) + math.fsum(evaluations)
 
 
 def row_prices(table: Bools, prices: PriceList, paid: Bools | None = None) -> Floats:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs.prices import mark_paid
+from miserly.costs.prices import mark_paid, terms_price
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term
 
@@ -142,7 +142,8 @@ def costliest(plan: Plan) -> float:
     while k >= 0:
         terms.update(plan.nodes[k].terms.tolist())
         k = int(parents[k])
-    return plan.costs.of(_features(plan, terms)) + math.fsum(plan.terms[t].evaluation for t in terms)
+    evaluations = (plan.terms[t].evaluation for t in terms)
+    return terms_price(_features(plan, terms), evaluations, plan.costs.prices)
 
 
 def _features(plan: Plan, terms: set[int]) -> NDArray[np.bool_]:

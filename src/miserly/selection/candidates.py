@@ -144,7 +144,7 @@ def _of_learner(
     views = views_of(learner, costs, budgets)
     everything = cost_range(costs, learner, _NO_BUDGETS)[1]
     wanted = budgets.to_fit_at(everything)
-    is_quick = isinstance(learner, every.BudgetedTreeClassifier)
+    is_quick = getattr(learner, "is_quick", False)
     cautious = budgets.largest < everything
     one = CandidateLearner(name, learner, None, costs, seed, views, is_quick=is_quick, cautious=cautious)
     alone = "up_to_cost" in views[0]  # an anytime model is a whole curve

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from miserly.solvers.columns import TermColumns
+from miserly.solvers.columns import TermColumns, pieces_of
 from miserly.solvers.gram import Centred, gram
 from miserly.solvers.node_block import exit_threshold
 from miserly.solvers.term_prices import Blocks
@@ -105,9 +105,8 @@ class CascadeProblem:
         """``h . beta`` of some rows, a few thousand at a time."""
         used = np.flatnonzero(weights)
         out = np.empty(len(rows))
-        for first in range(0, len(rows), 8_192):
-            some = rows[first : first + 8_192]
-            out[first : first + 8_192] = self.columns.block(some, used) @ weights[used]
+        for piece in pieces_of(len(rows)):
+            out[piece] = self.columns.block(rows[piece], used) @ weights[used]
         return out
 
 

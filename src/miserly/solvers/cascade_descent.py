@@ -25,7 +25,7 @@ from scipy.special import expit
 from miserly.solvers.cascade import NEGLIGIBLE, Cascade, CascadeProblem
 from miserly.solvers.term_prices import Blocks, canonical
 
-__all__ = ["joint_objective", "optimise"]
+__all__ = ["optimise"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -59,11 +59,6 @@ def optimise(
         if history[-2] - history[-1] <= tolerance * history[-2]:
             break
     return state.cascade(), history
-
-
-def joint_objective(problem: CascadeProblem, cascade: Cascade) -> float:
-    """The objective of all stages together (their eq. 8)."""
-    return _CascadeState(problem, cascade).objective()
 
 
 class _CascadeState:
@@ -117,6 +112,7 @@ class _CascadeState:
         return np.array([self.blocks.squares(weights[:, None]) for weights in self.weights])
 
     def objective(self) -> float:
+        """The objective of all stages together (their eq. 8)."""
         problem = self.problem
         spent = problem.blocks.price @ np.sqrt(self.shares() ** 2 @ self.squares())
         return float(problem.share @ self.onward(0) + problem.l1 * np.abs(self.weights).sum() + spent)

@@ -27,6 +27,7 @@ __all__ = [
     "check_width",
     "means_and_deviations",
     "pieces_of",
+    "shares",
     "side_by_side",
     "standardised",
 ]
@@ -46,6 +47,11 @@ WHAT_TO_DO = (
 def pieces_of(n: int) -> list[slice]:
     """Rows 0 to n in pieces that fit the cache."""
     return [slice(first, min(n, first + ROWS_AT_A_TIME)) for first in range(0, n, ROWS_AT_A_TIME)]
+
+
+def shares(weight: Floats | None, n: int) -> Floats:
+    """Weights of `n` rows that add up to 1; None means that all rows count the same."""
+    return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 
 
 def side_by_side(

@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from miserly.losses import PointwiseLoss, Squared
-from miserly.solvers.columns import MAX_COLUMNS, check_width
+from miserly.solvers.columns import MAX_COLUMNS, check_width, shares
 
 __all__ = ["LassoWeights", "Penalty", "cost_lasso", "refit"]
 
@@ -72,7 +72,7 @@ def _toward_zero(weights: Floats, pull: Floats, norm: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class LassoWeights:
-    """LassoWeights (T, K) and intercepts (K,)."""
+    """Weights (T, K) and intercepts (K,)."""
 
     weights: Floats
     intercept: Floats
@@ -145,7 +145,7 @@ def refit(
     chosen = found.chosen
     if not len(chosen):
         return found
-    share = _shares(weight, len(y))
+    share = shares(weight, len(y))
     some = columns[:, chosen]
     if loss.least_squares:
         root = np.sqrt(share)
@@ -168,7 +168,7 @@ def _problem(
 
     Where columns are more than a matrix of columns by columns may have, one of rows by rows stands in.
     """
-    share = _shares(weight, len(y))
+    share = shares(weight, len(y))
     with_one = np.column_stack([columns, np.ones(len(y))])
     wide = with_one.shape[1] > MAX_COLUMNS
     if wide:
@@ -186,8 +186,3 @@ def _problem(
         return with_one.T @ (share[:, None] * loss.gradient(y, with_one @ weights))
 
     return gradient, (with_one.shape[1], loss.n_scores), steepest
-
-
-def _shares(weight: Floats | None, n: int) -> Floats:
-    """LassoWeights that add up to 1."""
-    return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()

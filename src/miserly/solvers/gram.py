@@ -130,9 +130,8 @@ def gram(
     """
     dtype = np.dtype(columns.dtype if dtype is None else dtype)
     n_rows = columns.shape[0] if rows is None else len(rows)
-    width = _width(columns.shape[1], terms) + 1 + targets.shape[1]
-
-    n_terms = width - 1 - targets.shape[1]
+    n_terms = len(range(columns.shape[1])[terms]) if isinstance(terms, slice) else len(terms)
+    width = n_terms + 1 + targets.shape[1]
     check_width(n_terms)
 
     def product(piece: slice) -> NDArray[Any]:
@@ -150,7 +149,3 @@ def gram(
         for part in side_by_side(product, pieces_of(n_rows), n_threads):
             total += part
     return Gram(total, n_terms, float(np.finfo(dtype).eps), total.diagonal().copy())
-
-
-def _width(n_terms: int, terms: Any) -> int:
-    return len(range(n_terms)[terms]) if isinstance(terms, slice) else len(terms)

@@ -241,10 +241,6 @@ class KernelMachine:
         reach = np.abs(self.coef).sum(axis=1) * largest + np.abs(self.intercept)
         return np.asarray((np.abs(decisions) <= rounding * reach).any(axis=1))
 
-    def with_vectors(self, vectors: Floats, coef: Floats, intercept: Floats) -> KernelMachine:
-        """The same kind of machine with other vectors."""
-        return replace(self, vectors=vectors, coef=coef, intercept=intercept)
-
 
 def chunks(n: int, width: int) -> Iterator[slice]:
     """Slices of `n` rows, as many at a time as keep a matrix of `width` columns small."""

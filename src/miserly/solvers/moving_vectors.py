@@ -26,6 +26,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from miserly.solvers.columns import shares
 from miserly.solvers.kernel_machine import DecisionTarget, KernelFunction, SmallMachine
 
 __all__ = ["fit_coefficients", "move_vectors"]
@@ -197,8 +198,7 @@ class _ProjectedObjective:
     def __init__(self, kernel: KernelFunction, aim: DecisionTarget, start: SmallMachine) -> None:
         self.kernels, self.aim = _Kernels(kernel, aim.rows), aim
         self.shape, self.unit = start.vectors.shape, _unit(kernel, aim.rows)
-        weight = np.ones(len(aim)) if aim.weight is None else aim.weight
-        self.share = (weight / weight.sum())[:, None]
+        self.share = shares(aim.weight, len(aim))[:, None]
         self.root = np.sqrt(self.share)
         self.center = (self.share * aim.wanted).sum(axis=0)
         self.target = self.root * (aim.wanted - self.center)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
+from miserly.solvers.columns import shares
 from miserly.solvers.kernel_machine import KernelFunction
 
 __all__ = ["ReducedMachine", "reduced_svm"]
@@ -117,7 +118,7 @@ class _Growth:
     ) -> None:
         n, n_targets = targets.shape
         self.X, self.targets, self.kernel, self.penalty = X, targets, kernel, penalty
-        self.weight = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+        self.weight = shares(weight, n)
         self.chosen: list[int] = []
         self.columns = np.empty((n, 0), order="F")
         self.coef = np.zeros((n_targets, 0))

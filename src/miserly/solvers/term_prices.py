@@ -14,7 +14,6 @@ which makes the penalty a quadratic while the auxiliaries `z` stand still; they 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from miserly.costs import Costs, fits
-from miserly.costs.prices import groups_of_rows, row_prices
+from miserly.costs.prices import groups_of_rows, row_prices, terms_price
 
 __all__ = ["Blocks", "PathCap", "PurchaseState", "canonical"]
 
@@ -136,7 +135,7 @@ class PathCap:
         return market
 
     def _spent(self, market: PurchaseState) -> float:
-        return market.costs.of(market.bought) + math.fsum(market.evaluation[market.evaluated])
+        return terms_price(market.bought, market.evaluation[market.evaluated], market.costs.prices)
 
 
 @dataclass(frozen=True, eq=False)

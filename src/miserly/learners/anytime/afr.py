@@ -29,13 +29,7 @@ from miserly.learners.anytime.representation import Division, OneVsRest, Parts
 from miserly.learners.anytime.snapshots import averaged, build_plan
 from miserly.learners.anytime.tree_source import AFROptions
 from miserly.learners.base import bind_costs
-from miserly.learners.base.arguments import (
-    NOT_NEGATIVE,
-    ONE_OR_MORE,
-    categorical_columns,
-    constraints,
-    encode_classes,
-)
+from miserly.learners.base.arguments import NOT_NEGATIVE, ONE_OR_MORE, categorical_columns, constraints
 from miserly.learners.base.kinds import StagedClassifier, WeightedFit
 from miserly.learners.common.booster import reserve_of
 from miserly.learners.common.linear_fit import evened
@@ -247,7 +241,7 @@ class AFRClassifier(StagedClassifier, WeightedFit):
     def _fit(self, X: Any, given: Target) -> None:
         with Steps(self, bool(self.verbose)) as progress, threadpool_limits(1, "blas"):
             table = self.read_table(X, reset=True)
-            costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
+            costs = bind_costs(self.costs, table.names or self.n_features_in_)
             samples = self._samples(table, given)
             self._check_members(costs)
             random = check_random_state(self.random_state)
@@ -263,7 +257,7 @@ class AFRClassifier(StagedClassifier, WeightedFit):
     def _samples(self, table: NumericTable, given: Target) -> Rows:
         """Rows of positive weight, with classes as codes and weights that include those of the classes."""
         samples = given.checked(table.values, self, numeric=False).without_zero_weights()
-        self.classes_, codes = encode_classes(samples.y)
+        codes = self._encode(samples.y)
         if self.class_weight is not None:
             by_class = compute_sample_weight(self.class_weight, samples.y)
             weight = by_class if samples.weight is None else samples.weight * by_class

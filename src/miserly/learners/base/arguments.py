@@ -27,6 +27,7 @@ __all__ = [
     "bind_costs",
     "categorical_columns",
     "class_codes",
+    "class_signs",
     "constraints",
     "decision_of",
     "encode_classes",
@@ -179,6 +180,15 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
         only = classes.tolist()[0]
         raise DataError(f"y holds only one class, {only!r}; a classifier needs at least two classes")
     return classes, codes.astype(np.float64)
+
+
+def class_signs(codes: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+    """Classes 0, 1, ... as columns of +1 and -1: one column for two classes, else one for each.
+
+    >>> class_signs(np.array([0.0, 1.0]), 2).tolist(), class_signs(np.array([2.0]), 3).tolist()
+    ([[-1.0], [1.0]], [[-1.0, -1.0, 1.0]])
+    """
+    return np.where(codes[:, None] == (1 if n_classes == 2 else np.arange(n_classes)), 1.0, -1.0)
 
 
 def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

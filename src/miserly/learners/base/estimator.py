@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,8 +40,8 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     4. ``self.plan_ = Plan(costs=costs, ..., classes=self.plan_classes(), categories=self.categories_)``.
 
     Subclasses may use `read_table`, `read_rows`, `raw_scores`, `labels_from`, `plan_classes`, `plan_for`,
-    `fitted_plan`, `copy_columns`, `categories_` and `n_threads`, and may override `labels_from` and
-    `n_threads`. Names with a leading underscore are not for subclasses.
+    `fitted_plan`, `copy_columns`, `categories_` and `n_threads`, and may override `labels_from`,
+    `n_threads` and `is_quick`. Names with a leading underscore are not for subclasses.
 
     Attributes
     ----------
@@ -77,6 +77,8 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     feature_names_in_: NDArray[Any]
     _categories: Mapping[int, Sequence[Any]]
     _guarantee: tuple[Plan, tuple[Any, ...]]
+
+    is_quick: ClassVar[bool] = False  # whether a fit grows a single tree: a search fits it at every budget
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from miserly.data.target import Target
-from miserly.learners.base.arguments import decision_of
+from miserly.learners.base.arguments import decision_of, encode_classes
 from miserly.learners.base.estimator import PlanEstimator
 from miserly.plan import links
 from miserly.plan.engine.staged import Stage
@@ -127,6 +127,11 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
             Probabilities, in the order of `classes_`.
         """
         return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, unknown=unknown))
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Set `classes_`, and return classes as codes."""
+        self.classes_, codes = encode_classes(y)
+        return codes
 
     def plan_classes(self) -> NDArray[Any]:
         """Return the classes for the plan's `classes`.
@@ -280,3 +285,7 @@ class WeightedFit(PlanEstimator):
     @abstractmethod
     def _fit(self, X: Any, given: Target) -> None:
         """Set `plan_` and the other fitted attributes."""
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Targets as numbers."""
+        return y

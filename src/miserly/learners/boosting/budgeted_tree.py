@@ -16,10 +16,10 @@ from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import GrowingTree, Leaf, VoteTrees
 from miserly.learners.base import PlanClassifier
-from miserly.learners.base.arguments import ONE_OR_MORE, constraints, encode_classes
+from miserly.learners.base.arguments import ONE_OR_MORE, constraints
 from miserly.learners.base.kinds import WeightedFit
-from miserly.learners.boosting.votes import MIN_FALL, LearnerBudget, signs_of
-from miserly.learners.boosting.voting import bin_rows, prior_of, shares_of
+from miserly.learners.boosting.votes import MIN_FALL, BoostingState, LearnerBudget
+from miserly.learners.boosting.voting import bin_rows, prior_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.plan import LEAVE, Node, Plan, Threshold, Tree
 
@@ -107,6 +107,7 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
     """
 
     n_nodes_: int
+    is_quick = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
         *("costs", "budget", "max_bins", "categorical_features", "random_state", "n_jobs"),
@@ -138,16 +139,13 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
     def _fit(self, X: Any, given: Target) -> None:
         rows = read_fit_data(self, X, given, self._encode, None)
         binned = bin_rows(self, rows)
-        push = shares_of(rows.training) * signs_of(rows.training.y, len(self.classes_))
+        state = BoostingState.of(rows.training, len(self.classes_))
+        push = state.weight * state.signs
         share = np.full(len(push), 1.0 / len(push))
         growing = VoteTrees(binned, self.n_threads).start_tree(push, share, self.max_depth)
         odds = grow_paths(growing, Ledger(rows.costs, self.budget), self.max_nodes)
         self.n_nodes_ = len(growing.splits)
         self.plan_ = self._plan(growing, odds, Stumps(binned, self.n_threads), rows)
-
-    def _encode(self, y: NDArray[Any]) -> Floats:
-        self.classes_, codes = encode_classes(y)
-        return codes
 
     def _plan(self, growing: GrowingTree, odds: dict[int, Floats], stumps: Stumps, rows: FitData) -> Plan:
         base = prior_of(rows.training, len(self.classes_))

@@ -12,7 +12,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import check_classes
 from miserly.errors import DataError
 from miserly.learners.base import PlanRegressor
-from miserly.learners.base.arguments import class_codes, encode_classes
+from miserly.learners.base.arguments import class_codes
 from miserly.learners.base.kinds import StagedClassifier
 from miserly.learners.boosting.miser_base import GreedyMiser
 from miserly.losses import Logistic, Loss, Multinomial, Squared, SquaredHinge
@@ -348,10 +348,9 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
         )
         self.loss = loss
 
-    def _encode(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
+    def _targets(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
         if learn:
-            self.classes_, codes = encode_classes(y)
-            return codes
+            return self._encode(y)
         check_classes(y)
         return class_codes(y, self.classes_).astype(np.float64)
 

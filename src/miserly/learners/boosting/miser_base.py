@@ -137,7 +137,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
     _numeric_target: ClassVar[bool] = True
     _needs_queries: ClassVar[bool] = False
 
-    def _encode(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
+    def _targets(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
         """Labels as numbers for the loss. Without `learn`, only labels known from the first fit are valid."""
         return y
 
@@ -216,7 +216,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
     def _samples(self, values: NDArray[Any], given: Target, learn: bool) -> Rows:
         """Checked rows. Rows of weight 0 are dropped before classes are learned."""
         samples = given.checked(values, self, self._numeric_target).without_zero_weights()
-        return replace(samples, y=self._encode(samples.y, learn)).with_mean_weight_one()
+        return replace(samples, y=self._targets(samples.y, learn)).with_mean_weight_one()
 
     def _divide(self, samples: Rows, X_val: Any, given: Target) -> tuple[Rows, Rows | None]:
         """The training rows, and the validation set if there is one."""
@@ -232,7 +232,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         self, learning: Rows, validation: Rows | None, table: NumericTable, is_resumed: bool
     ) -> Training:
         """Bins, ledger and scores, from the start or from the end of the last fit."""
-        costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
+        costs = bind_costs(self.costs, table.names or self.n_features_in_)
         loss = self._loss_for(learning)
         rounds = self._earlier_rounds(costs) if is_resumed else []
         if not is_resumed:

@@ -30,10 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs, Ledger
+from miserly.data.rows import Rows
 from miserly.grow.stumps import TIE, Stump, Stumps
 from miserly.grow.vote_trees import GrowingTree, Leaf, VoteTrees
+from miserly.learners.base.arguments import class_signs
 from miserly.plan import LEAVE, Node, Tree
 from miserly.solvers.budget_rules import SelectionRule, counted
+from miserly.solvers.columns import shares
 
 __all__ = [
     "MIN_FALL",
@@ -45,7 +48,6 @@ __all__ = [
     "Voter",
     "boost",
     "chain_of",
-    "signs_of",
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -76,6 +78,12 @@ class BoostingState:
 
     def __post_init__(self) -> None:
         self.margins = np.zeros_like(self.signs)
+
+    @classmethod
+    def of(cls, samples: Rows, n_classes: int) -> BoostingState:
+        """The state before the first round."""
+        signs = np.ascontiguousarray(class_signs(samples.y, n_classes).T)
+        return cls(signs, shares(samples.weight, len(samples)))
 
     def pushes(self) -> tuple[Floats, Floats]:
         """Signed weights (K, n), whose sizes sum to 1 per class, and the share of each class in the loss."""
@@ -202,17 +210,6 @@ def boost(
         if show is not None:
             show(len(rounds), budget.ledger.spent, "")
     return rounds, "rounds"
-
-
-def signs_of(codes: Floats, n_classes: int) -> Floats:
-    """Classes 0, 1, ... as rows of +1 and -1: one row for two classes, else one for each.
-
-    >>> signs_of(np.array([0.0, 1.0]), 2).tolist(), signs_of(np.array([2.0]), 3).tolist()
-    ([[-1.0, 1.0]], [[-1.0], [-1.0], [1.0]])
-    """
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[None, :]
-    return np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
 
 
 def chain_of(rounds: list[VoteRound], base: Floats) -> tuple[list[Tree], list[Node]]:

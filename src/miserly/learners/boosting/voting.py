@@ -30,7 +30,7 @@ from miserly.grow.grower import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import VoteTrees
 from miserly.learners.base import PlanClassifier
-from miserly.learners.base.arguments import categorical_columns, constraints, encode_classes
+from miserly.learners.base.arguments import categorical_columns, constraints
 from miserly.learners.base.kinds import StagedClassifier, WeightedFit
 from miserly.learners.boosting.votes import (
     BoostingState,
@@ -41,14 +41,14 @@ from miserly.learners.boosting.votes import (
     VoteRound,
     boost,
     chain_of,
-    signs_of,
 )
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.progress import RoundsBar
 from miserly.plan import Node, Plan
 from miserly.solvers.budget_rules import SelectionRule
+from miserly.solvers.columns import shares
 
-__all__ = ["VotingClassifier", "bin_rows", "prior_of", "shares_of"]
+__all__ = ["VotingClassifier", "bin_rows", "prior_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class VotingClassifier(StagedClassifier, WeightedFit):
 
     def _fit(self, X: Any, given: Target) -> None:
         rows = read_fit_data(self, X, given, self._encode, None)
-        state = BoostingState(signs_of(rows.training.y, len(self.classes_)), shares_of(rows.training))
+        state = BoostingState.of(rows.training, len(self.classes_))
         with RoundsBar(self.n_rounds, rows.costs.unit, visible=bool(self.verbose)) as bar:
             rounds = self._boost(state, bin_rows(self, rows), rows, bar)
         self.plan_ = self._plan_of(rounds, rows)
@@ -117,10 +117,6 @@ class VotingClassifier(StagedClassifier, WeightedFit):
         if self.base == "tree":
             return TreeVoter(VoteTrees(binned, self.n_threads), self.max_depth)
         return StumpVoter(Stumps(binned, self.n_threads))
-
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = encode_classes(y)
-        return codes
 
     def _plan_of(self, rounds: list[VoteRound], rows: FitData) -> Plan:
         base = prior_of(rows.training, len(self.classes_))
@@ -160,19 +156,14 @@ def bin_rows(learner: PlanClassifier, rows: FitData) -> Binned:
     return bins.transform(X, n_threads=learner.n_threads)
 
 
-def shares_of(samples: Rows) -> NDArray[np.float64]:
-    """Weights that add up to 1."""
-    weight = np.ones(len(samples)) if samples.weight is None else samples.weight
-    return weight / weight.sum()
-
-
 def prior_of(samples: Rows, n_classes: int) -> NDArray[np.float64]:
     """The log-odds of the second of two classes, or of each of several against the others.
 
     >>> prior_of(Rows(np.zeros((4, 1)), np.array([0, 0, 0, 1])), 2).round(3).tolist()
     [-1.099]
     """
-    share = np.bincount(samples.y.astype(np.int64), weights=shares_of(samples), minlength=n_classes)
+    weight = shares(samples.weight, len(samples))
+    share = np.bincount(samples.y.astype(np.int64), weights=weight, minlength=n_classes)
     odds = np.log(share) - np.log1p(-share)
     return odds[1:] if n_classes == 2 else odds
 

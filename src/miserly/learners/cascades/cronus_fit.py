@@ -36,6 +36,7 @@ from miserly.metrics import get_metric
 from miserly.plan import Plan
 from miserly.solvers.cascade import Cascade, CascadeProblem, initialise, refit_stages
 from miserly.solvers.cascade_descent import optimise
+from miserly.solvers.columns import shares
 from miserly.solvers.gram import Centred
 from miserly.solvers.term_prices import Blocks
 
@@ -79,8 +80,7 @@ class CronusFit:
         samples = rows.training
         self.columns = ready_columns(terms, samples.X, learner.n_threads)
         self.target = 2.0 * samples.y - 1.0
-        weight = np.ones(len(samples)) if samples.weight is None else samples.weight
-        self.mass = weight / weight.sum()
+        self.mass = shares(samples.weight, len(samples))
         self.blocks = Blocks.of(terms.uses, terms.evaluation, rows.costs)
         self.grams: dict[float, Centred] = {}  # of all rows, by the weight of positives
 

@@ -22,7 +22,6 @@ from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.errors import DataError, PlanError
 from miserly.learners.base import PlanClassifier, as_columns
-from miserly.learners.base.arguments import encode_classes
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.terms import TermSet
@@ -239,7 +238,7 @@ class CascadeClassifier(PlanClassifier, WeightedFit):
         return ranking_scores(self.run(X, budget=budget, unknown=unknown), np.asarray(qid))
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = encode_classes(y)
+        codes = super()._encode(y)
         if len(self.classes_) > 2:
             raise DataError(
                 "Only binary classification is supported. The type of the target is multiclass: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from miserly.costs import Costs, fits
+from miserly.costs.prices import terms_price
 from miserly.data.frames import NumericTable
 from miserly.data.rows import Rows, hold_out
 from miserly.data.target import Target
@@ -76,7 +76,7 @@ def read_fit_data(
         Share of the rows in the validation set; whole queries if there are any. None: no validation set.
     """
     table = learner.read_table(X, reset=True)
-    costs = bind_costs(learner.costs, learner.n_features_in_ if table.names is None else table.names)
+    costs = bind_costs(learner.costs, table.names or learner.n_features_in_)
     samples = target.checked(table.values, learner, encode is None).without_zero_weights()
     if encode is not None:
         samples = replace(samples, y=encode(samples.y))
@@ -149,7 +149,7 @@ def affordable_terms(terms: LinearTerms, samples: Rows, costs: Costs, budget: fl
     >>> chosen.columns.tolist()
     [0, 2]
     """
-    if fits(0.0, costs.of(terms.columns) + math.fsum(terms.evaluation), budget):
+    if fits(0.0, terms_price(costs.mask(terms.columns), terms.evaluation, costs.prices), budget):
         return terms
     most = min(SCREENED, max(1, LARGEST_TABLE // len(costs)))
     if terms.n_terms > most:

@@ -254,7 +254,7 @@ class BoostedTerms(TermSet):
 
     def codes(self, X: NDArray[Any], n_threads: int | None = None) -> NDArray[np.uint8]:
         """The leaf in which each row ends up in each tree, (n, T)."""
-        numbered = [_with_leaf_numbers(tree) for tree in self._trees]
+        numbered = [replace(tree, value=np.arange(float(len(tree.value)))) for tree in self._trees]
         out = np.empty((len(X), self.n_terms), dtype=np.uint8)
         for block, rows in self._run(numbered, X, n_threads):
             out[rows] = block
@@ -282,10 +282,6 @@ class BoostedTerms(TermSet):
         for rows in pieces_of(len(X)):
             done = plan.run(X[rows], n_threads=n_threads, account=False, encoded=True)
             yield done.scores.reshape(-1, len(trees)), rows
-
-
-def _with_leaf_numbers(tree: Tree) -> Tree:
-    return replace(tree, value=np.arange(len(tree.value), dtype=np.float64))
 
 
 def _boost(booster: Booster, tradeoffs: Floats, max_price: float, budget: float) -> tuple[Tree, ...]:

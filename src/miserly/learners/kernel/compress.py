@@ -13,9 +13,9 @@ from miserly.errors import DataError
 from miserly.learners.base import bind_costs
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.compressed_base import CompressedMachine
-from miserly.learners.kernel.compressed_one_class import CompressedOneClassSVM, filled
+from miserly.learners.kernel.compressed_one_class import CompressedOneClassSVM
 from miserly.learners.kernel.compressed_svc import CompressedSVC, CompressedSVR
-from miserly.learners.kernel.svm_models import Affine, scaled_machine
+from miserly.learners.kernel.svm_models import Affine, filled, scaled_machine
 from miserly.solvers.kernel_machine import KernelMachine
 
 __all__ = ["compress"]

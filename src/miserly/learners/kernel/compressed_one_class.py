@@ -15,9 +15,9 @@ from miserly.learners.base import bind_costs
 from miserly.learners.base.arguments import refuse_text
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.compressed_base import CompressedMachine
-from miserly.solvers.columns import means_and_deviations
+from miserly.learners.kernel.svm_models import filled
 
-__all__ = ["CompressedOneClassSVM", "filled"]
+__all__ = ["CompressedOneClassSVM"]
 
 Floats = NDArray[np.float64]
 
@@ -141,7 +141,7 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
         with Steps(self, bool(self.verbose)) as step:
             table = self.read_table(X, reset=True)
             refuse_text(table)
-            costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
+            costs = bind_costs(self.costs, table.names or self.n_features_in_)
             values, weight = table.values, check_weight(sample_weight, table.values)
             if weight is not None:
                 values, weight = values[weight > 0], weight[weight > 0]
@@ -222,9 +222,3 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         return tags
-
-
-def filled(values: NDArray[Any]) -> tuple[Floats, Floats]:
-    """The means of the columns, and the rows with missing values replaced by them."""
-    fill, _ = means_and_deviations(values, None, np.arange(values.shape[1]), 1)
-    return fill, np.ascontiguousarray(np.where(np.isnan(values), fill, values), dtype=np.float64)

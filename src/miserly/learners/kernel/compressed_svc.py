@@ -20,8 +20,8 @@ from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.compressed_base import CompressedMachine
 from miserly.learners.kernel.compression import LOSSES
+from miserly.learners.kernel.svm_models import filled
 from miserly.plan import links
-from miserly.solvers.columns import means_and_deviations
 from miserly.solvers.kernel_machine import KernelMachine
 
 __all__ = ["CompressedSVC", "CompressedSVR"]
@@ -59,11 +59,10 @@ class _Supervised(CompressedMachine):
         with Steps(self, bool(self.verbose)) as step:
             table = self.read_table(X, reset=True)
             refuse_text(table)
-            costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
+            costs = bind_costs(self.costs, table.names or self.n_features_in_)
             samples = given.checked(table.values, self, self.kind == "regressor").without_zero_weights()
             samples = evened(samples)
-            fill, _ = means_and_deviations(samples.X, samples.weight, np.arange(self.n_features_in_), 1)
-            rows = np.ascontiguousarray(np.where(np.isnan(samples.X), fill, samples.X), dtype=np.float64)
+            fill, rows = filled(samples.X, samples.weight)
             self._check_labels(samples)
             step(f"training on {len(rows)} rows")
             machine, scaler = self._trained(rows, samples.y, samples.weight)

@@ -7,7 +7,7 @@ the machine has memorised them. Synthetic rows are then added. Each takes its va
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -255,5 +255,5 @@ def _staged(machine: KernelMachine, small: SmallMachine, target: DecisionTarget)
     stages = [fit_coefficients(machine.kernel, last.vectors[:size], some) for size in sizes]
     if len(last):
         stages.append(last)
-    made = machine.with_vectors(last.vectors, last.coef.T, last.intercept)
+    made = replace(machine, vectors=last.vectors, coef=last.coef.T, intercept=last.intercept)
     return Compressed(made, stages, small.n_iter)

@@ -18,14 +18,13 @@ from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, bind_costs
-from miserly.learners.base.arguments import ONE_OR_MORE, POSITIVE, constraints, encode_classes, refuse_text
+from miserly.learners.base.arguments import ONE_OR_MORE, POSITIVE, class_signs, constraints, refuse_text
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.libsvm_files import write_libsvm
-from miserly.learners.kernel.svm_models import affordable
-from miserly.plan import LEAVE, Kernel, Node, Plan
-from miserly.solvers.columns import means_and_deviations
+from miserly.learners.kernel.svm_models import affordable, filled, kernel_node
+from miserly.plan import LEAVE, Kernel, Plan
 from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, pairs_of
 from miserly.solvers.reduced_svm import ReducedMachine, reduced_svm
 
@@ -163,23 +162,20 @@ class ReducedSVC(PlanClassifier, WeightedFit):
         with Steps(self, bool(self.verbose)) as step, threadpool_limits(1, "blas"):
             table = self.read_table(X, reset=True)
             refuse_text(table)
-            costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
+            costs = bind_costs(self.costs, table.names or self.n_features_in_)
             samples = given.checked(table.values, self, False).without_zero_weights()
-            self.classes_, codes = encode_classes(samples.y)
-            samples = evened(replace(samples, y=codes))
+            samples = evened(replace(samples, y=self._encode(samples.y)))
             self._grow(samples, costs, step)
             step(outcome(self))
 
     def _grow(self, samples: Rows, costs: Costs, step: Steps) -> None:
         """Choose the vectors, and build the machine and the plan."""
-        every = np.arange(samples.X.shape[1])
-        fill, _ = means_and_deviations(samples.X, samples.weight, every, 1)
-        rows = np.ascontiguousarray(np.where(np.isnan(samples.X), fill, samples.X), dtype=np.float64)
+        fill, rows = filled(samples.X, samples.weight)
         kernel = KernelFunction(self.kernel, self._gamma_of(rows, samples.weight), self.degree, self.coef0)
         n_vectors = affordable(self.n_vectors, costs, self.budget)
         chosen, snapshots = reduced_svm(
             rows,
-            _targets(samples.y, len(self.classes_)),
+            class_signs(samples.y, len(self.classes_)),
             kernel,
             n_vectors,
             penalty=self.penalty,
@@ -216,7 +212,8 @@ class ReducedSVC(PlanClassifier, WeightedFit):
             for v in vectors
         ]
         nodes = [
-            _node(snapshot, place if place < len(kept) else LEAVE) for place, snapshot in enumerate(kept, 1)
+            kernel_node(one.coef.T, one.intercept, place if place < len(kept) else LEAVE)
+            for place, one in enumerate(kept, 1)
         ]
         return Plan(
             costs=costs,
@@ -246,13 +243,6 @@ class ReducedSVC(PlanClassifier, WeightedFit):
         return False
 
 
-def _targets(codes: Floats, n_classes: int) -> Floats:
-    """One column of -1 and 1 for two classes, positive for the second; else one for each class."""
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-
-
 def _machine(
     kernel: KernelFunction, vectors: Floats, last: ReducedMachine, classes: NDArray[Any]
 ) -> KernelMachine:
@@ -266,17 +256,4 @@ def _machine(
     coef = last.coef[first] - last.coef[second]
     return KernelMachine(
         kernel, vectors, coef, last.intercept[first] - last.intercept[second], classes=classes
-    )
-
-
-def _node(snapshot: ReducedMachine, up: int) -> Node:
-    """One machine. It reuses the kernels of the smaller machine before, and not its scores."""
-    n_scores, size = snapshot.coef.shape
-    return Node(
-        np.repeat(np.arange(size), n_scores),
-        np.tile(np.arange(n_scores), size),
-        snapshot.coef.T.ravel(),
-        snapshot.intercept,
-        inherits=False,
-        up=up,
     )

@@ -23,6 +23,7 @@ from miserly.costs.prices import n_evaluations
 from miserly.errors import DataError
 from miserly.learners.kernel.libsvm_files import pairwise_coefficients, sections
 from miserly.plan import LEAVE, Kernel, Node, Plan
+from miserly.solvers.columns import means_and_deviations
 from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, SmallMachine
 
 __all__ = [
@@ -30,8 +31,10 @@ __all__ = [
     "Affine",
     "affine_of",
     "affordable",
+    "filled",
     "fold",
     "is_fitted",
+    "kernel_node",
     "kernel_plan",
     "machine_of",
     "scaled_machine",
@@ -229,6 +232,12 @@ def scaled_machine(estimator: Any) -> tuple[KernelMachine, Affine]:
     return machine, scaler
 
 
+def filled(values: NDArray[Any], weight: Floats | None = None) -> tuple[Floats, Floats]:
+    """The means of the columns, and the rows with missing values replaced by them."""
+    fill, _ = means_and_deviations(values, weight, np.arange(values.shape[1]), 1)
+    return fill, np.ascontiguousarray(np.where(np.isnan(values), fill, values), dtype=np.float64)
+
+
 def affordable(n_vectors: int, costs: Costs, budget: float | None) -> int:
     """Number of kernel evaluations, at most `n_vectors`, that a budget pays for on top of all features.
 
@@ -266,7 +275,7 @@ def kernel_plan(
     if machine.kernel.name == "linear":
         stages = [_uncentred(stage, scaler) for stage in stages]
     nodes = [
-        _node(stage, sign, place if place + 1 < len(stages) else LEAVE)
+        kernel_node(sign * stage.coef, sign * stage.intercept, place if place + 1 < len(stages) else LEAVE)
         for place, stage in enumerate(stages[1:], start=1)
     ]
     return Plan(
@@ -306,14 +315,14 @@ def _link(machine: KernelMachine) -> tuple[str, float]:
     return ("sign", -1.0) if machine.n_decisions == 1 else ("votes", 1.0)
 
 
-def _node(stage: SmallMachine, sign: float, up: int) -> Node:
-    """One machine. It keeps no scores of the machine before."""
-    n_vectors, n_decisions = stage.coef.shape
+def kernel_node(coef: Floats, intercept: Floats, up: int) -> Node:
+    """A machine with coefficients (m, K). It reuses the kernels of the machine before, and not its scores."""
+    n_vectors, n_scores = coef.shape
     return Node(
-        np.repeat(np.arange(n_vectors), n_decisions),
-        np.tile(np.arange(n_decisions), n_vectors),
-        sign * stage.coef.ravel(),
-        sign * stage.intercept,
+        np.repeat(np.arange(n_vectors), n_scores),
+        np.tile(np.arange(n_scores), n_vectors),
+        coef.ravel(),
+        intercept,
         inherits=False,
         up=up,
     )

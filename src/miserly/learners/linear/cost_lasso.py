@@ -25,7 +25,7 @@ from miserly.costs import Costs, Ledger
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.learners.base import PlanClassifier, PlanRegressor, bind_costs
-from miserly.learners.base.arguments import constraints, encode_classes, refuse_text
+from miserly.learners.base.arguments import constraints, refuse_text
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.budget_search import BudgetSearch, first_guess
 from miserly.learners.common.terms import LinearTerms
@@ -59,7 +59,7 @@ class _CostLasso(WeightedFit):
     def _fit(self, X: Any, given: Target) -> None:
         table = self.read_table(X, reset=True)
         refuse_text(table)
-        costs = bind_costs(self.costs, self.n_features_in_ if table.names is None else table.names)
+        costs = bind_costs(self.costs, table.names or self.n_features_in_)
         samples = given.checked(np.ascontiguousarray(table.values), self, self._numeric_target)
         samples = samples.without_zero_weights()
         samples = replace(samples, y=self._encode(samples.y)).with_mean_weight_one()
@@ -209,9 +209,6 @@ class CostLassoRegressor(PlanRegressor, _CostLasso):
     _numeric_target = True
     _loss = Squared()
 
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        return y
-
 
 class CostLassoClassifier(PlanClassifier, _CostLasso):
     """Logistic regression whose L1 penalty is the cost of the features.
@@ -290,10 +287,6 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
     """
 
     _numeric_target = False
-
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = encode_classes(y)
-        return codes
 
     @property
     def _loss(self) -> PointwiseLoss:

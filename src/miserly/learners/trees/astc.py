@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.data.rows import Rows
 from miserly.learners.base import PlanClassifier, PlanRegressor, as_columns
-from miserly.learners.base.arguments import encode_classes
+from miserly.learners.base.arguments import class_signs
 from miserly.learners.common.training import steepness_of
 from miserly.learners.trees.astc_base import ASTC
 from miserly.losses import Loss, Squared, log_loss
@@ -267,14 +267,8 @@ class ASTCClassifier(PlanClassifier, ASTC):
 
     _numeric_target = False
 
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = encode_classes(y)
-        return codes
-
     def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:
-        if len(self.classes_) == 2:
-            return (2.0 * y - 1.0)[:, None]
-        return np.where(y[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+        return class_signs(y, len(self.classes_))
 
     def _scale(self, plan: Plan, samples: Rows, unit: tuple[float, float]) -> tuple[float, float]:
         scores = plan.run(samples.X, n_threads=self.n_threads, account=False, encoded=True).scores

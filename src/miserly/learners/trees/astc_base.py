@@ -92,10 +92,6 @@ class ASTC(WeightedFit):
     _link: str
     _loss: Loss  # that boosted terms lower
 
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        """Classes as codes."""
-        raise NotImplementedError
-
     def _unit(self, samples: Rows) -> tuple[float, float]:
         """What targets are measured from, and in units of what."""
         return 0.0, 1.0

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from miserly.data.rows import Rows
 from miserly.learners.base import PlanClassifier, PlanRegressor
-from miserly.learners.base.arguments import encode_classes
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeClassifier, SoftTreeLearner
 from miserly.losses import Loss, MeanSquared, Squared
@@ -333,7 +331,3 @@ class CSTCClassifier(PlanClassifier, SoftTreeClassifier):
 
     def _shape(self) -> TreeShape:
         return TreeShape.full(self.max_depth)
-
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        self.classes_, codes = encode_classes(y)
-        return codes

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from miserly.costs import read_budget
 from miserly.data.rows import Rows
 from miserly.data.target import Target
-from miserly.learners.base.arguments import ONE_OR_MORE, constraints
+from miserly.learners.base.arguments import ONE_OR_MORE, class_signs, constraints
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.common.budget_search import BudgetSearch, PerTradeoff, first_guess, mean_cost
 from miserly.learners.common.linear_fit import FitData, fit_terms, read_fit_data
@@ -112,10 +112,6 @@ class SoftTreeLearner(WeightedFit):
     def _evaluated_by(self, samples: Rows) -> tuple[str, Loss]:
         """The metric by default, and the loss, of plain scores."""
 
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        """Labels as numbers."""
-        return y
-
     def _answers(self, scores: Floats, samples: Rows) -> float:
         """The factor that turns scores into what the link expects."""
         return 1.0
@@ -210,5 +206,5 @@ def class_targets(codes: NDArray[np.float64], n_classes: int, loss: str) -> Targ
     emphasis = np.ones(len(codes))
     if loss == "log_loss":
         return Targets(codes, 1.0, emphasis, log_loss(n_classes))
-    hot = codes[:, None] if n_classes == 2 else codes[:, None] == np.arange(n_classes)
-    return Targets(2.0 * hot - 1.0, 1.0, emphasis, MeanSquared(hot.shape[1]))
+    signs = class_signs(codes, n_classes)
+    return Targets(signs, 1.0, emphasis, MeanSquared(signs.shape[1]))
