@@ -83,13 +83,13 @@ def test_a_single_tree_is_fitted_at_every_cap_after_the_first_fit_of_the_first_l
     assert [params["budget"] for _, params in orders[2:5]] == [10.0, 2.0, 5.0]
 
 
-class QuickSpeedBoost(SpeedBoostClassifier):
+class QuickLasso(CostLassoClassifier):
     is_quick = True
 
 
 def test_a_learner_that_is_quick_is_fitted_as_early_as_a_single_tree(wide, orders):
-    search(wide, [small(), SpeedBoostClassifier(n_rounds=10), QuickSpeedBoost(n_rounds=5)], max_fits=20)
-    assert [name for name, _ in orders][1:5] == ["GreedyMiserClassifier", *["QuickSpeedBoost"] * 3]
+    search(wide, [small(), SpeedBoostClassifier(n_rounds=10), QuickLasso()], max_fits=20)
+    assert [name for name, _ in orders][1:5] == ["GreedyMiserClassifier", *["QuickLasso"] * 3]
 
 
 def test_mean_budgets_do_not_put_a_single_tree_first(wide, orders):
