@@ -36,6 +36,7 @@ NAMES = ["accuracy", "balanced_accuracy", "log_loss", "roc_auc", "mse", "mae", "
 def test_metrics_say_what_they_need(name, greater, needs):
     metric = get_metric(name)
     assert (metric.name, metric.greater_is_better, metric.needs) == (name, greater, needs)
+    assert metric.sign == (1.0 if greater else -1.0)
     assert metric.better(1.0, 0.5) is greater
     assert not metric.better(1.0, 1.0)
     assert get_metric(metric) is metric

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from miserly.errors import DataError, MiserlyError
-from miserly.utils.files import check_target
+from miserly.utils.files import check_writable
 from miserly.utils.terminal import CONTROLS, Terminal, visible
 
 __all__ = ["ManyProblems", "Misuse", "Problems", "also_in", "amount", "amounts", "check_output", "err",
@@ -115,12 +115,9 @@ def check_output(
     """
     if endings and path.suffix.lower() not in endings:
         raise Misuse(f"{path}: the name must end in {' or '.join(endings)}")
-    if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}")
-    check_target(path)
-    if not os.access(path.parent, os.W_OK):
-        raise DataError(f"{path}: no permission to write to this folder")
-    if not force and any(one is not None and _same_file(path, one) for one in inputs):
+    check_writable(path)
+    given = [one for one in inputs if one is not None and one.exists()]
+    if not force and path.exists() and any(map(path.samefile, given)):
         raise Misuse(f"{path}: this file is also read; give another name, or --force to replace it")
 
 
@@ -130,10 +127,6 @@ def refuse_twice(*paths: Path | None) -> None:
     for place, path in enumerate(given):
         if any(path.resolve() == other.resolve() for other in given[:place]):
             raise Misuse(f"{path}: two results cannot go to one file")
-
-
-def _same_file(path: Path, other: Path) -> bool:
-    return path.exists() and other.exists() and path.samefile(other)
 
 
 def shell_word(text: str) -> str:

@@ -78,10 +78,6 @@ class RaceData:
     values: RowValues
     classes: NDArray[Any] | None
 
-    @property
-    def sign(self) -> float:
-        return 1.0 if self.values.metric.greater_is_better else -1.0
-
     def evaluated(self, plan: Plan, scores: Floats, rows: Numbers) -> Floats:
         """The metric of scores (n, K) by row (query), with the link and the classes of a plan."""
         qid = None if self.table.qid is None else self.table.qid[rows]
@@ -101,7 +97,7 @@ def race(table: TrainingTable, how: SearchOptions) -> Race:
     data = RaceData(table, np.flatnonzero(~is_test), test, values, classes)
     budgets = _budgets(table)
     ours, theirs = _frontier(data, how, budgets), _lightgbm(data, how, budgets)
-    gaps = [data.sign * (a.values - b.values) for a, b in zip(ours, theirs, strict=True)]
+    gaps = [metric.sign * (a.values - b.values) for a, b in zip(ours, theirs, strict=True)]
     lead, error = mean_and_error(np.mean(gaps, axis=0))
     return Race(values.metric.name, table.costs.unit, budgets, tuple(ours), tuple(theirs), lead, error,
                 len(data.learn), len(test))  # fmt: skip
@@ -169,7 +165,7 @@ def _lightgbm(data: RaceData, how: SearchOptions, budgets: Sequence[float]) -> l
     with err.status("LightGBM"):
         tried = [
             PenaltyTrial(
-                data.sign * float(np.nanmean(_evaluated(data, stage, others))),
+                data.values.metric.sign * float(np.nanmean(_evaluated(data, stage, others))),
                 stage.cost.mean(),
                 penalty,
                 stage.rounds,

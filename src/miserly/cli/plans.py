@@ -171,13 +171,6 @@ def costs_table(plan: Plan, everything: bool) -> Table:
     return table
 
 
-def unused_note(plan: Plan) -> str:
-    """The features that the table of costs leaves out."""
-    unused = np.setdiff1d(np.arange(plan.n_features), plan.features)
-    names = listing([str(plan.costs.name(int(f))) for f in unused])
-    return f"Never bought: {names}." if len(unused) else ""
-
-
 def plan_record(plan: Plan) -> dict[str, Any]:
     """A plan as JSON."""
     return {
@@ -197,9 +190,10 @@ def print_plan(plan: Plan, title: str, everything: bool) -> None:
     """The description of a plan, and its costs."""
     out.print(plan_panel(plan.describe(), title))
     out.print(costs_table(plan, everything))
-    note = "" if everything else unused_note(plan)
-    if note:
-        out.print(Text(note, style="dim"))
+    unused = np.setdiff1d(np.arange(plan.n_features), plan.features)
+    if len(unused) and not everything:
+        names = listing([str(plan.costs.name(int(f))) for f in unused])
+        out.print(Text(f"Never bought: {names}.", style="dim"))
 
 
 # -- fits ----------------------------------------------------------------------------------------------------

@@ -148,7 +148,9 @@ def numbers_only(table: TableColumns, name: str, problems: Problems) -> NDArray[
         return values
     form = table.source.form
     strange = [
-        row for row, value in enumerate(values.tolist()) if value is not None and not _is_number(value, form)
+        row
+        for row, value in enumerate(values.tolist())
+        if value is not None and (not isinstance(value, str) or form.numbers([value]) is None)
     ]
     if strange:
         value = values[strange[0]]
@@ -159,10 +161,6 @@ def numbers_only(table: TableColumns, name: str, problems: Problems) -> NDArray[
         return np.full(len(values), np.nan)
     cells = [None if value is None else form.number(value) for value in values.tolist()]
     return np.array([np.nan if value is None else value for value in cells])
-
-
-def _is_number(value: Any, form: Format) -> bool:
-    return isinstance(value, str) and form.numbers([value]) is not None
 
 
 def _hint(form: Format, text: str) -> str:
@@ -261,7 +259,7 @@ class _ArrowWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.table({name: _plain_list(values) for name, values in columns.items()})
+        table = pa.table({name: list(values) for name, values in columns.items()})
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._path, table.schema)
         self._writer.write_table(table.cast(self._writer.schema))
@@ -287,10 +285,6 @@ class _PolarsWriter:
         import polars as pl
 
         pl.DataFrame(self._columns).write_parquet(self._path)
-
-
-def _plain_list(values: Sequence[Any]) -> Any:
-    return values if hasattr(values, "type") else list(values)
 
 
 @contextlib.contextmanager

@@ -99,6 +99,11 @@ class Metric:
         weight = None if sample_weight is None else read_weight(sample_weight, len(truth))
         return self.function(truth, guess, qid, weight, classes)
 
+    @property
+    def sign(self) -> float:
+        """1 if larger values are better, else -1: a value times this is a gain."""
+        return 1.0 if self.greater_is_better else -1.0
+
     def better(self, one: float, other: float) -> bool:
         """Whether one value is strictly better than another.
 

@@ -131,7 +131,7 @@ class Certifier:
 
     def evaluate(self, plan: Plan, kept: Rows, values: RowValues | None) -> Evaluation:
         """A plan on the guarantee rows."""
-        return evaluate_once(plan, kept, values, self._sign)
+        return evaluate_once(plan, kept, values, self.evaluator.metric.sign)
 
     def guarantees(
         self, requirements: Sequence[Requirement], found: Evaluation, theirs: Floats | None
@@ -166,7 +166,9 @@ class Certifier:
         """The best of those that are likely to pass, and the one with the largest margin, which is first."""
         kept = self._rows()
         n_units = len(kept) if kept.qid is None else len(np.unique(kept.qid))
-        margin = {one: self._margin(one, request, n_units) for one in pareto(ordered, self._sign)}
+        margin = {
+            one: self._margin(one, request, n_units) for one in pareto(ordered, self.evaluator.metric.sign)
+        }
         likely = sorted((one for one in margin if margin[one] >= _LIKELY), key=ordered.index)[:_N_TESTED]
         surest = max(margin, key=lambda one: (margin[one], -one.mean_cost))
         return sorted(dict.fromkeys([*likely, surest]), key=lambda one: (-margin[one], one.mean_cost))
@@ -177,7 +179,7 @@ class Certifier:
         if request.mean_budget < np.inf:
             margins.append(_errors_inside(one.cost, request.mean_budget, n))
         if request.max_loss is not None:
-            lost = self._sign * (self.reference.value - one.value)
+            lost = self.evaluator.metric.sign * (self.reference.value - one.value)
             margins.append(_errors_inside(lost, request.max_loss, n))
         return min(margins)
 
@@ -224,10 +226,6 @@ class Certifier:
             f"that some model {wanted} (of the likeliest they show {bounds}): keep more of them (certify), "
             "or allow more"
         )
-
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self.evaluator.metric.greater_is_better else -1.0
 
     @property
     def _metric(self) -> str:

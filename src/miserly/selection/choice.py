@@ -66,7 +66,7 @@ class Chooser:
         self._everything = evaluator.rows if everything is None else everything
         self._kept = kept
         self._effort = effort
-        self._sign = 1.0 if evaluator.metric.greater_is_better else -1.0
+        self._sign = evaluator.metric.sign
         self._capped: dict[float, list[Candidate]] = {}  # candidates under caps
         self.refitter = Refitter(costs)
 

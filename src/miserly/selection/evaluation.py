@@ -166,11 +166,6 @@ class Evaluator:
         self._rows_per_unit = len(held) / n_queries if self.values.by_query else 1.0
 
     @property
-    def sign(self) -> float:
-        """What turns the metric into a gain: 1 if more is better, else -1."""
-        return 1.0 if self.metric.greater_is_better else -1.0
-
-    @property
     def held_out(self) -> list[Rows]:
         """The held-out rows of each fold."""
         return [test.rows for test in self._tests]
@@ -203,7 +198,7 @@ class Evaluator:
 
     def _candidate(self, trial: Trial, view: View, parts: Sequence[Evaluation]) -> Candidate:
         """The evaluations of all folds as one."""
-        row_cost = [_row_cost(one) for one in parts]
+        row_cost = [one.cost if one.row_cost is None else one.row_cost for one in parts]
         return Candidate(
             trial=trial,
             view=view,
@@ -269,10 +264,6 @@ class _Fold:
     @classmethod
     def of(cls, rows: Rows) -> _Fold:
         return cls(rows, Queries(rows.qid, len(rows)))
-
-
-def _row_cost(one: Evaluation) -> Floats:
-    return one.cost if one.row_cost is None else one.row_cost
 
 
 def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:

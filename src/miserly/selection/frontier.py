@@ -178,7 +178,7 @@ def frontier(
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     workers = partial(Workers, evaluator.rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
     setting = _Setting(evaluator, workers, tried, most, limit, wanted, taken.task == "classes", seed)
-    display = ProgressDisplay(evaluator.metric.name, evaluator.sign, prices.unit, most, bool(verbose))
+    display = ProgressDisplay(evaluator.metric.name, evaluator.metric.sign, prices.unit, most, bool(verbose))
     search, screening = setting.search_with(display, str(taken), _how_to_resume(cache))
     in_pairs = isinstance(learners, str) if handovers is None else handovers
     result = SearchResult(

@@ -70,8 +70,8 @@ def handovers(
     """Pairs that are better than every single candidate of their cost, at the budgets and other costs."""
     if evaluator.values.by_query:
         return []
-    gains = dict(zip(candidates, steady_gains(candidates, evaluator.sign), strict=True))
-    firsts, thens = _best_calibrated(candidates), _spread(pareto(candidates, evaluator.sign), _N_THEN)
+    gains = dict(zip(candidates, steady_gains(candidates, evaluator.metric.sign), strict=True))
+    firsts, thens = _best_calibrated(candidates), _spread(pareto(candidates, evaluator.metric.sign), _N_THEN)
     features = [plan.features for one in (*firsts, *thens) for plan in _plans(one)]
     used = np.unique(np.concatenate([np.arange(0), *features]))
     cheaper, pricier = ([_Half(evaluator, one, gains[one], used) for one in some] for some in (firsts, thens))
@@ -176,7 +176,7 @@ class _JoinedPair:
     """
 
     def __init__(self, evaluator: Evaluator, first: _Half, then: _Half) -> None:
-        self._first, self._then, self._sign = first, then, evaluator.sign
+        self._first, self._then, self._sign = first, then, evaluator.metric.sign
         one, two = first.candidate, then.candidate
         order = np.argsort(first.confidence, kind="stable")
         sure = first.confidence[order]

@@ -96,7 +96,7 @@ class EvaluatedModels:
     @property
     def sign(self) -> float:
         """1 if a larger value of the metric is better, else -1."""
-        return 1.0 if self.greater_is_better else -1.0
+        return self.result.evaluator.metric.sign
 
     @property
     def task(self) -> str | None:

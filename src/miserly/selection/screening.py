@@ -116,7 +116,7 @@ def _too_slow(
 
 def _area(search: Search, one: CandidateLearner) -> float:
     """The mean over log budgets of the best value on the subsample; minus infinity if unknown."""
-    own, sign = search.history.found_by(one), search.evaluator.sign
+    own, sign = search.history.found_by(one), search.evaluator.metric.sign
     least, most = cheapest_feature(one.costs), min(one.costs.total, search.budgets.largest)
     if not own or least >= most:
         return -np.inf

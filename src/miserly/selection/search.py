@@ -82,7 +82,7 @@ class Search:
     _started: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.history = History(self.evaluator.sign)
+        self.history = History(self.evaluator.metric.sign)
         self._started = self.workers.now()
 
     @property

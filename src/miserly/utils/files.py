@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from miserly.errors import DataError, MiserlyError
 
-__all__ = ["atomic_path", "atomic_write", "check_target"]
+__all__ = ["atomic_path", "atomic_write", "check_target", "check_writable"]
 
 _KINDS = (
     (stat.S_ISDIR, "a folder; give the name of a file"),
@@ -49,6 +49,15 @@ def check_target(path: str | os.PathLike[str], error: type[MiserlyError] = DataE
             raise error(f"{os.fspath(path)}: this is {what}")
     if not os.access(path, os.W_OK):
         raise error(f"{os.fspath(path)}: this file is write-protected")
+
+
+def check_writable(path: Path) -> None:
+    """Raise `DataError` if a file cannot be written: its folder, or what is there now, does not allow it."""
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}")
+    check_target(path)
+    if not os.access(path.parent, os.W_OK):
+        raise DataError(f"{path}: no permission to write to this folder")
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from miserly.report.page.html import data_script, text
 from miserly.report.page.opening import opening
 from miserly.report.page.sections import appendix_section, budgets_section, plan_section
 from miserly.report.style import matplotlib
-from miserly.utils.files import atomic_write, check_target
+from miserly.utils.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from miserly.selection import Frontier
@@ -67,7 +67,9 @@ def write_page(
         If no model fits the budget that is asked for.
     """
     target = Path(path)
-    _check(target)
+    if target.is_dir():
+        raise DataError(f"{target} is a folder; give the name of a file, such as {target / 'report.html'}")
+    check_writable(target)
     plotly = _plotly_script()
     matplotlib()  # raises before any model is fitted if it is missing
     content = read_content(found, asked, confidence)
@@ -78,17 +80,6 @@ def write_page(
     except OSError as error:
         raise DataError(f"{target}: cannot be written: {error.strerror}") from error
     return target
-
-
-def _check(path: Path) -> None:
-    """Refuse a path that cannot be written, before any model is fitted."""
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; give the name of a file, such as {path / 'report.html'}")
-    if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}")
-    check_target(path)
-    if not os.access(path.parent, os.W_OK):
-        raise DataError(f"{path}: no permission to write to this folder")
 
 
 def _plotly_script() -> str:

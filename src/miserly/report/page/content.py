@@ -67,8 +67,7 @@ class ReportContent:
     @property
     def best(self) -> Offer:
         """The best at any price, of equals the cheapest."""
-        sign = 1.0 if self.found.greater_is_better else -1.0
-        return max(self.offers, key=lambda one: (sign * one.value, -one.cost))
+        return max(self.offers, key=lambda one: (self.found.sign * one.value, -one.cost))
 
 
 def read_content(found: Frontier, asked: Request | None, confidence: float | None) -> ReportContent:
