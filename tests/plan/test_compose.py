@@ -52,12 +52,12 @@ def test_by_hand():
     assert both.max_cost == 28.0
 
 
-def test_nobody_or_everybody():
+def test_no_row_or_every_row():
     first, then = cheap(), tree()
-    nobody, everybody = hand_over(first, then, 0.5), hand_over(first, then, 1.01)
-    np.testing.assert_array_equal(nobody.run(ROWS).scores, first.run(ROWS).scores)
-    np.testing.assert_array_equal(everybody.run(ROWS).scores, then.run(ROWS).scores)
-    assert (everybody.run(ROWS).cost == then.run(ROWS).cost + 1.0).all()
+    no_row, every_row = hand_over(first, then, 0.5), hand_over(first, then, 1.01)
+    np.testing.assert_array_equal(no_row.run(ROWS).scores, first.run(ROWS).scores)
+    np.testing.assert_array_equal(every_row.run(ROWS).scores, then.run(ROWS).scores)
+    assert (every_row.run(ROWS).cost == then.run(ROWS).cost + 1.0).all()
 
 
 def test_what_the_first_bought_is_not_paid_again():
@@ -90,7 +90,7 @@ def test_scores_that_only_steer_are_made_room_for():
         np.testing.assert_array_equal(both.run(ROWS).scores, then.run(ROWS).scores)
 
 
-def test_whoever_asks_nothing_hands_over_all_or_none():
+def test_a_plan_that_asks_nothing_hands_over_all_or_none():
     silent = plan(base=[1.0])  # 0.73
     assert hand_over(silent, tree(), 0.7).nodes == () and len(hand_over(silent, tree(), 0.8).nodes) == 3
     assert hand_over(cheap(), silent, 0.99).run(ROWS).scores.tolist() == [4.25, 1.25, -0.75, -3.75]
@@ -110,7 +110,7 @@ def test_a_budget_stops_rows_on_their_way():
     ],
     ids=["a tree", "exits", "no probabilities"],
 )
-def test_not_everybody_can_be_the_first(first):
+def test_not_every_plan_can_be_the_first(first):
     assert not can_hand_over(first)
     with pytest.raises(PlanError, match="only a chain"):
         hand_over(first, tree(), 0.9)
@@ -137,11 +137,11 @@ def test_chains():
     assert is_chain(plan()) and is_chain(cheap()) and not is_chain(tree())
 
 
-def test_it_is_told_and_drawn():
+def test_it_is_described_and_drawn():
     both = hand_over(cheap(), tree(), 0.9)
     assert "probability of at least 0.9" in both.describe() and "<svg" in both.draw().svg
     line = hand_over(cheap(), plan(Node([0], [0], [1.0], [0.0])), 0.9)
-    assert "an example that goes on to step 2 starts with a new score there" in line.describe()
+    assert "a row that goes on to step 2 starts with a new score there" in line.describe()
 
 
 def test_kept_nodes_have_the_terms_they_use_and_rows_leave_where_others_were():

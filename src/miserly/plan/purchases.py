@@ -133,7 +133,7 @@ def purchases(plan: Plan) -> list[Purchase]:
 
 
 def costliest(plan: Plan) -> float:
-    """The most that any example can pay, counting whole trees."""
+    """The most that any row can pay, counting whole trees."""
     if not plan.nodes:
         return 0.0
     parents = plan.parents

@@ -28,7 +28,7 @@ from ..sample_plans import (
 )
 
 
-def test_a_small_chain_is_said_in_full():
+def test_a_small_chain_is_described_in_full():
     assert (
         two_steps().describe()
         == """\
@@ -39,7 +39,7 @@ What it may buy, in this order:
   step 1  age   1.00  total 1.00 CAD
   step 2  chol  7.27  total 8.27 CAD  2.10 of it to set up blood
 
-Where an example may leave early:
+Where a row may leave early:
   after step 1, if a class has a probability of at least 0.9
 
 How the steps work:
@@ -68,8 +68,8 @@ def test_a_tree_of_classifiers_indents_its_branches():
     assert (
         Plan(costs=costs, terms=raw, nodes=nodes, base=[0.25]).describe()
         == """\
-This plan is a tree of 3 nodes: what an example scores at a node decides where it goes next. It may
-buy 3 of 3 features, for at most 101.
+This plan is a tree of 3 nodes: what a row scores at a node decides where it goes next. It may buy 3
+of 3 features, for at most 101.
 
 node 0 buys age (1); total 1
 it sets the score to age
@@ -112,7 +112,7 @@ def test_groups_are_set_up_once():
     assert "87.30   total 90.30 CAD  86.30 of it to set up exercise test" in text
 
 
-def test_steps_that_buy_nothing_are_told_together():
+def test_steps_that_buy_nothing_are_described_together():
     assert "steps 26-40  use only what is already paid          total 323.97 CAD" in heart().describe()
 
 
@@ -123,7 +123,7 @@ def test_totals_include_evaluations():
     assert "at most\n221.06" in text or "at most 221.06" in text.replace("\n", " ")
 
 
-def test_list_wise_gates_are_said_in_words():
+def test_list_wise_gates_are_described_in_words():
     text = ranking().describe()
     assert "The documents of a query run together." in text
     assert "after step 1, if its score is more than 1.5 below the 5th best still in its query" in text
@@ -149,7 +149,7 @@ def test_an_exit_for_high_scores():
     assert "after step 1, if the score is above 2" in plan.describe()
 
 
-def test_a_step_that_everybody_leaves():
+def test_a_step_that_all_rows_leave():
     nodes = [Node([0], [0], [1.0], [0.0], gate=Onward(), low=1), Node([0], [0], [1.0], [0.0])]
     plan = Plan(costs=Costs([1.0]), terms=[Raw(0)], nodes=nodes, base=[0.0])
     assert "after step 1, always" in plan.describe()
@@ -178,7 +178,7 @@ def test_large_trees_are_counted_not_printed():
     assert "... and 24 more steps of this kind" in text
 
 
-def test_classes_and_steering_scores_are_told():
+def test_classes_and_steering_scores_are_described():
     text = three_classes().describe().replace("\n", " ")
     assert 'largest: "setosa", "versicolor" or "virginica".' in text
     assert "1 further score only steers its way." in text

@@ -70,7 +70,7 @@ def _opening(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
     if len(parts) > 1:
         text = (
             f"This plan is a tree of {plural(len(plan.nodes), 'node')}: "
-            "what an example scores at a node decides where it goes next."
+            "what a row scores at a node decides where it goes next."
         )
     if plan.listwise:
         text += " The documents of a query run together."
@@ -112,8 +112,8 @@ def _chain(plan: Plan, words: Wording) -> list[str]:
     if places:
         restarts = [k for k, node in enumerate(plan.nodes) if k > 0 and not node.inherits]
         if len(restarts) == 1:
-            places.append(f"an example that goes on to step {restarts[0] + 1} starts with a new score there")
-        sections.append(["Where an example may leave early:", *(f"  {line}" for line in places)])
+            places.append(f"a row that goes on to step {restarts[0] + 1} starts with a new score there")
+        sections.append(["Where a row may leave early:", *(f"  {line}" for line in places)])
     sections.append(_first_steps(plan, words))
     return ["\n".join(lines) for lines in sections]
 
@@ -250,7 +250,7 @@ def _stretch(plan: Plan, words: Wording, part: Stretch, bought: Sequence[Purchas
         k = part.nodes[0]
         lines += _workings(plan, plan.nodes[k], words, "it")
     places = exits(plan, part.nodes, words, "node")
-    lines += [f"an example leaves {line}" for line in places]
+    lines += [f"a row leaves {line}" for line in places]
     if part.up is None:
         lines.append("here it answers")
     return lines

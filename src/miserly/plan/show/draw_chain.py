@@ -1,7 +1,7 @@
 """A chain as a shopping timeline: what is bought, from top to bottom, along an axis of the price so far.
 
 Each row is a feature (or several that were bought close together, or a pause in the buying); its bar begins
-at what was spent before and ends at what is spent after. Diamonds mark where an example may leave early.
+at what was spent before and ends at what is spent after. Diamonds mark where a row may leave early.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _exit_mark(plan: Plan, sheet: Sheet, steps: range, y: float) -> None:
 
 
 def _step_line(plan: Plan, sheet: Sheet, bought: Sequence[Purchase], y: float) -> float:
-    """All steps on one line: where something is bought, and where an example may leave."""
+    """All steps on one line: where something is bought, and where a row may leave."""
     n = len(plan.nodes)
 
     def place(k: int) -> float:
@@ -258,7 +258,7 @@ def _legend(sheet: Sheet, plan: Plan, bars: Sequence[Bar], y: float) -> float:
             x += 34 + width_of(text, 11)
     if any(node.is_exit for node in plan.nodes):
         sheet.diamond(x + 5, y + 4.5, 5, LOW)
-        sheet.text(x + 17, y + 9, "an example may leave here", size=11, fill=SOFT)
+        sheet.text(x + 17, y + 9, "a row may leave here", size=11, fill=SOFT)
     return y + 24
 
 
