@@ -8,7 +8,7 @@ for MQ2008). Costs count whole trees. At most 4,000 rows are learned from. Model
 
 - AFR: one fit; each budget is given to `run`;
 - start: what AFR starts from, one Greedy Miser tree for each dimension and the SVM on top: no further trees
-  in a dimension, no beginning anew;
+  in a dimension, no restarts;
 - AFR, no slopes: all of AFR but the trees along the slopes of the outer loss;
 - AFR, one each: one representation for each snapshot, where AFR by default takes the mean of several;
 - Miser: a fit with a hard budget for each budget, rounds chosen on a fifth of the rows;
@@ -61,7 +61,7 @@ Early Exit is given the budget on average, the others for every row.
 "to Miser" is AFR's figure less the Miser's, "to start" AFR's less that of what it starts from, "slopes" what
 its trees along the slopes of the outer loss add, all else equal: with the same purchases and the same trees
 of the Miser they change little either way; "members" what several representations for each snapshot add, on
-sets of few rows. "outer" is the smooth share of errors on the rows that judge the
+sets of few rows. "outer" is the smooth share of errors on the rows that evaluate the
 SVM, of the first snapshot and of the last.
 
 ![What each budget buys](afr.png)
@@ -86,7 +86,7 @@ Scores = Callable[[float], np.ndarray]
 
 
 def parts(name: str, seed: int) -> tuple[Dataset, Dataset, Costs]:
-    """Rows to learn from, rows to judge by, and prices."""
+    """Training rows, test rows and prices."""
     if name == "ranking":
         data = make_ranking(6_000, random_state=seed)
         train, test = divide(data, seed, 0.3)
@@ -105,7 +105,7 @@ def relevant(data: Dataset, grade: int) -> Dataset:
 
 
 def descriptors(costs: Costs, seed: int) -> Costs:
-    """Columns in threes, as they code one letter: whoever reads one has paid for all."""
+    """Columns in threes, as they code one letter: a row that reads one has paid for all."""
     names = list(costs.names or range(len(costs)))
     groups = [names[k : k + 3] for k in range(0, len(names), 3)]
     prices = tiered_costs([str(k) for k in range(len(groups))], random_state=seed).feature
@@ -118,7 +118,7 @@ def budgets_of(costs: Costs) -> np.ndarray:
     return np.geomspace(prices[prices > 0].min(), costs.total, N_BUDGETS)
 
 
-def judge(test: Dataset, scores: np.ndarray) -> float:
+def evaluate(test: Dataset, scores: np.ndarray) -> float:
     """Accuracy, or precision@5, of scores before the link."""
     if test.qid is not None:
         return float(precision_at_k(test.y, scores, test.qid, k=5))
@@ -167,14 +167,14 @@ def early_exit(
     for threshold in THRESHOLDS:
         model = EarlyExit(boosted, threshold=threshold, every=5, prefit=True).fit(train.X, train.y)
         run = model.run(test.X, count="tree")
-        met.append((float(run.cost.mean()), judge(test, run.scores)))
-    nothing = judge(test, boosted.run(test.X, budget=0.0).scores)
+        met.append((float(run.cost.mean()), evaluate(test, run.scores)))
+    nothing = evaluate(test, boosted.run(test.X, budget=0.0).scores)
     return [max([(-1.0, nothing), *(p for p in met if p[0] <= budget)])[1] for budget in budgets]
 
 
 def linear(train: Dataset, test: Dataset, costs: Costs, nothing: float, budgets: np.ndarray) -> list[float]:
     model = make_pipeline(SimpleImputer(), StandardScaler(), LinearSVC(random_state=0))
-    value = judge(test, model.fit(train.X, train.y).decision_function(test.X))
+    value = evaluate(test, model.fit(train.X, train.y).decision_function(test.X))
     return [value if budget >= costs.total * (1 - 1e-9) else nothing for budget in budgets]
 
 
@@ -188,16 +188,17 @@ def race(name: str, seed: int) -> dict[str, Any]:
         with without("_restart_if_due"):
             start = afr(train, costs, seed, n_trees=1, n_members=1)
     boosted = miser(train, costs, seed)
-    nothing = judge(test, boosted.run(test.X, budget=0.0).scores)
+    nothing = evaluate(test, boosted.run(test.X, budget=0.0).scores)
     curves = {
-        "AFR": [judge(test, run_of(model, test)(budget)) for budget in budgets],
-        "start": [judge(test, run_of(start, test)(budget)) for budget in budgets],
-        "AFR, no slopes": [judge(test, run_of(no_slopes, test)(budget)) for budget in budgets],
-        "AFR, one each": [judge(test, run_of(one_each, test)(budget)) for budget in budgets],
+        "AFR": [evaluate(test, run_of(model, test)(budget)) for budget in budgets],
+        "start": [evaluate(test, run_of(start, test)(budget)) for budget in budgets],
+        "AFR, no slopes": [evaluate(test, run_of(no_slopes, test)(budget)) for budget in budgets],
+        "AFR, one each": [evaluate(test, run_of(one_each, test)(budget)) for budget in budgets],
         "Miser": [
-            judge(test, run_of(miser(train, costs, seed, budget=budget), test)(np.inf)) for budget in budgets
+            evaluate(test, run_of(miser(train, costs, seed, budget=budget), test)(np.inf))
+            for budget in budgets
         ],
-        "GBRT": [judge(test, run_of(boosted, test)(budget)) for budget in budgets],
+        "GBRT": [evaluate(test, run_of(boosted, test)(budget)) for budget in budgets],
         "Early Exit": early_exit(boosted, train, test, budgets),
         "SVM": linear(train, test, costs, nothing, budgets),
     }
@@ -216,7 +217,7 @@ def synthetic(seeds: range) -> np.ndarray:
         data = make_xor_afr(random_state=seed)
         train, test = data.take(data.split == 0), data.take(data.split == 1)
         model = AFRClassifier(costs=data.costs, random_state=seed, n_jobs=1, **XOR).fit(train.X, train.y)
-        found.append([judge(test, run_of(model, test)(budget)) for budget in XOR_BUDGETS])
+        found.append([evaluate(test, run_of(model, test)(budget)) for budget in XOR_BUDGETS])
     return np.array(found)
 
 

@@ -63,7 +63,7 @@ def one_subset(given: Problem, subset: np.ndarray, rounds: int) -> Candidate:
 
 
 def race(seed: int, effort: Effort) -> dict[str, float]:
-    """The mean over budgets of every contender, on one draw."""
+    """The mean over budgets of every candidate learner, on one draw."""
     given = problem("magic", seed)
     prices = given.costs.feature
     budgets = np.geomspace(prices[prices > 0].min(), given.costs.total, N_BUDGETS)

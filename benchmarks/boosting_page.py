@@ -83,7 +83,7 @@ Stumps on columns of 0 and 1, a cost for each column, uniform on [0, 2]; the pap
 (the paper: 100 to 400). Percent of test rows that are wrong, with 95 % intervals of the mean. Rules have up
 to 500 rounds and stop when what they want no longer fits, as in the paper. The thin line is AdaBoost with the
 paper's number of rounds and no budget. Columns are every threshold of every numeric feature and every
-category; of the digits, the 403 pixels that vary most (which 403 the paper took is not said).
+category; of the digits, the 403 pixels that vary most (the paper does not report which 403 it took).
 
 ![Test error against budget](budgeted_boosting.png)"""
 
@@ -97,8 +97,8 @@ def _curves(sets: dict[str, Any]) -> str:
         rows.append([name, f"AdaBoost: {_percent(found['AdaBoost'])} for {cost:.0f}", *[""] * len(AT)])
     head = ["set", "method", *(f"at {budget:g}" for budget in AT)]
     trials = next(iter(sets.values()))["trials"]
-    said = [_claims(sets), *([_WHY] if len(sets) == 9 else [])]
-    return "\n\n".join([_FIGURE_1.format(trials=trials), table(head, rows), *said])
+    findings = [_claims(sets), *([_WHY] if len(sets) == 9 else [])]
+    return "\n\n".join([_FIGURE_1.format(trials=trials), table(head, rows), *findings])
 
 
 _WHY = """Where it comes out otherwise, and why:
@@ -107,7 +107,8 @@ _WHY = """Where it comes out otherwise, and why:
   all, so with larger budgets its vote is nearly AdaBoost's after 15 rounds, while the others go on for up to
   500 and overfit, as AdaBoost itself would.
 - *ocr49*: Greedy is still ahead of Smoothed at 40. Many pixels say nearly the same, so that a cheap one can
-  stand in for a dear one, and 40 is little against the 110 that AdaBoost spends. On ocr17 Smoothed passes it.
+  stand in for an expensive one, and 40 is little against the 110 that AdaBoost spends. On ocr17 Smoothed
+  passes it.
 - *ecoli*: Greedy stays with cheap columns here too, but is not worse for it: from a budget of 10 on all rules
   are within each other's intervals, AdaBoostRS apart."""
 
@@ -181,8 +182,8 @@ _FIGURE_2 = """## Figure 2: documents, relevant or not
 
 Yahoo's set is not public. Here is the sample of MSLR: 136 features, grades above 0 are relevant, 5,000 rows
 to learn from and 5,000 others, divided at random, {trials} trials; prices at random among those of the
-paper's set, and the feature of the first stump the dearest, as there. Stumps cut features as they are. As in
-the paper, stopping early is far behind at small budgets, because its first stump costs 20."""
+paper's set, and the feature of the first stump the most expensive, as there. Stumps cut features as they are.
+As in the paper, stopping early is far behind at small budgets, because its first stump costs 20."""
 
 
 def _web(sets: dict[str, Any]) -> str:
@@ -207,12 +208,12 @@ def _trees(sets: dict[str, Any]) -> str:
         rows.append([name, *map(_percent, found["error"]), best])
     sizes = next(iter(sets.values()))["sizes"]
     worse = [name for name, found in sets.items() if found["error"][-1] > min(found["error"]) + 1e-3]
-    said = (
+    findings = (
         "The largest tree is worse than a smaller one, by more than 0.1 points, on "
         f"{len(worse)} of {len(sets)} sets ({', '.join(worse)}). On the others the tree runs out of rows to "
         "divide, or of splits that tell them apart, before it is large."
     )
-    return "\n\n".join([_FIGURE_3, table(["set", *map(str, sizes), "best with"], rows), said])
+    return "\n\n".join([_FIGURE_3, table(["set", *map(str, sizes), "best with"], rows), findings])
 
 
 def _tau(sets: dict[str, Any]) -> str:
@@ -269,12 +270,12 @@ def _bases(sets: dict[str, Any]) -> str:
             rows.append([name, kind, *map(_percent, errors), f"{100 * np.mean(errors):.2f}"])
             if np.mean(errors) < np.mean(found["stumps"]):
                 wins.setdefault(kind, []).append(name)
-    said = "; ".join(
+    findings = "; ".join(
         f"{kind} are ahead of stumps on {len(names)} of {len(sets)} sets ({', '.join(names)})"
         for kind, names in sorted(wins.items())
     )
     head = ["set", "base", "5 %", "10 %", "20 %", "40 %", "100 %", "mean"]
-    return "\n\n".join([_BASES, table(head, rows), f"On average over the budgets, {said}."])
+    return "\n\n".join([_BASES, table(head, rows), f"On average over the budgets, {findings}."])
 
 
 _CLASSES = """## Several classes

@@ -13,7 +13,7 @@ from miserly.datasets import load
 
 @dataclass(frozen=True, eq=False)
 class BinarySet:
-    """Columns of 0 and 1, labels 0 and 1, and the paper's sizes: rows to learn from, rows to judge by, rounds
+    """Columns of 0 and 1, labels 0 and 1, and the paper's sizes: training rows, test rows, rounds
     of AdaBoost, number of columns."""
 
     name: str
@@ -25,7 +25,7 @@ class BinarySet:
     columns: int
 
     def trial(self, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows to learn from, rows to judge by, and what every column costs, uniform on [0, 2]."""
+        """Training rows, test rows, and what every column costs, uniform on [0, 2]."""
         random = np.random.default_rng(seed)
         order = random.permutation(len(self.y))[: self.n_train + self.n_test]
         costs = random.uniform(0.0, 2.0, self.X.shape[1])
@@ -72,7 +72,7 @@ def _binary(binariser: Binariser, X: np.ndarray) -> np.ndarray:
     return np.nan_to_num(binariser.fit_transform(np.asarray(X, dtype=np.float64))).astype(np.uint8)
 
 
-# Rows to learn from, rows to judge by, rounds of AdaBoost and number of columns, as in the paper's table 1.
+# Training rows, test rows, rounds of AdaBoost and number of columns, as in the paper's table 1.
 _SETS: dict[str, tuple[Callable[[], tuple[np.ndarray, np.ndarray]], int, int, int, int]] = {
     "ocr17": (lambda: _digits(1, 7), 1000, 5000, 400, 403),
     "ocr49": (lambda: _digits(4, 9), 1000, 5000, 200, 403),

@@ -94,7 +94,7 @@ class Trial:
         return wrong[np.searchsorted(spent, budgets * (1 + 1e-12), side="right") - 1]
 
     def sampled(self, rounds: list[VoteRound], budgets: np.ndarray, seed: int) -> Curve:
-        """AdaBoostRS: draws from AdaBoost's rounds, anew for every budget."""
+        """AdaBoostRS: draws from AdaBoost's rounds, again for every budget."""
         random = np.random.default_rng(seed)
         out = []
         for budget in budgets:
@@ -126,7 +126,7 @@ def curves(data: BinarySet, trials: int, budgets: np.ndarray = BUDGETS) -> dict[
 
 
 def web_costs(trial: Trial, seed: int) -> Costs:
-    """Prices as Yahoo's features have after rescaling, at random; the most telling feature is the dearest."""
+    """Rescaled prices of Yahoo's features, at random; the most informative feature is the most expensive."""
     costs = np.random.default_rng(seed).choice(PRICES, trial.X.shape[1])
     first = trial.boost(SelectionRule("early-stop"), 1, None)[0].trees[0]
     costs[first.feature[0]] = PRICES[-1]

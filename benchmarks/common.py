@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One data set with prices, divided for learning, choosing and judging."""
+    """One data set with prices, divided into training, validation and test rows."""
 
     name: str
     costs: Costs

@@ -8,7 +8,7 @@ paper: in the training weights, in the mean cost, and as ten documents when the 
 Prices are the papers' tiers (1 to 200), evaluating a tree costs 1. Curves:
 
 - GBRT: the boosted trees as they are, cut after more and more of them;
-- single stage: the trees weighed anew, all at once, as the objective leaves them and with weights refitted;
+- single stage: the trees weighted again, all at once, as the objective leaves them and with weights refitted;
 - initialised, optimised: the cascade before and after its stages are optimised together, weights refitted;
 - cheap trees first, initialised and optimised: the same over trees whose own tradeoff falls from that of the
   cascade to a hundredth of it (the default of `CronusClassifier`);
@@ -83,7 +83,7 @@ def relevant(data: Dataset, grade: int) -> Dataset:
     return replace(data, y=(data.y >= grade).astype(np.int64))
 
 
-# -- judging -----------------------------------------------------------------------------------------------
+# -- evaluating --------------------------------------------------------------------------------------------
 
 
 def copies(part: Dataset) -> np.ndarray:
@@ -96,7 +96,7 @@ def precision(part: Dataset, scores: np.ndarray) -> float:
     return float(precision_at_k(part.y[rows], scores[rows], part.qid[rows], k=5))
 
 
-def judge(plan: Plan, part: Dataset, tradeoff: float) -> Point:
+def evaluate(plan: Plan, part: Dataset, tradeoff: float) -> Point:
     tree, path = (plan.run(part.X, count=count) for count in ("tree", "path"))
     weight = copies(part)
     return {
@@ -139,7 +139,7 @@ def prefixes(given: Problem, terms: BoostedTerms, every: int) -> list[Point]:
 
 def cronus(made: CronusFit, test: Dataset, tradeoffs: np.ndarray, **parameters: Any) -> list[Point]:
     made.learner.set_params(**parameters)
-    return [judge(made.make(SETTINGS, tradeoff).plan, test, tradeoff) for tradeoff in tradeoffs]
+    return [evaluate(made.make(SETTINGS, tradeoff).plan, test, tradeoff) for tradeoff in tradeoffs]
 
 
 def cheap_first(given: Problem, trees: int, tradeoffs: np.ndarray, optimise: bool) -> list[Point]:
@@ -150,7 +150,7 @@ def cheap_first(given: Problem, trees: int, tradeoffs: np.ndarray, optimise: boo
             costs=given.costs, tradeoff=tradeoff, n_terms=trees, optimise=optimise, random_state=0
         )
         model.fit(train.X, train.y, sample_weight=copies(train))
-        points.append(judge(model.plan_, given.test, tradeoff))
+        points.append(evaluate(model.plan_, given.test, tradeoff))
     return points
 
 
@@ -160,7 +160,7 @@ def linear(given: Problem, learner: type[Any], tradeoffs: np.ndarray) -> list[Po
     for tradeoff in tradeoffs:
         model = learner(costs=given.costs, tradeoff=tradeoff, tiers=TIERS)
         model.fit(train.X, train.y, sample_weight=copies(train))
-        points.append(judge(model.plan_, given.test, tradeoff))
+        points.append(evaluate(model.plan_, given.test, tradeoff))
     return points
 
 

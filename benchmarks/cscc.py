@@ -12,7 +12,7 @@ One rare class against the rest, or documents of high grades against the others:
   `page_blocks`.
 
 Each learner has a path of tradeoffs. For a budget, the model that is best on validation rows among those
-whose rows cost no more there on average is judged on test rows. Quality is the average precision, and
+whose rows cost no more there on average is evaluated on test rows. Quality is the average precision, and
 precision@5 where there are queries. CSCC has four classifiers and balanced classes, CSTC as many levels; both
 weigh features, or trees of Greedy Miser ("trees"), and are pruned as they come, by accuracy.
 """
@@ -149,7 +149,7 @@ learner has no model on its path that is cheap enough there is none.
 
 VERDICT = """A cascade is seldom the best that a budget buys here. CSCC over trees was first on `page_blocks`
 at 15 % and second at 5 %, where cheap features rule most blocks out; CSCC over features was second on
-`nhanes_diabetes` at 60 %, for half of that. On `ann_thyroid` what tells is blood, which everybody must give
+`nhanes_diabetes` at 60 %, for half of that. On `ann_thyroid` what tells is blood, which every row must give
 before anybody can leave: a cascade has nothing to save, and CSTC is ahead. On the documents a lasso of few
 features did best, though by little on `mq2008`. Three splits are few: the results of one learner deviate by
 0.02 to 0.15 between them on the first two sets and by 0.01 to 0.05 on the others, so that smaller differences

@@ -3,7 +3,7 @@
     python benchmarks/cstc.py [--quick]
 
 - *Quadrants* (thesis, 3.7.1): the least possible cost is 12. Ten draws, each with a mean budget of 12; with
-  the tradeoff that does best on rows set aside, on a path from 0.05 to 0.25; and a single node, the best of a
+  the tradeoff that does best on held-out rows, on a path from 0.05 to 0.25; and a single node, the best of a
   path at any cost up to 12.
 - *Optimising*: real sets, tradeoffs on a path, the tree as initialised against the tree as optimised, by
   validation error and by the error on test rows, with what test rows cost.
@@ -64,14 +64,14 @@ def on(model: CSTCRegressor, data: Dataset) -> tuple[float, float]:
 
 def best_on_path(train: Dataset) -> CSTCRegressor:
     """The model with the least error (to a hundredth) on a fifth of the rows; of several, the cheapest."""
-    aside = np.arange(len(train.y)) % 5 == 0
-    learn, judge = train.take(~aside), train.take(aside)
+    held_out = np.arange(len(train.y)) % 5 == 0
+    learn, validation_set = train.take(~held_out), train.take(held_out)
     models = [
         CSTCRegressor(costs=train.costs, tradeoff=tradeoff, random_state=0).fit(learn.X, learn.y)
         for tradeoff in np.geomspace(0.05, 0.25, 12)
     ]
-    judged_so = [on(model, judge) for model in models]
-    best = min(range(len(models)), key=lambda k: (round(judged_so[k][0], 2), judged_so[k][1]))
+    outcomes = [on(model, validation_set) for model in models]
+    best = min(range(len(models)), key=lambda k: (round(outcomes[k][0], 2), outcomes[k][1]))
     return models[best]
 
 
@@ -84,7 +84,7 @@ def fitted(data: Problem, **given: Any) -> Any:
     return learner(costs=data.costs, random_state=0, **given).fit(data.train.X, data.train.y, **extra)
 
 
-def judged(model: Any, data: Problem) -> dict[str, float]:
+def evaluated(model: Any, data: Problem) -> dict[str, float]:
     found = {}
     for name, part in (("validation", data.validation), ("test", data.test)):
         run = model.run(part.X)
@@ -101,7 +101,7 @@ def optimising(sets: tuple[str, ...], seeds: int) -> list[dict[str, Any]]:
             data = problem(name, seed)
             for tradeoff in TRADEOFFS:
                 pair = [
-                    judged(fitted(data, tradeoff=tradeoff, optimise=optimise), data)
+                    evaluated(fitted(data, tradeoff=tradeoff, optimise=optimise), data)
                     for optimise in (False, True)
                 ]
                 rows.append({"set": name, "seed": seed, "tradeoff": tradeoff, "pair": pair})
@@ -129,7 +129,7 @@ def several_classes(seeds: int) -> list[tuple[Any, ...]]:
         for seed in range(seeds):
             data = problem(name, seed)
             for tradeoff in TRADEOFFS[1:]:
-                one = judged(fitted(data, tradeoff=tradeoff), data)
+                one = evaluated(fitted(data, tradeoff=tradeoff), data)
                 lines.append((name, seed, tradeoff, one["test"], one["cost"], *one_per_class(data, tradeoff)))
     return lines
 
@@ -159,7 +159,7 @@ def boosted_terms(sets: tuple[str, ...], seeds: int) -> list[tuple[Any, ...]]:
             line: list[Any] = [name, tradeoff]
             for kind in (None, "falling"):
                 given = {"tradeoff": tradeoff, "terms": "boosted", "term_tradeoff": kind}
-                found = [judged(fitted(data, **given), data) for data in parts]
+                found = [evaluated(fitted(data, **given), data) for data in parts]
                 line += [float(np.mean([one[what] for one in found])) for what in ("test", "cost")]
             lines.append(tuple(line))
     return lines

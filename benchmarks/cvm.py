@@ -76,13 +76,13 @@ def chosen_penalty(full: Any, rows: Rows, seed: int, most: int) -> float:
     """That of the full machine, or ten times less or more, by a fifth of (some of) the rows."""
     some = np.random.default_rng(seed).permutation(len(rows.y))[:most]
     X, y = rows.X[some], rows.y[some]
-    aside = validation_mask(len(y), 0.2, seed, y)
+    held_out = validation_mask(len(y), 0.2, seed, y)
     size = max(2, round(0.02 * len(full.support_)))
     tried = {}
     for factor in (0.1, 1.0, 10.0):
         penalty = factor / (full.C * len(rows.y))
         model = ReducedSVC(n_vectors=size, gamma=full._gamma, penalty=penalty, random_state=seed)
-        tried[penalty] = model.fit(X[~aside], y[~aside]).score(X[aside], y[aside])
+        tried[penalty] = model.fit(X[~held_out], y[~held_out]).score(X[held_out], y[held_out])
     return max(tried, key=lambda penalty: tried[penalty])
 
 

@@ -23,7 +23,7 @@ GAMMA_GRID = (0.25, 1.0, 4.0)  # times that of gamma="scale"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One draw of a set: rows to learn from and rows to judge by, ready for a kernel."""
+    """One draw of a set: training rows and test rows, ready for a kernel."""
 
     name: str
     X: np.ndarray
@@ -64,13 +64,13 @@ def chosen_parameters(rows: Rows, seed: int, most: int = GRID_ROWS) -> dict[str,
     """C and gamma by the accuracy on a fifth of (some of) the rows to learn from."""
     some = np.random.default_rng(seed).permutation(len(rows.y))[:most]
     X, y = rows.X[some], rows.y[some]
-    aside = validation_mask(len(y), 0.2, seed, y)
+    held_out = validation_mask(len(y), 0.2, seed, y)
     scale = 1.0 / (X.shape[1] * X.var())
     tried: dict[tuple[float, float], float] = {}
     for C in C_GRID:
         for factor in GAMMA_GRID:
-            model = SVC(C=C, gamma=scale * factor, cache_size=500).fit(X[~aside], y[~aside])
-            tried[C, scale * factor] = model.score(X[aside], y[aside])
+            model = SVC(C=C, gamma=scale * factor, cache_size=500).fit(X[~held_out], y[~held_out])
+            tried[C, scale * factor] = model.score(X[held_out], y[held_out])
     C, gamma = max(tried, key=lambda key: (tried[key], -key[0], -key[1]))
     return {"C": C, "gamma": gamma}
 

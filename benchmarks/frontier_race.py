@@ -2,9 +2,9 @@
 
     MISERLY_DATA=... python benchmarks/frontier_race.py [--quick] [--sets pima adult] [--draws 3] [--jobs 1]
 
-For 24 budgets, geometric between the cheapest feature and all of them, everybody chooses a model whose mean
-cost is at most the budget, and the figure is the mean over the budgets of what the choices reach on test
-rows. Everybody is given the same rows to learn from and the same ledger: a row pays for the features that
+For 24 budgets, geometric between the cheapest feature and all of them, every learner chooses a model whose
+mean cost is at most the budget, and the figure is the mean over the budgets of what the choices reach on test
+rows. Every learner is given the same rows to learn from and the same ledger: a row pays for the features that
 it really meets on its way through the trees, once.
 
 - frontier: `frontier("auto", ...)`, then `best(mean_budget=...)`, with all its defaults and a time limit;
@@ -66,7 +66,7 @@ class Stage:
 
 
 def rival(fit: Fit, members: list[float], given: Problem, budgets: np.ndarray) -> dict[str, Any]:
-    """Choose on validation rows, learn again from all, judge on test rows."""
+    """Choose on validation rows, learn again from all, evaluate on test rows."""
     everything = replace(given, train=joined(given))
     found = [one for member in members for one in stages(fit, given, member, given.validation)]
     again: dict[float, list[list[Stage]]] = {}  # on the rows learned from, and on test rows
@@ -244,7 +244,7 @@ def report(results: dict[str, list[dict[str, Any]]], time_limit: float, command:
         __doc__.split("\n\n", 2)[2].strip(),
         f"Rivals: depth 4, step 0.1, up to {ROUNDS} rounds. The frontier: {time_limit:g} s at most for the "
         "search, one process. Prices are real for `heart_cleveland`, `pima`, `ann_thyroid` and `ckd`, and "
-        "dealt out anew from the papers' tiers with every draw for the others. ± is the standard error over "
+        "dealt out again from the papers' tiers with every draw for the others. ± is the standard error over "
         "draws. What is spent of the budget (mean over budgets) and seconds are "
         f"of {', '.join(names)} in this order.",
         f"`{command}`",

@@ -1,25 +1,25 @@
-"""Promises about new rows: how often they are broken, and what keeping them leaves unused.
+"""Guarantees about new rows: how often they are broken, and what keeping them leaves unused.
 
     python benchmarks/guarantee.py [--quick] [--repeats 1000]
 
-Candidates that resemble each other (their rows' costs correlate by 0.8) are drawn anew in each repetition,
-the dearer, the better. Half of them cost more than is promised. A rule sees held-out rows and chooses: the
-best by held-out accuracy among those it believes to keep the promise or, where little accuracy may be lost,
-the cheapest. The promise is broken if it does not hold for the *true* mean of what was chosen. What a row
-costs:
+Candidates that resemble each other (their rows' costs correlate by 0.8) are drawn again in each repetition,
+the more expensive, the better. Half of them cost more than is guaranteed. A rule sees held-out rows and
+chooses: the best by held-out accuracy among those it believes to keep the guarantee or, where little accuracy
+may be lost, the cheapest. The guarantee is broken if it does not hold for the *true* mean of what was chosen.
+What a row costs:
 
 - `flat`: anything up to twice the mean;
 - `stages`: 60, 25, 10 and 5 % of rows leave a cascade after paying 1, 4, 20 and 120;
-- `skewed`: gamma-like, the dearest rows at 20 times the mean;
+- `skewed`: gamma-like, the most expensive rows at 20 times the mean;
 - `rare`: rows cost 1, but one to three in a hundred 200 more; what differs is how many.
 
-In a `crowd` all forty candidates cost 0.5 % more than the budget: whatever is chosen breaks the promise.
+In a `crowd` all forty candidates cost 0.5 % more than the budget: whatever is chosen breaks the guarantee.
 
 Rules: `hope` believes the held-out figure. `z` adds 1.645 standard errors (for shares, the exact binomial
 bound), without regard to the number of candidates. `divided` tests each at the level divided by their number
 (Bonferroni), with the test that `certify` uses. `certify` is the library's; `certify, ordered` knows an order
-from as many other rows, as training rows would give it; for loss it is also told which model to compare with,
-the dearest, while the others compare with whatever is best.
+from as many other rows, as training rows would give it; for loss it is also given which model to compare
+with, the most expensive, while the others compare with whatever is best.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CONFIDENCE = 0.95
 LEVEL = 1.0 - CONFIDENCE
 N_CANDIDATES = 40
 ALIKE = 0.8
-SHARE = 0.05  # of rows that may cost more than the limit, where each row is promised
+SHARE = 0.05  # of rows that may cost more than the limit, where each row is guaranteed
 LOSS = 0.03  # of accuracy that may be lost
 SIZES = (100, 500, 2_000)
 
@@ -107,7 +107,7 @@ def uniforms(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def candidates(world: World, rng: np.random.Generator, n: int, sizes: np.ndarray) -> list[Candidate]:
-    dear, right = uniforms(rng, n), uniforms(rng, n)
+    high, right = uniforms(rng, n), uniforms(rng, n)
     return [
         Candidate(
             world.draw(u, size),
@@ -117,7 +117,7 @@ def candidates(world: World, rng: np.random.Generator, n: int, sizes: np.ndarray
             float(accuracy(size)),
             0.0,
         )
-        for u, luck, size in zip(dear, right, sizes, strict=True)
+        for u, luck, size in zip(high, right, sizes, strict=True)
     ]
 
 
@@ -136,7 +136,7 @@ def with_hard_limit(rng: np.random.Generator, n: int) -> list[Candidate]:
     ]
 
 
-# -- rules: which candidates are believed to keep the promise ----------------------------------------------
+# -- rules: which candidates are believed to keep the guarantee ----------------------------------------------
 
 Found = list[Candidate]
 Rule = Callable[[Found, Found], list[bool]]  # candidates, and the same on other rows
@@ -207,7 +207,7 @@ RULES: dict[str, dict[str, Rule]] = {
 
 
 def used(kind: str, one: Candidate, found: Found) -> float:
-    """What is truly used of what the promise allows: above 1 it is broken."""
+    """What is truly used of what the guarantee allows: above 1 it is broken."""
     if kind == "mean cost":
         return one.true_cost
     if kind == "each row":
@@ -252,44 +252,44 @@ def study(kind: str, world: str, n: int, repeats: int) -> dict[str, Any]:
             "none": float(np.isnan(kept).mean()),
             "used": float(some.mean()) if len(some) else None,
         }
-    return {"promise": kind, "world": world, "n": n, "rules": rules}
+    return {"guarantee": kind, "world": world, "n": n, "rules": rules}
 
 
 # -- the page ----------------------------------------------------------------------------------------------
 
-PAGE = """# Promises
+PAGE = """# Guarantees
 
 {about}
 
 `{command}`
 
 {repeats:,} repetitions, {candidates} candidates, confidence {confidence:.0%}. In a cell: how often the
-promise was broken; how much was used, on average, of what it allows (budget, share of rows, or loss); how
+guarantee was broken; how much was used, on average, of what it allows (budget, share of rows, or loss); how
 often no candidate was found fit, if ever. A rule keeps its word where the first is 5.0 % or less. For
 {repeats:,} repetitions, up to {most:.1%} is chance.
 
 {tables}
 
-![How often promises are broken, and what is used](guarantee.png)
+![How often guarantees are broken, and what is used](guarantee.png)
 
 {verdict}
 """
 
 VERDICT = """\
-`certify` kept its word everywhere: its promises were broken in 4.4 % of the repetitions at most, in crowds,
+`certify` kept its guarantees everywhere: they were broken in 4.4 % of the repetitions at most, in crowds,
 where 5 % is allowed. Held-out figures alone broke them in up to 60 % (97 % in crowds), and standard errors
 that disregard the number of candidates in up to 31 % (57 %). Where candidates spread around the budget
-its promises were broken in 0.9 % at most: those that are wrongly certified are few, and seldom look best.
+its guarantees were broken in 0.9 % at most: those that are wrongly certified are few, and seldom look best.
 
 What that costs is seen in what is used. It is least for costs that vary little, and most where rare rows
-decide: with 100 rows nothing could be promised there, with 500 in fewer than half of the repetitions.
+decide: with 100 rows nothing could be guaranteed there, with 500 in fewer than half of the repetitions.
 Dividing the level by the number of candidates uses less nearly everywhere, but not by much, and in crowds
 it is broken less often than it might be. An order known beforehand is worth a few hundredths more. Showing
 that little is lost to the best of forty, whichever it is, takes thousands of rows. To one that is named it
 takes fewer, and there always is an answer: that one loses nothing to itself.
 
 How high to stake, how many may fail and how many rows to spend on the order were settled on the same kinds of
-draws, some of them among these. Whether promises hold does not depend on it; what is used may flatter a
+draws, some of them among these. Whether guarantees hold does not depend on it; what is used may flatter a
 little. A loss of 0.02, tried first in 50 repetitions, could not be shown with 500 rows at all."""
 
 WORDS = {
@@ -312,7 +312,7 @@ def tables(studies: list[dict[str, Any]]) -> str:
         rows = [
             [s["world"], s["n"], *(cell(s["rules"][name]) for name in rules)]
             for s in studies
-            if s["promise"] == kind
+            if s["guarantee"] == kind
         ]
         parts.append(f"## {kind}\n\n{WORDS[kind]}\n\n{table(['costs', 'rows', *rules], rows)}")
     return "\n\n".join(parts)
@@ -322,7 +322,7 @@ def picture(studies: list[dict[str, Any]], quick: bool) -> None:
     figure, grid = axes(2, columns=2)
     figure.set_size_inches(11, 0.27 * len(studies) + 1.8)
     names = list(RULES["mean cost"])
-    labels = [f"{s['promise']}: {s['world']}, {s['n']:,}" for s in studies]
+    labels = [f"{s['guarantee']}: {s['world']}, {s['n']:,}" for s in studies]
     for colour, name in enumerate(names):
         at = [k for k, s in enumerate(studies) if name in s["rules"]]
         for ax, what in zip(grid, ("broken", "used"), strict=True):
@@ -331,7 +331,7 @@ def picture(studies: list[dict[str, Any]], quick: bool) -> None:
             ax.scatter(*zip(*points, strict=True), s=26, color=f"C{colour}", label=name, alpha=0.85)
     grid[0].axvline(LEVEL, color="black", lw=0.8)
     grid[1].axvline(1.0, color="black", lw=0.8)
-    grid[0].set(title="how often the promise is broken (line: 5 %)", yticks=range(len(labels)))
+    grid[0].set(title="how often the guarantee is broken (line: 5 %)", yticks=range(len(labels)))
     grid[0].set_yticklabels(labels, fontsize=8)
     grid[1].set(title="what is used of what it allows (line: all)", yticks=range(len(labels)))
     grid[1].set_yticklabels([])

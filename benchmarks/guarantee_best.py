@@ -1,13 +1,13 @@
-"""Promises of `Frontier.best`: how often they are broken, and what keeping them leaves unused.
+"""Guarantees of `Frontier.best`: how often they are broken, and what keeping them leaves unused.
 
     python benchmarks/guarantee_best.py [--quick] [--repeats 1000]
 
-Forty candidates that resemble each other are drawn anew in each repetition, as in `guarantee.py`, each on as
-many held-out rows, by which `best` chooses, as on kept rows, which have to show what is promised. `hope` is
-`best` without a confidence: it believes the held-out figures. `best` promises at 95 %. A promise is broken
-if it does not hold for the *true* means of what was taken. Half of the candidates cost more than the budget
-of 1; in a `crowd` all of them break the promise by a little: they cost 0.5 % too much, or all but the best
-lose 0.0305 of accuracy where 0.03 is allowed.
+Forty candidates that resemble each other are drawn again in each repetition, as in `guarantee.py`, each on as
+many held-out rows, by which `best` chooses, as on kept rows, which have to show what is guaranteed. `hope` is
+`best` without a confidence: it believes the held-out figures. `best` guarantees at 95 %. A guarantee is
+broken if it does not hold for the *true* means of what was taken. Half of the candidates cost more than the
+budget of 1; in a `crowd` all of them break the guarantee by a little: they cost 0.5 % too much, or all but
+the best lose 0.0305 of accuracy where 0.03 is allowed.
 
 Hard budgets are real plans of cascades: rows leave at random thresholds after paying 1, 4, 20 or 120. Both
 rules take the one of ten that spends most of the budget on held-out rows and run it on new ones: `hope` by
@@ -119,7 +119,7 @@ def _losing(loss: float) -> float:
 
 
 def used(request: dict[str, float], one: Candidate, reference: Candidate) -> float:
-    """What is truly used of what is allowed, of whichever is used most; above 1 the promise is broken."""
+    """What is truly used of what is allowed, of whichever is used most; above 1 the guarantee is broken."""
     parts = [one.true_cost / request["mean_budget"]] if "mean_budget" in request else []
     if "max_loss" in request:
         parts.append((reference.true_value - one.true_value) / request["max_loss"])
@@ -152,7 +152,7 @@ def cascade(threshold: float) -> Plan:
 
 
 def hard_repetition(n: int, seed: int) -> Iterator[tuple[str, float]]:
-    """The dearest new row, as a share of the budget, of cascades chosen for it."""
+    """The most expensive new row, as a share of the budget, of cascades chosen for it."""
     rng = np.random.default_rng((seed, n))
     held, new = rng.normal(size=(2, n, 4))
     budget = float(rng.uniform(1.0, 60.0))
@@ -171,16 +171,16 @@ def _mean_cost(plan: Plan, rows: np.ndarray) -> float:
 
 # -- the page ----------------------------------------------------------------------------------------------
 
-PAGE = """# Promises of the best model
+PAGE = """# Guarantees of the best model
 
 {about}
 
 `{command}`
 
-{repeats:,} repetitions. In a cell: how often the promise was broken; how much was used, on average, of what
-it allows (of budget and loss the one used more; of a hard budget, by the dearest row); how often no candidate
-was found fit, if ever. At 95 % a rule keeps its word where the first is 5.0 % or less. For {repeats:,}
-repetitions, up to {most:.1%} is chance.
+{repeats:,} repetitions. In a cell: how often the guarantee was broken; how much was used, on average, of what
+it allows (of budget and loss the one used more; of a hard budget, by the most expensive row); how often no
+candidate was found fit, if ever. At 95 % a rule keeps its word where the first is 5.0 % or less. For
+{repeats:,} repetitions, up to {most:.1%} is chance.
 
 {tables}
 
@@ -202,7 +202,7 @@ def study(kind: str, world: str, n: int, repeats: int) -> dict[str, Any]:
             "none": float(np.isnan(some).mean()),
             "used": float(kept.mean()) if len(kept) else None,
         }
-    return {"promise": kind, "world": world, "n": n, "rules": rules}
+    return {"guarantee": kind, "world": world, "n": n, "rules": rules}
 
 
 def settings(quick: bool) -> list[tuple[str, str, int]]:
@@ -218,17 +218,19 @@ def settings(quick: bool) -> list[tuple[str, str, int]]:
 
 
 def tables(studies: list[dict[str, Any]]) -> str:
-    rows = [[s["promise"], s["world"], s["n"], *(cell(s["rules"][name]) for name in RULES)] for s in studies]
-    return table(["promise", "costs", "rows", *RULES], rows)
+    rows = [
+        [s["guarantee"], s["world"], s["n"], *(cell(s["rules"][name]) for name in RULES)] for s in studies
+    ]
+    return table(["guarantee", "costs", "rows", *RULES], rows)
 
 
 def verdict(studies: list[dict[str, Any]]) -> str:
-    """The worst of both rules, and what the promises left unused."""
-    soft = [s["rules"] for s in studies if s["promise"] != "hard budget"]
-    hard = [s["rules"] for s in studies if s["promise"] == "hard budget"]
+    """The worst of both rules, and what the guarantees left unused."""
+    soft = [s["rules"] for s in studies if s["guarantee"] != "hard budget"]
+    hard = [s["rules"] for s in studies if s["guarantee"] == "hard budget"]
     worst = {name: max(rules[name]["broken"] for rules in soft) for name in RULES}
     return (
-        f"`best` with a confidence broke its promise in {worst['best']:.1%} of the repetitions at most,\n"
+        f"`best` with a confidence broke its guarantee in {worst['best']:.1%} of the repetitions at most,\n"
         f"held-out figures alone in up to {worst['hope']:.1%}. A hard budget was passed by some row in\n"
         f"{max(r['best']['broken'] for r in hard):.1%} of the repetitions where the plan carried it, and in\n"
         f"{max(r['hope']['broken'] for r in hard):.1%} where only the mean was kept."

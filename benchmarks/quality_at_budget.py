@@ -3,10 +3,10 @@
     MISERLY_DATA=... python benchmarks/quality_at_budget.py [--quick] [--jobs 2] [--sets adult magic]
 
 For 24 budgets, geometric between the cheapest feature and all of them, take of all candidates that cost at
-most the budget the one that does best on validation data, and judge it on test data; the figure is the mean
-over the budgets. Candidates are all rounds of all members of a learner's sweep, priced by one ledger, and an
-answer that costs nothing: the commonest class, or all documents alike. The Miser is swept over its tradeoff
-and its hard budget (for classes with and without looking ahead), the others over their penalties.
+most the budget the one that does best on validation data, and evaluate it on test data; the figure is the
+mean over the budgets. Candidates are all rounds of all members of a learner's sweep, priced by one ledger,
+and an answer that costs nothing: the commonest class, or all documents alike. The Miser is swept over its
+tradeoff and its hard budget (for classes with and without looking ahead), the others over their penalties.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def under_budgets(given: Problem, budgets: np.ndarray, rounds: int, **parameters
 
     A budget that the model before it kept anyway is left out: a model of nearly the same purchases.
     """
-    dearest = np.inf
+    most_expensive = np.inf
     for budget in (None, *budgets[::-1]):
-        if budget is None or budget < dearest:
+        if budget is None or budget < most_expensive:
             found = candidates("Miser", given, rounds, budget=budget, **parameters)
-            dearest = max((one.cost for one in found), default=0.0)
+            most_expensive = max((one.cost for one in found), default=0.0)
             yield from found
 
 
@@ -232,8 +232,8 @@ def report(results: list[dict[str, Any]], sets: list[str], quick: bool) -> None:
         f"Depth 4, step 0.1, up to {effort.rounds} rounds, 255 bins, at least 20 rows in a leaf; "
         "logistic or multinomial loss for classes; squared loss on the grades of the ranking sets, which the "
         "Miser by its default takes within queries. "
-        f"{effort.penalties} penalties for LightGBM and CatBoost. Categories are codes for everybody. "
-        "Prices are real for `ann_thyroid`, and dealt out anew from the papers' tiers with every draw for "
+        f"{effort.penalties} penalties for LightGBM and CatBoost. Categories are codes for all learners. "
+        "Prices are real for `ann_thyroid`, and dealt out again from the papers' tiers with every draw for "
         "the others. ± is the standard error over draws. The lead if the Miser chose on test data, by "
         "hindsight, is more than any way of choosing among its candidates could give.",
         f"`{command}`",

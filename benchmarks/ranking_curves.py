@@ -33,7 +33,7 @@ from miserly.metrics import ndcg
 
 REAL_SETS = ("mslr_web10k_sample", "mq2008")
 TRADEOFFS = np.geomspace(1e-6, 3e-3, 12)
-CAPS = (1, 20, 100, 200)  # dearest feature of each subset
+CAPS = (1, 20, 100, 200)  # most expensive feature of each subset
 HOLD = 0.99
 EVERY = 10  # rounds between exits, and between points of a curve
 
@@ -66,7 +66,7 @@ def fit(given: Problem, rounds: int, tradeoff: float = 0.0, costs: Costs | None 
     )
 
 
-def judge(model: Any, given: Problem) -> Point:
+def evaluate(model: Any, given: Problem) -> Point:
     """Validation and test NDCG@5 of a model, and the mean cost of a test document."""
     point = {}
     for name, part in (("validation", given.validation), ("test", given.test)):
@@ -106,7 +106,7 @@ def subset(given: Problem, cap: float, rounds: int) -> Point | None:
     if not cheap.any():
         return None
     blank = {part: _blank(getattr(given, part), ~cheap) for part in ("train", "validation", "test")}
-    return judge(fit(Problem(given.name, given.costs, **blank), rounds), given)
+    return evaluate(fit(Problem(given.name, given.costs, **blank), rounds), given)
 
 
 def _blank(part: Dataset, columns: np.ndarray) -> Dataset:
@@ -122,7 +122,7 @@ def exits(model: GreedyMiserRanker, given: Problem, n_settings: int) -> list[Poi
     points = []
     for threshold in spread * np.geomspace(0.02, 1.0, n_settings):
         early = EarlyExit(model, rule="proximity", threshold=float(threshold), every=EVERY, prefit=True)
-        points.append(judge(early.fit(given.train.X, given.train.y, qid=given.train.qid), given))
+        points.append(evaluate(early.fit(given.train.X, given.train.y, qid=given.train.qid), given))
     return points
 
 
@@ -133,14 +133,14 @@ def curves(given: Problem, rounds: int, n_settings: int) -> dict[str, list[Point
     plain = fit(given, rounds)
     step = max(1, len(TRADEOFFS) // n_settings)
     misers = [fit(given, rounds, tradeoff) for tradeoff in TRADEOFFS[::step]]
-    judged = [judge(model, given) for model in misers]
-    full = judge(plain, given)
-    best = misers[_cheapest_that_holds(judged, full["validation"])]
+    evaluated = [evaluate(model, given) for model in misers]
+    full = evaluate(plain, given)
+    best = misers[_cheapest_that_holds(evaluated, full["validation"])]
     return {
         "GBRT": [*prefixes(plain, given), full],
         "subsets": [point for cap in CAPS if (point := subset(given, cap, rounds))],
         "Early Exit": exits(plain, given, n_settings),
-        "Miser": judged,
+        "Miser": evaluated,
         "Miser + Early Exit": exits(best, given, n_settings),
     }
 
@@ -154,7 +154,7 @@ def _cheapest_that_holds(points: list[Point], full: float) -> int:
 
 
 def standing(found: dict[str, list[Point]], name: str) -> list[list[Any]]:
-    """For each curve, the point chosen on validation data to hold 99 % of GBRT, judged on test data."""
+    """For each curve, the point chosen on validation data to hold 99 % of GBRT, evaluated on test data."""
     full = found["GBRT"][-1]
     rows = [
         [name, "GBRT, whole", full["test"], "1.000", f"{full['tree']:.0f}", f"{full['path']:.0f}", "1.000"]

@@ -3,7 +3,7 @@
     MISERLY_DATA=... python benchmarks/ranking_losses.py [--quick]
 
 For each loss, 100 rounds without a budget and with small ones, NDCG@5 on all queries that were not trained
-on. Prices and splits are drawn anew with every seed; leads are paired, draw by draw.
+on. Prices and splits are drawn again with every seed; leads are paired, draw by draw.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Greedy Miser, LightGBM and CatBoost behind one door: fit one member of a sweep, and give it round by round.
 
-Everybody gets the same trees (depth 4, at least 20 rows in a leaf, 255 bins), the same step and the same
+Every learner gets the same trees (depth 4, at least 20 rows in a leaf, 255 bins), the same step and the same
 number of rounds. A *stage* is the scores of some rows after one more round, with what the features used so
 far cost by the one ledger of `Costs`, whether the learner knows that cost or not.
 """
@@ -174,7 +174,7 @@ def _catboost_trees(model: Any) -> list[dict[str, Any]]:
 
 
 def alone(costs: Costs) -> list[float]:
-    """What each feature costs bought alone: learners without groups are told this."""
+    """What each feature costs bought alone: learners without groups are given this."""
     return [costs.marginal(costs.name(f)) for f in range(len(costs))]
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/scoring_speed.py [--quick]
 
-300 trees of depth 4, 100,000 rows of 136 float32 features, two threads each. Everybody takes turns, and the
+300 trees of depth 4, 100,000 rows of 136 float32 features, two threads each. All models take turns, and the
 figures are medians of seven turns. The model is the same size for both, each fitted by its own learner.
 """
 

@@ -4,10 +4,10 @@
 
 As in figure 3 and tables 1 and 2 of Kusner et al. (2014). A CSTC of five levels is learned for each of some
 tradeoffs. What each of its nodes buys is the budget of the same node of an ASTC, hard and soft. The lasso has
-its own path. Features cost 1 each, but for `yahoo_like`, which has the papers' tiers of prices and is judged
-by precision@5 (grades of 3 and more are relevant) instead of the error. Cost is what test rows pay on
-average. All classifiers are fitted by least squares to 1 and -1, CSTC without pruning. Times are those of one
-whole `fit` each, one after the other in one process.
+its own path. Features cost 1 each, but for `yahoo_like`, which has the papers' tiers of prices and is
+evaluated by precision@5 (grades of 3 and more are relevant) instead of the error. Cost is what test rows pay
+on average. All classifiers are fitted by least squares to 1 and -1, CSTC without pruning. Times are those of
+one whole `fit` each, one after the other in one process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rooms of the project, and the report that the tools of `make lint` give about them.
 
-A room is a package of ``src/miserly`` (``costs``, ``learners.boosting``) or ``docs``. The name of a room
-stands for the rooms inside it, too. A tool has a list of unfinished rooms, whose findings are not errors.
+A room is a package of ``src/miserly`` (``costs``, ``learners.boosting``), ``tests``, ``benchmarks`` or
+``docs``. The name of a room stands for the rooms inside it, too. A tool has a list of unfinished rooms, whose
+findings are not errors.
 """
 
 from __future__ import annotations

@@ -148,11 +148,11 @@ def _frontiers(pattern: re.Pattern[str]) -> Iterator[tuple[str, dict[str, str]]]
                 found = frontier("auto", X, y, costs=costs, max_fits=10, random_state=0, **asked)
                 budgets = [0.0, 5.0, 50.0, 200.0]
                 table = found.at(*budgets, mean_budgets=budgets)
-                told = {"table": _hash(np.array([table["value"], table["cost"]], dtype=float))}
+                recorded = {"table": _hash(np.array([table["value"], table["cost"]], dtype=float))}
                 for budget in budgets:
-                    told[f"best at {budget:g}"] = found.best(budget=budget).plan_.digest
-                    told[f"best at a mean of {budget:g}"] = found.best(mean_budget=budget).plan_.digest
-            yield key, told
+                    recorded[f"best at {budget:g}"] = found.best(budget=budget).plan_.digest
+                    recorded[f"best at a mean of {budget:g}"] = found.best(mean_budget=budget).plan_.digest
+            yield key, recorded
 
 
 if __name__ == "__main__":

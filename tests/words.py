@@ -1,8 +1,9 @@
 """Plain words: ``python -m tests.words [room ...]`` finds words that a newcomer would have to look up.
 
-Every line of ``src``, the README, the guide, CONTRIBUTING and CHANGELOG is split into words, names such as
-``new_bench`` and ``RowsAside`` included. Documents are the room ``docs``, other rooms are in `tests.rooms`.
-Without a name every room outside `UNFINISHED` is searched; ``--all`` includes those.
+Every line of ``src``, ``tests``, ``benchmarks``, the README, the guide, CONTRIBUTING and CHANGELOG is split
+into words, names such as ``new_bench`` and ``RowsAside`` included. Tests, benchmarks and documents are the
+rooms ``tests``, ``benchmarks`` and ``docs``; other rooms are in `tests.rooms`. Without a name every room
+outside `UNFINISHED` is searched; ``--all`` includes those.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from tests.rooms import Finding, report, room_named
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "miserly"
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md")
+OTHERS = {
+    "docs": ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/benchmarks/*.md"),
+    "tests": ("tests/**/*.py",),
+    "benchmarks": ("benchmarks/**/*.py",),
+}
 
 # Rooms that still use such words. This list only gets shorter.
 UNFINISHED: tuple[str, ...] = ()
@@ -52,6 +57,14 @@ ALLOWED = [
     ("docs/README.md", r"\bcompress, bench, datasets\b"),
     ("CHANGELOG.md", r"`[\w.]*(?i:promis|judg)\w+`"),  # old names
     ("src/miserly/plan/plan.py", r'"promises(_of)?"'),  # in files of earlier versions
+    ("tests/plan/store/test_guarantees.py", r'"promises(_of)?"'),
+    ("tests/cli/test_bench.py", r"\b(test_)?(bench|BENCH)(?![a-z])"),  # tests of the command
+    ("tests/cli/test_frontier.py", r'"bench"|\btest_bench_'),
+    ("tests/cli/test_commands.py", r'"bench"'),
+    ("tests/cli/test_terminal.py", r'"bench"'),
+    ("tests/plan/engine/test_stepping.py", r"\btest_what_is_told_"),  # by `Trail.tell`
+    ("tests/words.py", r".*"),  # these lists and their tests
+    ("tests/test_lint_tools.py", r".*"),
 ]
 
 _FORBIDDEN = {re.compile(word): instead for word, instead in WORDS.items()}
@@ -108,9 +121,10 @@ def files() -> Iterator[tuple[str, Path]]:
         if path.suffix in {".py", ".js", ".css", ".html"}:
             parts = path.relative_to(SOURCES).parent.parts
             yield room_named([part for part in parts if part != "assets"]), path
-    for pattern in DOCUMENTS:
-        for path in sorted(ROOT.glob(pattern)):
-            yield "docs", path
+    for room, patterns in OTHERS.items():
+        for pattern in patterns:
+            for path in sorted(ROOT.glob(pattern)):
+                yield room, path
 
 
 def uses_in(path: Path) -> Iterator[Use]:

@@ -19,7 +19,7 @@ BENCH = [
 
 
 @pytest.mark.parametrize(("columns", "target", "more"), BENCH)
-def test_both_are_judged_at_every_budget_with_one_ledger(tmp_path, columns, target, more):
+def test_both_are_evaluated_at_every_budget_with_one_ledger(tmp_path, columns, target, more):
     pytest.importorskip("lightgbm")
     table(600)[[*columns, target]].to_csv(tmp_path / "a.csv", index=False)
     (tmp_path / "costs.csv").write_text("feature,cost\nage,1\nchol,4\n" + "thal,9\n" * ("thal" in columns))
@@ -75,7 +75,7 @@ def test_features_on_the_path_to_a_leaf():
     assert met.tolist() == [[True, False, False], [True, False, True], [True, False, True]]
 
 
-def test_a_rival_that_is_not_there_is_said_to_be_missing(tmp_path, monkeypatch):
+def test_a_rival_that_is_not_there_is_reported_as_missing(tmp_path, monkeypatch):
     from miserly.cli import lightgbm_race
 
     monkeypatch.setattr(lightgbm_race, "find_spec", lambda name: None)

@@ -50,7 +50,7 @@ def test_fit_says_what_it_learned_and_saves_a_plan_that_runs(folder):
 
 def test_fit_for_machines(folder):
     done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", folder / "costs.csv", *QUICK,
-               "--tradeoff", 0.002, "--out", folder / "thrifty.miser", "--json")  # fmt: skip
+               "--tradeoff", 0.002, "--out", folder / "cheap.miser", "--json")  # fmt: skip
     record = json.loads(done.stdout)
     assert record["task"] == "classes" and record["rows"] == 120 and record["validation_rows"] == 24
     assert record["buys"] == ["chol"] or "thal" not in record["buys"]
@@ -69,8 +69,8 @@ def test_numbers_are_regressed_and_columns_can_be_left_out(folder):
                *QUICK, "--validation", 0, "--out", folder / "all.miser", "--json")  # fmt: skip
     record = json.loads(done.stdout)
     assert record["task"] == "numbers" and record["validation_value"] is None
-    judged = run("predict", folder / "all.miser", folder / "risk.csv", "--json")
-    assert json.loads(judged.stdout)["mse"] < np.var(table()["risk"])
+    evaluated = run("predict", folder / "all.miser", folder / "risk.csv", "--json")
+    assert json.loads(evaluated.stdout)["mse"] < np.var(table()["risk"])
 
 
 def test_rankings_are_learned_by_query(folder):
@@ -78,8 +78,8 @@ def test_rankings_are_learned_by_query(folder):
     done = run("fit", folder / "rank.csv", "--target", "grade", "--query", "patient", *QUICK,
                "--out", folder / "rank.miser", "--json")  # fmt: skip
     assert json.loads(done.stdout)["task"] == "ranking"
-    judged = run("predict", folder / "rank.miser", folder / "rank.csv", "--query", "patient", "--json")
-    assert json.loads(judged.stdout)["ndcg@5"] > 0.8
+    evaluated = run("predict", folder / "rank.miser", folder / "rank.csv", "--query", "patient", "--json")
+    assert json.loads(evaluated.stdout)["ndcg@5"] > 0.8
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_predict_needs_only_the_columns_of_the_plan(folder):
     assert run("predict", folder / "cheap.miser", folder / "few.csv").exit_code == 0
     table()[["thal"]].to_csv(folder / "none.csv", index=False)
     done = run("predict", folder / "cheap.miser", folder / "none.csv")
-    for said, name in zip(complaints(done), names, strict=True):
-        assert f"none.csv: no column {name!r}, which the plan needs" in said
+    for reported, name in zip(complaints(done), names, strict=True):
+        assert f"none.csv: no column {name!r}, which the plan needs" in reported
 
 
 def test_words_that_look_like_numbers_stay_words(tmp_path):
@@ -220,8 +220,10 @@ def test_unknown_words_are_warned_about(folder, tmp_path):
     (tmp_path / "new.csv").write_text("age,chol,thal\n50,200,normal\n60,210,strange\n")
     done = run("predict", folder / "heart.miser", tmp_path / "new.csv")
     assert done.exit_code == 0
-    said = "new.csv, line 3, column 'thal': unknown to the plan; 1 rows have such categories there (strange)"
-    assert said in done.stderr
+    reported = (
+        "new.csv, line 3, column 'thal': unknown to the plan; 1 rows have such categories there (strange)"
+    )
+    assert reported in done.stderr
     assert "'strange' is unknown to the plan" in complaint(
         run("predict", folder / "heart.miser", tmp_path / "new.csv", "--unknown", "error")
     )
@@ -236,8 +238,8 @@ def test_documents_that_leave_early_need_their_query(tmp_path):
     X.assign(patient=[f"q{q}" for q in qid]).to_csv(tmp_path / "a.csv", index=False)
     assert "--query" in complaint(run("predict", tmp_path / "m.miser", tmp_path / "a.csv"))
     done = run("predict", tmp_path / "m.miser", tmp_path / "a.csv", "--query", "patient", "--json")
-    said = [row["prediction"] for row in json.loads(done.stdout)["predictions"]]
-    np.testing.assert_allclose(said, model.predict(X, qid=qid))
+    reported = [row["prediction"] for row in json.loads(done.stdout)["predictions"]]
+    np.testing.assert_allclose(reported, model.predict(X, qid=qid))
 
 
 @pytest.mark.parametrize(
@@ -259,8 +261,8 @@ def test_documents_that_leave_early_need_their_query(tmp_path):
 def test_tables_that_are_not_sound_are_named_with_their_line(folder, tmp_path, text, message):
     path = tmp_path / "bad.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    said = complaint(run("predict", folder / "heart.miser", path))
-    assert "bad.csv" in said and message in said
+    reported = complaint(run("predict", folder / "heart.miser", path))
+    assert "bad.csv" in reported and message in reported
 
 
 def test_models_that_are_not_sound_are_named(folder, tmp_path):

@@ -95,17 +95,17 @@ def test_classes_may_come_in_any_order_in_a_libsvm_model(folder):
     assert read_libsvm(folder / "turned_small.model").classes.tolist() == [2, 1, 0]
 
 
-def test_what_came_of_it_is_said(folder):
+def test_what_came_of_it_is_reported(folder):
     done = run("compress", folder / "svc2.skops", "--data", folder / "rows2.csv", "--target", "ring",
-               "--vectors", 12, "--out", folder / "said.skops")  # fmt: skip
+               "--vectors", 12, "--out", folder / "small.skops")  # fmt: skip
     first, second, third = done.stdout.splitlines()
     assert first.startswith("57 support vectors reduced to 12 (21.1 %), rbf kernel")
     assert second.startswith("on a test set of 80 rows: the prediction of the full model for ")
     assert "; accuracy " in second and ", full model " in second
-    assert third == f"saved to {folder / 'said.skops'} (scikit-learn SVC)"
+    assert third == f"saved to {folder / 'small.skops'} (scikit-learn SVC)"
 
 
-def test_words_as_classes_become_numbers_for_libsvm_and_that_is_said(folder):
+def test_words_as_classes_become_numbers_for_libsvm_and_that_is_reported(folder):
     done = run("compress", folder / "svc2.skops", "--vectors", 4, "--out", folder / "words.model")
     assert "0 is 'inner', 1 is 'middle'" in done.stderr
 
@@ -130,9 +130,10 @@ def test_svm_predict_scores_what_was_made_alike(folder, n_classes):
                "--vectors", 10, "--out", small, "--out", folder / "scored.skops")  # fmt: skip
     assert done.exit_code == 0, done.output
     data = folder / f"rows{n_classes}.svm"
-    subprocess.run(["svm-predict", data, small, folder / "said"], check=True, capture_output=True)
+    subprocess.run(["svm-predict", data, small, folder / "predicted"], check=True, capture_output=True)
     X, _ = rows(n_classes=n_classes)
-    np.testing.assert_array_equal(np.loadtxt(folder / "said"), skops.load(folder / "scored.skops").predict(X))
+    expected = skops.load(folder / "scored.skops").predict(X)
+    np.testing.assert_array_equal(np.loadtxt(folder / "predicted"), expected)
 
 
 def test_without_rows_support_vectors_have_to_do(folder):
@@ -207,7 +208,7 @@ def test_numbers_and_outliers(folder, model):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reported"),
     [
         (("none.skops",), "none.skops: no such file"),
         (("rows2.csv",), "rows2.csv, line 1: 'x,z,ring' is not a keyword of LibSVM models"),
@@ -220,7 +221,7 @@ def test_numbers_and_outliers(folder, model):
         (("svc2.model", "--data", "holes.csv"), "holes.csv, line 3, column 'z': the value is missing"),
     ],
 )
-def test_mistakes_are_said_in_one_line(folder, words, said, monkeypatch):
+def test_mistakes_are_reported_in_one_line(folder, words, reported, monkeypatch):
     from sklearn.dummy import DummyClassifier
 
     monkeypatch.chdir(folder)
@@ -229,7 +230,7 @@ def test_mistakes_are_said_in_one_line(folder, words, said, monkeypatch):
     pd.DataFrame({"x": [1.0, 2.0], "z": [1.0, None]}).to_csv("holes.csv", index=False)
     (folder / "broken.skops").write_bytes(b"PK\x03\x04 not really")
     skops.dump(DummyClassifier().fit([[0.0]], [0]), "forest.skops")
-    assert said in complaint(run("compress", *words, "--out", "out.model"))
+    assert reported in complaint(run("compress", *words, "--out", "out.model"))
 
 
 def test_models_with_types_that_are_not_trusted_are_refused(folder, monkeypatch):

@@ -1,4 +1,4 @@
-"""What every command shares: how mistakes and warnings are said, and how numbers look."""
+"""What every command shares: how mistakes and warnings are reported, and how numbers look."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def test_numbers_without_a_value_are_null(capsys):
 
 
 def test_files_that_cannot_be_written_are_named(tmp_path):
-    for path, said in [(tmp_path, "this is a folder"), (tmp_path / "no" / "a.csv", "there is no folder")]:
-        with pytest.raises(DataError, match=said):
+    for path, reported in [(tmp_path, "this is a folder"), (tmp_path / "no" / "a.csv", "there is no folder")]:
+        with pytest.raises(DataError, match=reported):
             check_output(path)

@@ -54,8 +54,8 @@ def test_a_table_a_guarantee_a_report_and_a_model(folder):
     plan = load(folder / "m.miser")
     assert plan.run(table(180)).cost.mean() <= 30
     assert plan.info["target"] == "disease" and plan.guarantees
-    judged = json.loads(run("predict", folder / "m.miser", folder / "heart.csv", "--json").stdout)
-    assert judged["accuracy"] > 0.8
+    evaluated = json.loads(run("predict", folder / "m.miser", folder / "heart.csv", "--json").stdout)
+    assert evaluated["accuracy"] > 0.8
 
 
 def test_a_record_for_machines_is_all_there_is_on_standard_output(folder):
@@ -200,7 +200,7 @@ def test_numbers_and_rankings(folder):
         (("--learners", "greedymisr"), "no 'greedymisr' for this target; did you mean 'GreedyMiser'?"),
     ],
 )
-def test_wishes_that_do_not_go_together_are_wrong_usage(folder, options, message):
+def test_options_that_do_not_go_together_are_wrong_usage(folder, options, message):
     assert message in complaint(frontier(folder, *options), code=2)
 
 
@@ -212,7 +212,7 @@ def test_wishes_that_do_not_go_together_are_wrong_usage(folder, options, message
         (("--target", "diseas"), "no column 'diseas'; did you mean 'disease'?"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_searched(folder, options, message):
+def test_mistakes_are_reported_before_anything_is_searched(folder, options, message):
     assert message in complaint(frontier(folder, *options))
 
 
@@ -234,14 +234,14 @@ def test_a_guarantee_needs_rows(folder, tmp_path):
 
 @pytest.mark.parametrize("command", ["frontier", "bench"])
 def test_tables_with_too_little_in_them_are_refused(tmp_path, command):
-    def said(text, *more):
+    def complaint_about(text, *more):
         (tmp_path / "a.csv").write_text("a,y\n" + text)
         return complaint(run(command, tmp_path / "a.csv", "--target", "y", *more))
 
     (tmp_path / "free.csv").write_text("feature,cost\na,0\n")
-    assert "needs 10 rows or more, and there are 3" in said("1,0\n2,1\n3,0\n")
-    assert "'y' holds only one class, 0" in said("1,0\n" * 20)
-    assert "every feature is free" in said("1,0\n2,1\n" * 20, "--costs", tmp_path / "free.csv")
+    assert "needs 10 rows or more, and there are 3" in complaint_about("1,0\n2,1\n3,0\n")
+    assert "'y' holds only one class, 0" in complaint_about("1,0\n" * 20)
+    assert "every feature is free" in complaint_about("1,0\n2,1\n" * 20, "--costs", tmp_path / "free.csv")
 
 
 # -- interrupts ----------------------------------------------------------------------------------------------
@@ -256,9 +256,9 @@ def test_an_interrupted_search_exits_with_130_and_goes_on_where_it_ended(folder,
     while len(list((tmp_path / "kept").rglob("*.*"))) < 12 and time.monotonic() < end:
         time.sleep(0.05)
     search.send_signal(signal.SIGINT)
-    printed, told = search.communicate(timeout=100)
-    assert search.returncode == 130, told
-    assert printed == b"" and b"error: interrupted; " in told and b"kept in" in told
+    printed, errors = search.communicate(timeout=100)
+    assert search.returncode == 130, errors
+    assert printed == b"" and b"error: interrupted; " in errors and b"kept in" in errors
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "kept").rglob("*.*")}
     record = json.loads(run(*words, 6).stdout)
     assert record["models"] > 6

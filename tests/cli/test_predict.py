@@ -65,8 +65,8 @@ def test_queries_stay_whole(tmp_path, row_by_row, scattered):
     X, qid = X.iloc[order], qid[order]
     X.assign(patient=[f"q{q}" for q in qid]).to_csv(tmp_path / "a.csv", index=False)
     done = run("predict", tmp_path / "m.miser", tmp_path / "a.csv", "--query", "patient", "--json")
-    said = [row["prediction"] for row in json.loads(done.stdout)["predictions"]]
-    np.testing.assert_allclose(said, model.predict(X, qid=qid), rtol=1e-12)
+    predicted = [row["prediction"] for row in json.loads(done.stdout)["predictions"]]
+    np.testing.assert_allclose(predicted, model.predict(X, qid=qid), rtol=1e-12)
 
 
 def test_memory_does_not_grow_with_the_file(folder, tmp_path):
@@ -159,20 +159,22 @@ def test_booleans_and_numbers_are_known_however_they_are_written(tmp_path):
     (tmp_path / "a.csv").write_text("smokes,grade\nTRUE,3\nfalse,3.0\nTrue,1\ntrue,3\n")
     done = run("predict", tmp_path / "m.miser", tmp_path / "a.csv", "--json")
     assert done.stderr == "" and json.loads(done.stdout)["unknown_values"] == {}
-    said = [row["prediction"] for row in json.loads(done.stdout)["predictions"]]
+    predicted = [row["prediction"] for row in json.loads(done.stdout)["predictions"]]
     asked = pd.DataFrame({"smokes": [True, False, True, True], "grade": pd.Categorical([3, 3, 1, 3])})
-    assert said == model.predict(asked).tolist()
+    assert predicted == model.predict(asked).tolist()
 
 
-def test_all_bad_numbers_are_told_and_nothing_is_written(folder, tmp_path, row_by_row):
+def test_all_bad_numbers_are_reported_and_nothing_is_written(folder, tmp_path, row_by_row):
     lines = ["age,chol,thal", *["50,200,normal"] * 40]
     lines[9], lines[31], lines[38] = "50,2OO,normal", "5O,200,normal", "50,1.000,5,normal"
     lines[39], lines[40], lines[1] = "50,x,normal", "50,1e999,normal", "50,-inf,normal"
     (tmp_path / "a.csv").write_text("\n".join(lines))
     plan = load(folder / "m.miser")
     assert {"age", "chol"} <= {plan.costs.name(f) for f in plan.features}
-    said = complaints(run("predict", folder / "m.miser", tmp_path / "a.csv", "--out", tmp_path / "never.csv"))
-    assert sorted(line.partition(", line ")[2] for line in said) == [
+    predicted = complaints(
+        run("predict", folder / "m.miser", tmp_path / "a.csv", "--out", tmp_path / "never.csv")
+    )
+    assert sorted(line.partition(", line ")[2] for line in predicted) == [
         "10, column 'chol': '2OO' is not a number; also in line 40",
         "2, column 'chol': '-inf' is infinite; leave the cell empty if the value is missing; also in line 41",
         "32, column 'age': '5O' is not a number",

@@ -52,19 +52,19 @@ def test_tabs_and_utf16(fit):
     assert (
         fit(text, "--target", "y", "--sep", "tab", "--encoding", "utf-16", encoding="utf-16").exit_code == 0
     )
-    said = complaint(fit(text, "--target", "y", "--sep", "tab", encoding="utf-16"))
-    assert "line 1: not a text file in UTF-8" in said and "--encoding utf-16" in said
-    said = complaint(fit("name,y\ncafé,1\n", "--target", "y", encoding="latin-1"))
-    assert "line 2: not a text file in UTF-8" in said and "--encoding cp1252" in said
+    reported = complaint(fit(text, "--target", "y", "--sep", "tab", encoding="utf-16"))
+    assert "line 1: not a text file in UTF-8" in reported and "--encoding utf-16" in reported
+    reported = complaint(fit("name,y\ncafé,1\n", "--target", "y", encoding="latin-1"))
+    assert "line 2: not a text file in UTF-8" in reported and "--encoding cp1252" in reported
 
 
-def test_digits_in_groups_are_numbers_only_if_that_is_said(fit):
+def test_digits_in_groups_are_numbers_only_if_that_is_given(fit):
     text = "\n".join(["x,y", *(f'"{value:,.1f}",{answer}' for value, answer in rows())])
     assert fit(text, "--target", "y", "--thousands", ",").exit_code == 0
     others = [f"{value},{answer}" for value, answer in rows()]
-    said = complaint(fit("\n".join(["x,y", '"1,234",yes', *others]), "--target", "y"))
-    assert "line 2, column 'x': '1,234' is not a number, as 60 others are" in said
-    assert "give --thousands , if it is 1234, or --decimal , if it is 1.234" in said
+    reported = complaint(fit("\n".join(["x,y", '"1,234",yes', *others]), "--target", "y"))
+    assert "line 2, column 'x': '1,234' is not a number, as 60 others are" in reported
+    assert "give --thousands , if it is 1234, or --decimal , if it is 1.234" in reported
     odd = complaint(fit("\n".join(["x,y", '"12,34",yes', *others]), "--target", "y", "--thousands", ","))
     assert "'12,34' is not a number" in odd
 
@@ -86,9 +86,9 @@ def test_formats_that_are_none_are_wrong_usage(fit, options, message):
 def test_dates_are_refused_with_a_hint(fit, tmp_path, date):
     lines = [f"{value},{date.format(row % 28 + 1)},{answer}" for row, (value, answer) in enumerate(rows())]
     text = "\n".join(["x,day of visit,y", *lines])
-    said = complaint(fit(text, "--target", "y"))
-    assert "line 2, column 'day of visit'" in said and "is a date, as 59 others are" in said
-    assert "--ignore 'day of visit'" in said
+    reported = complaint(fit(text, "--target", "y"))
+    assert "line 2, column 'day of visit'" in reported and "is a date, as 59 others are" in reported
+    assert "--ignore 'day of visit'" in reported
     assert fit(text, "--target", "y", "--ignore", "day of visit").exit_code == 0
     assert fit(text, "--target", "y", "--words", "day of visit").exit_code == 0
 
@@ -123,7 +123,7 @@ def test_tables_from_standard_input(tmp_path):
 # -- all problems at once ------------------------------------------------------------------------------------
 
 
-def test_all_problems_of_a_table_are_told_at_once(fit, tmp_path):
+def test_all_problems_of_a_table_are_reported_at_once(fit, tmp_path):
     good = [f"{value},{value % 7},{value},ok,{value % 2}" for value in range(40)]
     good[3] = "12O,1,1,ok,1"
     good[5] = "5,inf,1,ok,1"
@@ -132,8 +132,8 @@ def test_all_problems_of_a_table_are_told_at_once(fit, tmp_path):
     good[9] = "5,1,1,ok,"
     (tmp_path / "costs.csv").write_text("feature,cost\na,1\nb,2\nd,1\nbb,1\n")
     text = "\n".join(["a,b,c,d,y", *good])
-    said = complaints(fit(text, "--target", "y", "--words", "e", "--costs", tmp_path / "costs.csv"))
-    found = " | ".join(said).replace(f"{tmp_path}/", "")
+    reported = complaints(fit(text, "--target", "y", "--words", "e", "--costs", tmp_path / "costs.csv"))
+    found = " | ".join(reported).replace(f"{tmp_path}/", "")
     for part in (
         "a.csv, line 9: 4 values for 5 columns",
         "a.csv: no column 'e'",
@@ -145,12 +145,12 @@ def test_all_problems_of_a_table_are_told_at_once(fit, tmp_path):
         "a.csv, line 11, column 'y': the target is missing",
     ):
         assert part in found, found
-    assert len(said) == 7 and not (tmp_path / "a.miser").exists()
+    assert len(reported) == 7 and not (tmp_path / "a.miser").exists()
 
 
-def test_all_problems_of_a_header_are_told_at_once(fit):
-    said = complaints(fit("a,,b,a,b,\n1,2,3,4,5,6\n", "--target", "y"))
-    assert [line.rpartition(": ")[2] for line in said] == [
+def test_all_problems_of_a_header_are_reported_at_once(fit):
+    reported = complaints(fit("a,,b,a,b,\n1,2,3,4,5,6\n", "--target", "y"))
+    assert [line.rpartition(": ")[2] for line in reported] == [
         "column 2 has no name",
         "column 6 has no name",
         "two columns are named 'a'",
@@ -158,17 +158,17 @@ def test_all_problems_of_a_header_are_told_at_once(fit):
     ]
 
 
-def test_of_very_many_problems_some_are_told(fit):
+def test_of_very_many_problems_some_are_reported(fit):
     columns = [f"c{place}" for place in range(40)]
     lines = [",".join("1" * 40)] * 30 + [",".join("x" * 40)]
-    said = complaints(fit("\n".join([",".join(columns), *lines]), "--target", "c0", "--task", "numbers"))
-    assert len(said) == 21 and said[-1] == "and 20 more problems"
+    reported = complaints(fit("\n".join([",".join(columns), *lines]), "--target", "c0", "--task", "numbers"))
+    assert len(reported) == 21 and reported[-1] == "and 20 more problems"
 
 
-def test_booleans_with_a_stray_word_are_told_before_they_become_text(fit):
+def test_booleans_with_a_stray_word_are_reported_before_they_become_text(fit):
     lines = [f"{value > 3000},{answer}" for value, answer in rows()] + ["maybe,no"]
-    said = complaint(fit("\n".join(["x,y", *lines]), "--target", "y"))
-    assert "line 62, column 'x': 'maybe' is not true or false, as 60 others are" in said
+    reported = complaint(fit("\n".join(["x,y", *lines]), "--target", "y"))
+    assert "line 62, column 'x': 'maybe' is not true or false, as 60 others are" in reported
 
 
 def test_numbers_that_turn_out_to_be_text_late_keep_their_text(fit, tmp_path, monkeypatch):
@@ -200,11 +200,13 @@ def test_prices_of_columns_that_are_left_out_are_no_contradiction(tmp_path):
 
 
 def test_hints_can_be_pasted(fit, tmp_path):
-    """What is said to be given is one word of a shell, whatever the name of the column or the file."""
+    """The option that an error suggests is one word of a shell, for every name of a column or a file."""
     name = "it's $HOME; rm *"
     values = [*map(str, range(30)), "12O"]
-    said = complaint(fit("\n".join([f'"{name}",y', *(f"{value},1" for value in values)]), "--target", "y"))
-    words = shlex.split(said[said.index("--words") :].partition(" if all")[0])
+    reported = complaint(
+        fit("\n".join([f'"{name}",y', *(f"{value},1" for value in values)]), "--target", "y")
+    )
+    words = shlex.split(reported[reported.index("--words") :].partition(" if all")[0])
     assert words == ["--words", name]
     files = ("--out", tmp_path / "my heart.csv", "--costs-out", tmp_path / "my costs.csv")
     done = run("datasets", "heart", *files)

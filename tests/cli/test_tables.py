@@ -121,12 +121,12 @@ def numbers(stray, n=30):
 def test_a_stray_word_among_numbers_is_named_with_line_and_column(tmp_path, stray):
     (tmp_path / "a.csv").write_text(numbers(f'"{stray}"'))
     done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
-    said = complaint(done)
-    assert f"a.csv, line 17, column 'chol': '{stray}' is not a number, as 29 others are" in said
-    assert "--words chol" in said
+    reported = complaint(done)
+    assert f"a.csv, line 17, column 'chol': '{stray}' is not a number, as 29 others are" in reported
+    assert "--words chol" in reported
 
 
-def test_a_column_that_is_said_to_hold_words_may(tmp_path):
+def test_a_column_that_is_declared_to_hold_words_may(tmp_path):
     (tmp_path / "a.csv").write_text(numbers("12O"))
     words = ("fit", tmp_path / "a.csv", "--target", "y", *QUICK, "--out", tmp_path / "x.miser")
     assert run(*words, "--words", "chol").exit_code == 0

@@ -49,9 +49,9 @@ def test_errors_and_warnings_send_no_escape_sequences(folder, tmp_path):
     shown("fit", folder / "a.csv", "--target", f"no{EVIL}", "--out", folder / "b.miser", code=1)
     done = shown("fit", *learn, "--ignore", f"age{EVIL}", "--out", folder / "b.miser", code=1)
     assert "no column" in done.stderr
-    told = (folder / "a.miser", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    options = (folder / "a.miser", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
     (tmp_path / "new.csv").write_text(f"age,thal{EVIL}\n1,strange{EVIL}\n")
-    assert "strange" in shown("predict", *told).stderr
+    assert "strange" in shown("predict", *options).stderr
     done = shown("fit", *learn, "--task", "numbers", "--out", folder / "b.miser", code=1)
     assert "is not a number" in done.stderr
 

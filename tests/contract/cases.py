@@ -78,7 +78,7 @@ class Case:
         return f"{self.learner.__name__}, {self.task.name}, {self.variant}"
 
     def make(self, **changes: Any) -> Any:
-        """The learner, not fitted; `changes` are given to whoever has a parameter of that name."""
+        """The learner, not fitted; `changes` are given to learners that have a parameter of that name."""
         return give(make(self.learner, self.task.name), {**SMALL, **self.parameters, **changes})
 
     def fit(self, model: Any, rows: Rows | None = None, X: Any = None, sample_weight: Any = None) -> Any:

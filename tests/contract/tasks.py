@@ -102,7 +102,7 @@ def two_classes() -> Task:
 
 
 def _table() -> tuple[NDArray[np.float64], NDArray[np.float64], Costs]:
-    """Columns of several kinds, and a signal to which the dearer ones matter more."""
+    """Columns of several kinds, and a signal to which the expensive ones matter more."""
     rng = np.random.default_rng(2)
     n = N_LEARN + N_FRESH
     X = np.column_stack(

@@ -1,4 +1,4 @@
-"""What every learner promises: answers, accounts and budgets (points 2 to 6 and 9 of the contract).
+"""What every learner guarantees: answers, accounts and budgets (points 2 to 6 and 9 of the contract).
 
 Every test runs over all learners that `all_learners` finds, on every task they can do.
 """
@@ -53,7 +53,7 @@ def test_stepping_agrees_with_the_batch_run(case: Case, count, budget):
     run = case.run(rows, limit, count)
     stepped = step(case.fitted.plan_, rows, limit, count)
     same(stepped, run, ("scores", "cost", "acquired", "exit", "stopped", "evaluated"))
-    if count == "path":  # as everybody predicts
+    if count == "path":  # as every learner predicts
         np.testing.assert_array_equal(stepped.answers, case.predict(case.fitted, rows, budget=limit))
 
 
@@ -136,7 +136,7 @@ def test_an_infinite_budget_changes_nothing(case: Case, count):
 
 @every
 @counted
-def test_what_the_whole_model_costs_is_enough_for_everybody(case: Case, count):
+def test_what_the_whole_model_costs_is_enough_for_every_row(case: Case, count):
     rows = case.task.fresh
     enough, whole = case.run(rows, case.fitted.cost_, count), case.run(rows, count=count)
     same(enough, whole, [name for name in RUN if name != "cost"])
@@ -375,4 +375,4 @@ def test_the_cases_have_something_to_test():
         run = case.run(case.task.fresh)
         assert run.cost.max() > 0 and len(np.unique(run.scores)) > 2, case
         if case.variant == "saving":
-            assert len(np.unique(run.exit)) > 1, f"{case}: nobody leaves early"
+            assert len(np.unique(run.exit)) > 1, f"{case}: no row leaves early"

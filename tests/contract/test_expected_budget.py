@@ -1,4 +1,4 @@
-"""A mean budget is kept on rows set aside, and on fresh rows as far as averages can be."""
+"""A mean budget is kept on held-out rows, and on fresh rows as far as averages can be."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_fresh_rows_keep_to_a_mean_budget_too(learner, share):
     model = fitted(learner, mean_budget=budget)
     cost = model.run(rows()[0][LEARN:]).cost
     # Both means are over few rows: five standard errors of their difference, and the budget was met exactly.
-    aside = LEARN * model.validation_fraction
-    assert cost.mean() <= budget + 5.0 * cost.std() * np.sqrt(1 / aside + 1 / FRESH)
+    held_out = LEARN * model.validation_fraction
+    assert cost.mean() <= budget + 5.0 * cost.std() * np.sqrt(1 / held_out + 1 / FRESH)
     assert cost.mean() > 0.0  # there was something to keep to
 
 

@@ -1,4 +1,4 @@
-"""A promise belongs to one plan: it is gone once a learner is fitted again, whichever learner it is."""
+"""A guarantee belongs to one plan: it is gone once a learner is fitted again, whichever learner it is."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ONE_OF_EACH = list({case.learner: case for case in reversed(every_case())}.value
 @pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
 def test_a_guarantee_is_gone_once_the_model_is_fitted_again(case):
     model = with_guarantees(copy(case.fitted), [Guarantee("no row costs more than 9", "each row", 9.0)])
-    (told,) = model.guarantee_
-    assert told.plan == model.plan_.digest and model.plan_.guarantees == ("no row costs more than 9",)
-    assert [str(one) for one in pickle.loads(pickle.dumps(model)).guarantee_] == [str(told)]
+    (certificate,) = model.guarantee_
+    assert certificate.plan == model.plan_.digest and model.plan_.guarantees == ("no row costs more than 9",)
+    assert [str(one) for one in pickle.loads(pickle.dumps(model)).guarantee_] == [str(certificate)]
     case.fit(model.set_params(**model.get_params(deep=False)))
     assert model.guarantee_ == () == model.plan_.guarantees and "guarantees" not in model.plan_.info
 

@@ -109,8 +109,8 @@ def test_booleans_are_read_by_the_model_and_by_its_plan(case: Case):
         return with_column(frame_of(case, "pandas", X), task.names[place], X[:, place] > middle)
 
     model = fit_named(case, frame(task.learn.X))
-    said = case.predict(model, rows, X=frame(rows.X))
-    np.testing.assert_array_equal(model.plan_.predict(frame(rows.X), qid=rows.qid), said)
+    predicted = case.predict(model, rows, X=frame(rows.X))
+    np.testing.assert_array_equal(model.plan_.predict(frame(rows.X), qid=rows.qid), predicted)
 
 
 @every
@@ -200,7 +200,7 @@ def test_categories_work_or_are_refused_by_name(case: Case, kind, tmp_path):
         run = model.run(some, qid=rows.qid)
         np.testing.assert_array_equal(plan.run(some, qid=rows.qid).scores, run.scores)
         np.testing.assert_array_equal(plan.run(some, qid=rows.qid).cost, run.cost)
-    assert model.plan_.features.tolist().count(0) == 1, "the text tells the label, and nobody reads it"
+    assert model.plan_.features.tolist().count(0) == 1, "the text tells the label, and no term reads it"
     with pytest.raises(ValueError, match=re.escape(repr(name))):
         case.predict(model, rows, X=frame)  # numbers where there were towns
 
@@ -280,7 +280,7 @@ def test_rows_of_no_weight_are_left_out(case: Case, tmp_path):
 
 
 @every
-def test_what_is_wrong_with_data_is_said_by_us(case: Case):
+def test_what_is_wrong_with_data_is_reported_by_us(case: Case):
     """Nothing from the libraries below gets through: one family of errors, which names the place."""
     rows = case.task.learn
     masked = np.ma.masked_array(rows.X, rows.X.mean() < rows.X)

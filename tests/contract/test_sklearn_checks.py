@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 from .cases import every_case
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
-SET_ASIDE = "which rows are set aside goes by row: one row of weight two is not two rows"
+HELD_OUT = "which rows are held out goes by row: one row of weight two is not two rows"
 PAIRS = "a document that is twice in its query changes its NDCG, as one of twice the weight does not"
 LINES = (
     "queries are five rows in a line here, so repeated rows make others (the learner's own tests do it right)"
@@ -28,10 +28,10 @@ def expected_failures(model):
     if (
         given.get("early_stopping")
         or given.get("prune")
-        or "n_blocks" in given  # AFR, which always sets rows aside
+        or "n_blocks" in given  # AFR, which always holds rows out
         or ("prefit" in given and given["threshold"] is None)
     ):
-        return {WEIGHTS: SET_ASIDE}
+        return {WEIGHTS: HELD_OUT}
     if "estimator" in given and "max_rows" in given:  # compressed machines
         return {WEIGHTS: COUNTED}
     if given.get("loss") == "lambdarank":
@@ -45,7 +45,7 @@ def expected_failures(model):
 
 @cache
 def with_queries(learner):
-    """The learner, told of queries, which scikit-learn's checks know nothing about.
+    """The learner, given queries, which scikit-learn's checks know nothing about.
 
     Five rows in a line are a query when fitting; when predicting each row is one by itself.
     """
@@ -68,7 +68,7 @@ def with_queries(learner):
 
 
 def instances():
-    """Learners as they come, with each option, and with rows set aside or not.
+    """Learners as they come, with each option, and with rows held out or not.
 
     Costs stay out of it: those of a task are for its columns, not for those of the checks.
     """
@@ -77,7 +77,7 @@ def instances():
         changes = [{}]
         if case.variant == "unit costs" and "threshold" in case.has:
             score = case.make().get_params().get("rule") == "score"
-            changes.append({"threshold": -9.0 if score else 1.0})  # nothing to choose, nothing set aside
+            changes.append({"threshold": -9.0 if score else 1.0})  # nothing to choose, nothing held out
         elif case.variant == "unit costs" and "early_stopping" in case.has:
             changes.append({"early_stopping": 3})
         elif case.variant in ("prices", "tradeoff", "budget", "early stopping", "saving", "n_members=auto"):

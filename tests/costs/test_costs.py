@@ -143,9 +143,9 @@ def test_a_set_up_may_be_left_out_and_is_then_free():
 
 
 @given(priced(), quarters, st.lists(st.integers(0, 7), max_size=20))
-def test_a_ledger_never_passes_its_budget(costs, budget, wishes):
+def test_a_ledger_never_passes_its_budget(costs, budget, requests):
     ledger = Ledger(costs, budget)
-    for feature in wishes:
+    for feature in requests:
         if feature < len(costs) and ledger.affordable(feature):
             ledger.buy(feature)
         if ledger.can_evaluate():

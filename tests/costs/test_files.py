@@ -180,8 +180,8 @@ def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path, suffix):
         ("feature,cost,grp\na,1,g\n", "line 1: unknown column 'grp'; did you mean 'group'?"),
         ("feature,cost,cost\na,1,2\n", "line 1: column 'cost' appears twice"),
         (
-            "# evaluation: dear\nfeature,cost\na,1\n",
-            "line 1: the cost of evaluation must be a number, not 'dear'",
+            "# evaluation: high\nfeature,cost\na,1\n",
+            "line 1: the cost of evaluation must be a number, not 'high'",
         ),
         ("# evaluation: -1\nfeature,cost\na,1\n", "line 1: the cost of evaluation is negative"),
         ("feature,cost\na,1\nb,\n", "line 3: the cost of feature 'b' must be a number, not ''"),

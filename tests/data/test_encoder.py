@@ -48,7 +48,7 @@ def plan(model, tmp_path_factory):
     return load(path)
 
 
-def told(plan, frame, **how):
+def stepped(plan, frame, **how):
     """The answers of stepping, row by row."""
     answers = []
     for row in frame.to_dict("records"):
@@ -75,7 +75,7 @@ def ways(model, plan):
         "plan run": lambda X, **how: (plan.run(X, **how).scores > 0).astype(int),
         "array": lambda X, **how: plan.predict(X.to_numpy(dtype=object), **how),
         "lists": lambda X, **how: plan.predict(X.to_numpy(dtype=object).tolist(), **how),
-        "tell": lambda X, **how: told(plan, X, **how),
+        "tell": lambda X, **how: stepped(plan, X, **how),
         "known": known,
     }
 
@@ -165,7 +165,7 @@ def test_a_search_goes_on_where_a_category_is_only_among_held_out_rows():
     assert found.best(4.0).plan_.categories[1] == ("1", "2", "3", "rare")
 
 
-def test_a_category_of_one_row_is_known_to_a_model_that_sets_rows_aside():
+def test_a_category_of_one_row_is_known_to_a_model_that_holds_out_rows():
     frame, y = zones(120)
     for row in range(0, 120, 20):
         rare = frame.assign(zone=np.where(np.arange(120) == row, "rare", frame["zone"]))

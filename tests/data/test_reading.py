@@ -1,4 +1,4 @@
-"""What is wrong with rows, labels, weights or queries is said by us, and where it is."""
+"""What is wrong with rows, labels, weights or queries is reported by us, and where it is."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_whole_numbers_with_many_values_are_numbers_in_frontier(diabetes, capsys
     assert model.task_ == "numbers"
 
 
-def test_the_task_can_be_said(diabetes):
+def test_the_task_can_be_given(diabetes):
     X, y = diabetes
     with pytest.raises(DataError, match="is not for labels that are numbers; task= says what labels are"):
         frontier([GreedyMiserClassifier()], X, y)

@@ -69,7 +69,7 @@ def test_there_is_something_to_learn(data):
     assert learned < 0.99
 
 
-def test_the_most_telling_feature_is_the_dearest():
+def test_the_most_telling_feature_is_the_most_expensive():
     data = make_ranking(3_000, random_state=1)
     strength = np.abs(np.corrcoef(data.X.T, data.y)[-1, :-1])
     assert data.costs.feature[np.nanargmax(strength)] == 200.0

@@ -58,14 +58,14 @@ def test_xor_is_better_seen_the_more_is_paid():
     assert everything > 0.99
 
 
-def test_xor_cannot_be_told_by_a_line():
+def test_xor_cannot_be_separated_by_a_line():
     train, test = make_xor_afr(random_state=0).train_test()
     assert LogisticRegression().fit(train.X, train.y).score(test.X, test.y) < 0.65
 
 
 def test_noise_of_a_feature_has_variance_one_over_its_cost():
     data = make_xor_afr(20_000, random_state=0)
-    # What the five dearest features do not explain of another is its noise (theirs is much smaller).
+    # What the five most expensive features do not explain of another is its noise (theirs is much smaller).
     plane = data.X[:, 5:]
     for feature, variance in ((0, 1.0), (3, 0.5), (4, 0.2)):
         rest = data.X[:, feature] - plane @ np.linalg.lstsq(plane, data.X[:, feature], rcond=None)[0]

@@ -68,7 +68,7 @@ def test_never_more_bins_than_asked_and_codes_follow_the_edges(values, max_bins)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbouring_floats_are_told_apart(dtype):
+def test_neighbouring_floats_are_distinguished(dtype):
     """Half-way between neighbours may round to the upper one: the edge must stay below it."""
     low = np.array([1.0, np.nextafter(dtype(1), dtype(2)), 1e-30, -3.0], dtype=dtype)
     high = np.nextafter(low, dtype(np.inf))

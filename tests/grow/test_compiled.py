@@ -69,14 +69,14 @@ warnings.simplefilter("error", RuntimeWarning)
 def fit(depth=0):
     X = np.random.default_rng(0).normal(size=(300, 4))
     y = (X[:, 0] > 0).astype(int)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", RuntimeWarning)
         model = GreedyMiserClassifier(costs=Costs(np.ones(4)), n_rounds=2, random_state=0).fit(X, y)
         GreedyMiserClassifier(costs=Costs(np.ones(4)), n_rounds=2, random_state=0).fit(X, y)
     if depth:
         return in_fork(depth - 1)
     scores = model.plan_.run(np.tile(X, (20, 1))).scores
-    return float(scores.sum()), sum("forked" in str(one.message) for one in told)
+    return float(scores.sum()), sum("forked" in str(one.message) for one in warned)
 
 def in_fork(depth=0):
     read, write = os.pipe()
@@ -120,8 +120,8 @@ def test_fits_in_processes_started_after_a_fit(tmp_path):
         timeout=300,
         check=False,
     )
-    told = [line.rsplit(" (", 1) for line in done.stdout.splitlines()]
-    answers = {name: eval(f"({given}") for name, given in told}
+    given_lines = [line.rsplit(" (", 1) for line in done.stdout.splitlines()]
+    answers = {name: eval(f"({given}") for name, given in given_lines}
     assert len(answers) == 7, done.stderr
     assert {score for score, _ in answers.values()} == {answers["here"][0]}
     warned = {name for name, (_, times) in answers.items() if times}

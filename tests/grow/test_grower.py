@@ -195,8 +195,8 @@ def test_the_ledger_is_all_the_state_there_is(data):
     rest = trees(first, ledger, targets[3:])
     again = Ledger(these.grouped, 20)
     again.restore(saved)
-    anew = trees(make(these.X, these.grouped, these.categorical, min_samples_leaf=5), again, targets[3:])
-    for one, other in zip(rest, anew, strict=True):
+    restarted = trees(make(these.X, these.grouped, these.categorical, min_samples_leaf=5), again, targets[3:])
+    for one, other in zip(rest, restarted, strict=True):
         same_tree(one, other)
     assert (again.paid == ledger.paid).all() and again.spent == ledger.spent
 

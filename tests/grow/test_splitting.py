@@ -78,7 +78,7 @@ def test_missing_values_go_where_they_fit_best(missing, missing_left, cut):
     assert split(bins)[1:] == (cut, missing_left)
 
 
-def test_missing_values_alone_are_told_from_every_value():
+def test_missing_values_alone_are_distinguished_from_every_value():
     """Also from the values of the last bin, which no row here has."""
     assert split(one_word([(1, 1), (1, 1), (0, 0), (-9, 1)]))[1:] == (2, False)
 

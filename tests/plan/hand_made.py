@@ -27,7 +27,7 @@ def tree():
 
 
 def cascade():
-    """Steps 1 and 2 have one exit after them, step 3 another that nobody takes, step 4 is the end.
+    """Steps 1 and 2 have one exit after them, step 3 another that no row takes, step 4 is the end.
 
     Step 1 reads a; step 2 a tree that reads b only where a > 0; steps 3 and 4 nothing and c. Of the four
     rows, two have a score of more than 0 after step 2 (the value of b where a > 0, else -1) and go on.

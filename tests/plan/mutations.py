@@ -1,4 +1,4 @@
-"""Ways to spoil the file of a plan: by accident (the checksum stays), on purpose (it is computed anew)."""
+"""Ways to spoil the file of a plan: by accident (the checksum stays), on purpose (it is computed again)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def accident(data, rng):
 
 
 def random_bytes(data, rng):
-    """Any bytes between the magic and the checksum, then signed anew."""
+    """Any bytes between the magic and the checksum, then signed again."""
     body = bytearray(data[:-32])
     for _ in range(rng.integers(1, 6)):
         body[int(rng.integers(8, len(body)))] = int(rng.integers(256))

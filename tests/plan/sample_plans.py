@@ -87,7 +87,7 @@ def heart(n_trees=40, seed=0):
 
 
 def two_steps():
-    """Small enough to be said in full: two stumps, the second behind a confidence gate."""
+    """Small enough to be described in full: two stumps, the second behind a confidence gate."""
     costs = Costs(
         {"age": 1, "chol": 5.17, "cp": 2}, groups={"blood": {"features": ["chol"], "setup": 2.1}}, unit="CAD"
     )

@@ -16,7 +16,7 @@ from .hand_made import LABELS, ROWS, cascade, tree
 NAN = np.nan
 
 
-def test_stages_end_where_examples_part():
+def test_stages_end_where_rows_part():
     assert [stage.nodes for stage in stages(cascade())] == [(0, 1), (2,), (3,)]
     parts = stages(tree())
     assert [(s.parent, s.level, s.up, s.low) for s in parts] == [
@@ -60,7 +60,7 @@ def test_without_labels_none_are_made_up():
     assert found.label is None and found.left_label is None
 
 
-def test_a_stage_that_nobody_reaches_has_no_cost():
+def test_a_stage_that_no_row_reaches_has_no_cost():
     found = flow(tree(), ROWS[:1], LABELS[:1])
     np.testing.assert_allclose(found.cost, [1.0, NAN, 1.0, NAN])
     np.testing.assert_allclose(found.label[:, 0], [1.0, NAN, 1.0, NAN])
@@ -104,7 +104,7 @@ def test_documents_are_compared_within_their_queries():
     np.testing.assert_allclose(remaining(plan, X, qid=qid), found.reached)
 
 
-def test_what_cannot_be_followed_is_said():
+def test_what_cannot_be_followed_is_reported():
     with pytest.raises(DataError, match="got dict, which has no plan_"):
         flow({}, ROWS)
     with pytest.raises(DataError, match="has no nodes"):

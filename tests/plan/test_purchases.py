@@ -91,7 +91,7 @@ def test_long_plans_are_summed_quickly(shape):
     n = 3000
     if shape == "chain":
         plan = chain([stump(j % 50, 0.5, 0, 1, evaluation=0.1) for j in range(n)], costs=Costs(np.ones(50)))
-    else:  # every node scores all terms so far anew, as an anytime representation does
+    else:  # every node scores all terms so far again, as an anytime representation does
         nodes = []
         for k in range(1, 301):
             up = k if k < 300 else LEAVE

@@ -43,7 +43,7 @@ def browser(width=1280, height=900, dark=False):
 
 
 def requested(opened):
-    """Every address that the page has asked for since it was last asked, data in the page itself aside."""
+    """Every address that the page has asked for since it was last asked, except data in the page itself."""
     messages = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
     sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     return [url for url in sent if not url.startswith(("data:", "blob:"))]

@@ -67,8 +67,8 @@ def test_new_axes_are_made_where_none_are_given(found):
     pyplot.close(axes.figure)
 
 
-def test_a_budget_below_the_cheapest_is_told(found, axes):
+def test_a_budget_below_the_cheapest_is_reported(found, axes):
     paid = [one for one in found.candidates if one.mean_cost > 0]
-    dear = type(found)(replace(found.result, candidates=paid))
+    expensive = type(found)(replace(found.result, candidates=paid))
     with pytest.raises(CostError, match="the cheapest costs"):
-        dear.plot(axes, mean_budget=0.1)
+        expensive.plot(axes, mean_budget=0.1)

@@ -143,7 +143,7 @@ def data_of(path):
 
 
 @pytest.mark.parametrize(("low", "high"), [(1.0, 324.0), (40.0, 80.0), (0.0012, 0.5), (3.0, 2e6), (5.0, 5.0)])
-def test_steps_are_few_round_and_reach_from_the_cheapest_to_the_dearest(low, high):
+def test_steps_are_few_round_and_reach_from_the_cheapest_to_the_most_expensive(low, high):
     steps = round_steps(low, high)
     assert 1 <= len(steps) <= 24 and steps == sorted(set(steps))
     assert steps[0] >= low and steps[-1] >= high * (1 - 1e-9)
@@ -151,9 +151,9 @@ def test_steps_are_few_round_and_reach_from_the_cheapest_to_the_dearest(low, hig
 
 
 def test_budgets_have_zero_the_asked_one_and_those_of_the_frontier(heart):
-    wishes = round_budgets(heart, asked=Request(mean_budget=31.0))
-    budgets = [wish.mean_budget for wish in wishes]
-    assert {wish.kind for wish in wishes} == {"mean_budget"}
+    offered = round_budgets(heart, asked=Request(mean_budget=31.0))
+    budgets = [wanted.mean_budget for wanted in offered]
+    assert {wanted.kind for wanted in offered} == {"mean_budget"}
     assert budgets[0] == 0.0 and 31.0 in budgets and 30.0 not in budgets
     assert 5 <= len(budgets) <= 24 and budgets == sorted(set(budgets))
 
@@ -196,11 +196,11 @@ def test_a_table_never_falls_and_one_model_has_one_estimate(heart, kind):
 def test_budgets_above_the_price_of_everything_are_not_listed(heart):
     data = load_heart()
     wide = type(heart)(replace(heart.result, budgets=[5.0, 1000.0]))
-    assert [wish.budget for wish in round_budgets(wide)][-1] <= data.costs.total
-    assert max(wish.mean_budget for wish in round_budgets(heart)) <= data.costs.total
+    assert [wanted.budget for wanted in round_budgets(wide)][-1] <= data.costs.total
+    assert max(wanted.mean_budget for wanted in round_budgets(heart)) <= data.costs.total
 
 
-def test_of_many_features_the_most_bought_are_shown_and_of_equals_the_dearest():
+def test_of_many_features_the_most_bought_are_shown_and_of_equals_the_most_expensive():
     share = np.r_[np.ones(21), 0.5, 0.0]
     made = [
         SimpleNamespace(share=np.zeros(23)),
@@ -214,27 +214,27 @@ def test_of_many_features_the_most_bought_are_shown_and_of_equals_the_dearest():
 
 
 def test_the_page_says_what_was_asked_and_found(heart, page):
-    said = Reader(page.read_text()).text
+    page_text = Reader(page.read_text()).text
     line = next(
         one for one in offers(heart, round_budgets(heart, Request(mean_budget=30.0))) if one.budget == 30
     )
-    assert "Both are estimates from held-out rows" in said
-    assert line.same_as is None or "No better model was found than the one for" in said
-    assert "Heart disease" in said and "For a mean budget of 30 CAD per row, buy" in said
-    assert f"Expect an accuracy of {100 * line.value:.1f} %" in said
-    assert "270 rows, 13 features" in said and "54 of the rows" in said
-    assert f"{len(heart.points)} models of 3 learners" in said
+    assert "Both are estimates from held-out rows" in page_text
+    assert line.same_as is None or "No better model was found than the one for" in page_text
+    assert "Heart disease" in page_text and "For a mean budget of 30 CAD per row, buy" in page_text
+    assert f"Expect an accuracy of {100 * line.value:.1f} %" in page_text
+    assert "270 rows, 13 features" in page_text and "54 of the rows" in page_text
+    assert f"{len(heart.points)} models of 3 learners" in page_text
 
 
 def test_the_page_opens_with_what_to_buy_for_whom(heart):
-    """Features of every row are those that all rows buy; of the others, their share of rows is told."""
+    """Features of every row are those that all rows buy; of the others, their share of rows is shown."""
     costs = heart.costs
     for one in offers(heart, round_budgets(heart)):
-        told = Reader(actions(one, Words(heart))).text.replace(" ,", ",")
-        first, _, others = told.partition(" for every row.")
+        advice = Reader(actions(one, Words(heart))).text.replace(" ,", ",")
+        first, _, others = advice.partition(" for every row.")
         every = {costs.name(f) for f in range(len(costs)) if one.share[f] == 1.0}
         if one.features == 0.0:
-            assert told == 'buy nothing and give the answer "absence" to every row.'
+            assert advice == 'buy nothing and give the answer "absence" to every row.'
         elif 0 < len(every) <= 6:
             assert set(first.removeprefix("buy ").replace(" and ", ", ").split(", ")) == every
         for name in every:
@@ -255,8 +255,8 @@ def test_who_is_handed_over_is_still_unclear():
     assert 0.05 < share < 0.95
     one = SimpleNamespace(plan=pair.plan_, run=run, share=run.acquired.mean(axis=0))
     words = SimpleNamespace(row="row", rows="rows")
-    told = actions(one, words).replace("\N{NO-BREAK SPACE}", " ")
-    assert told == (
+    advice = actions(one, words).replace("\N{NO-BREAK SPACE}", " ")
+    assert advice == (
         "buy <em>cheap</em> for every row. "
         f"Buy <em>expensive</em> for the {100 * share:.0f} % of rows still unclear."
     )
@@ -312,23 +312,23 @@ def test_histograms_count_every_row_once(page):
 
 
 def test_all_models_failures_prices_and_versions_are_in_the_appendix(heart, page):
-    said = Reader(page.read_text()).text
-    assert "Fits that failed: 0" in said and "scikit-learn" in said and str(heart.seed) in said
-    assert "101.9" in said and "thallium" in said  # a set-up and its group
+    page_text = Reader(page.read_text()).text
+    assert "Fits that failed: 0" in page_text and "scikit-learn" in page_text and str(heart.seed) in page_text
+    assert "101.9" in page_text and "thallium" in page_text  # a set-up and its group
     assert page.read_text().count(" ★</td>") == len(heart.pareto())
 
 
 def test_a_guarantee_is_shown(heart, tmp_path):
-    said = Reader(heart.to_html(tmp_path / "a.html", mean_budget=200, confidence=0.9).read_text()).text
-    assert "Guaranteed with 90 % confidence" in said and "costs 200 CAD or less on average" in said
+    page_text = Reader(heart.to_html(tmp_path / "a.html", mean_budget=200, confidence=0.9).read_text()).text
+    assert "Guaranteed with 90 % confidence" in page_text and "costs 200 CAD or less on average" in page_text
 
 
 def test_a_model_in_place_of_another_shows_its_own_figures(heart, tmp_path, monkeypatch):
     """As if the best model of each budget cost too much once it has all rows."""
 
-    def second(self, wish):
-        one = self._ordered(wish)[:2][-1]
-        return one, self.refitter.fit(one, self._everything, wish)
+    def second(self, wanted):
+        one = self._ordered(wanted)[:2][-1]
+        return one, self.refitter.fit(one, self._everything, wanted)
 
     monkeypatch.setattr(Chooser, "take", second)
     path = heart.to_html(tmp_path / "a.html", mean_budget=30)
@@ -351,8 +351,8 @@ def test_a_page_of_caps_says_so(heart, tmp_path):
 
 
 def test_without_a_budget_one_is_suggested(heart, tmp_path):
-    said = Reader(heart.to_html(tmp_path / "a.html").read_text()).text
-    assert "No budget was given" in said
+    page_text = Reader(heart.to_html(tmp_path / "a.html").read_text()).text
+    assert "No budget was given" in page_text
 
 
 @pytest.mark.parametrize("kind", ["documents", "numbers", "several classes"])
@@ -374,13 +374,13 @@ def test_other_tasks_have_pages(kind, tmp_path):
         y = X[:, 2] + 0.1 * rng.normal(size=160) if kind == "numbers" else np.digitize(X[:, 2], [-0.5, 0.5])
         learner = CostLassoRegressor() if kind == "numbers" else miser()
         found = search(learner, X, y, costs=[1.0, 5.0, 20.0], max_fits=3, certify=0)
-    said = Reader(found.to_html(tmp_path / "page.html").read_text()).text
+    page_text = Reader(found.to_html(tmp_path / "page.html").read_text()).text
     words = {
         "documents": ("NDCG@5", "price", "documents in"),
         "numbers": ("mean squared error", "lower is better"),
         "several classes": ("accuracy", "higher is better"),
     }
-    assert all(word in said for word in words[kind])
+    assert all(word in page_text for word in words[kind])
 
 
 def test_names_stay_names(strange):
@@ -395,17 +395,17 @@ def test_names_stay_names(strange):
 # -- what goes wrong -----------------------------------------------------------------------------------------
 
 
-def test_a_budget_below_the_cheapest_is_told(heart, tmp_path):
+def test_a_budget_below_the_cheapest_is_reported(heart, tmp_path):
     paid = [one for one in heart.candidates if one.mean_cost > 0]
-    dear = type(heart)(replace(heart.result, candidates=paid))
+    expensive = type(heart)(replace(heart.result, candidates=paid))
     with pytest.raises(CostError, match=r"no model costs 0\.5 or less on average; the cheapest costs 1"):
-        dear.to_html(tmp_path / "a.html", mean_budget=0.5)
+        expensive.to_html(tmp_path / "a.html", mean_budget=0.5)
     with pytest.raises(CostError, match="-3"):
         heart.to_html(tmp_path / "a.html", mean_budget=-3)
     assert not (tmp_path / "a.html").exists()
 
 
-def test_a_path_that_cannot_be_written_is_told_before_anything_is_fitted(heart, tmp_path, monkeypatch):
+def test_a_path_that_cannot_be_written_is_reported_before_anything_is_fitted(heart, tmp_path, monkeypatch):
     monkeypatch.setattr(type(heart), "chooser", None)  # so that fitting would fail
     with pytest.raises(DataError, match="is a folder"):
         heart.to_html(tmp_path)
@@ -416,7 +416,7 @@ def test_a_path_that_cannot_be_written_is_told_before_anything_is_fitted(heart, 
         heart.to_html(tmp_path / "a.html")
 
 
-def test_what_is_missing_is_told(heart, tmp_path, monkeypatch):
+def test_what_is_missing_is_reported(heart, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(DataError, match=r"plotly: pip install 'miserly\[report\]'"):
         heart.to_html(tmp_path / "a.html")
@@ -583,7 +583,7 @@ def test_strange_names_run_nothing_and_are_drawn_as_they_are(strange):
 
 
 def test_a_cap_is_guaranteed_in_words_of_its_own(heart, tmp_path):
-    """No rows are kept for it, so no figures of such rows are told."""
+    """No rows are kept for it, so no figures of such rows are shown."""
     words = heart.to_html(tmp_path / "cap.html", budget=30).read_text(encoding="utf-8").partition("</h1>")[2]
     opening = words.partition("What would another budget buy")[0]
     assert "Guaranteed: no row ever pays more than 30 CAD." in opening

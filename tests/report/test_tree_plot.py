@@ -24,8 +24,8 @@ RANDOM = np.random.default_rng(0).normal(size=(200, 13))
 
 
 def test_a_tree_says_what_was_worked_out_by_hand():
-    said = texts(plot_tree(tree(), ROWS, LABELS, title="By hand"))
-    assert "By hand" in said
+    written = texts(plot_tree(tree(), ROWS, LABELS, title="By hand"))
+    assert "By hand" in written
     for words in (
         "100 % of rows",
         "75 % of rows",
@@ -35,7 +35,7 @@ def test_a_tree_says_what_was_worked_out_by_hand():
         "paid 11 CAD",
         "paid 111 CAD",
     ):
-        assert words in said
+        assert words in written
     for words in (
         "mean label 3.00",
         "mean label 3.67",
@@ -45,21 +45,21 @@ def test_a_tree_says_what_was_worked_out_by_hand():
         "+ c",
         "nothing new",
     ):
-        assert words in said
-    assert "25 % leave here" in said and "node 3" in said
+        assert words in written
+    assert "25 % leave here" in written and "node 3" in written
 
 
 def test_a_chain_tells_who_leaves():
-    said = texts(plot_tree(cascade(), ROWS, ["no", "yes", "yes", "no"]))
-    assert "steps 1-2" in said and "+ a, b" in said
-    assert said.count("yes: 50 %") == 5  # in three boxes, and beside two
-    assert "50 % leave here" in said and "50 % end here" in said
+    written = texts(plot_tree(cascade(), ROWS, ["no", "yes", "yes", "no"]))
+    assert "steps 1-2" in written and "+ a, b" in written
+    assert written.count("yes: 50 %") == 5  # in three boxes, and beside two
+    assert "50 % leave here" in written and "50 % end here" in written
 
 
 def test_levels_that_are_not_shown_are_counted():
     plan = sample_plans.tree_of_classifiers(5)
-    said = texts(plot_tree(plan, RANDOM, levels=2))
-    assert sum(words.endswith("to 7 more nodes") for words in said) == 4
+    written = texts(plot_tree(plan, RANDOM, levels=2))
+    assert sum(words.endswith("to 7 more nodes") for words in written) == 4
 
 
 @pytest.mark.parametrize("levels", [2, 4, 5])
@@ -89,10 +89,10 @@ def test_long_names_and_many_classes_find_room():
     long = plan.replace(
         costs=costs, nodes=nodes, base=np.zeros(10), link="softmax", n_outputs=10, classes=names
     )
-    said = texts(figure := plot_tree(long, RANDOM, np.resize(names, 200)))
-    assert crowded(figure) == [] and "…" in said
-    assert "the class with th…: 10 %" in said
-    assert any(words.endswith("millisecond…") for words in said)
+    written = texts(figure := plot_tree(long, RANDOM, np.resize(names, 200)))
+    assert crowded(figure) == [] and "…" in written
+    assert "the class with th…: 10 %" in written
+    assert any(words.endswith("millisecond…") for words in written)
 
 
 @pytest.mark.parametrize("n_classes", [2, 6, 7, 26])
@@ -102,8 +102,8 @@ def test_every_class_has_a_colour_of_its_own(n_classes):
 
 def test_a_tree_without_a_fork_or_labels_can_be_drawn():
     plan = sample_plans.kernel_machine()
-    said = texts(plot_tree(plan, np.zeros((3, 8))))
-    assert "100 % end here" in said and not any("label" in words for words in said)
+    written = texts(plot_tree(plan, np.zeros((3, 8))))
+    assert "100 % end here" in written and not any("label" in words for words in written)
 
 
 @pytest.mark.parametrize("name", ["feature number 7", "x" * 60])

@@ -12,7 +12,7 @@ COSTS = [1.0, 5.0, 20.0]
 
 
 def table(n=240, seed=0):
-    """Three columns of cost 1, 5 and 20; the dearer, the closer to what decides the label."""
+    """Three columns of cost 1, 5 and 20; the more expensive, the closer to what decides the label."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=n)
     X = np.column_stack([truth + noise * rng.normal(size=n) for noise in (1.5, 0.7, 0.05)])

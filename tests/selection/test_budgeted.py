@@ -84,12 +84,12 @@ def test_a_budget_is_kept_by_every_row_wherever_the_model_goes(tmp_path):
     assert model.guarantee_[0].kind == "each row" and model.frontier_.result.kept is None
 
 
-def test_a_confidence_keeps_rows_and_is_told():
+def test_a_confidence_keeps_rows_and_is_reported():
     X, y, _ = table(400)
     model = classifier(mean_budget=12.0, confidence=0.9).fit(X, y)
     assert len(model.frontier_.result.kept) == 80
-    (told,) = model.guarantee_
-    assert (told.limit, told.confidence, told.n_units) == (12.0, 0.9, 80)
+    (certificate,) = model.guarantee_
+    assert (certificate.limit, certificate.confidence, certificate.n_units) == (12.0, 0.9, 80)
     assert classifier(mean_budget=12.0).fit(X, y).frontier_.result.kept is None
 
 
@@ -143,7 +143,7 @@ def test_in_a_pipeline_and_in_cross_validation():
 
 def test_frames_with_names():
     X, y, _ = table()
-    frame = pd.DataFrame(X, columns=["cheap", "middle", "dear"])
+    frame = pd.DataFrame(X, columns=["cheap", "middle", "expensive"])
     model = classifier(budget=6.0, costs=dict(zip(frame, COSTS, strict=True))).fit(frame, y)
     assert model.feature_names_in_.tolist() == list(frame) and model.n_features_in_ == 3
     assert set(model.features_) <= {"cheap", "middle"}
@@ -177,7 +177,7 @@ def test_queries_are_ranked():
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "told"),
+    ("changes", "error", "message"),
     [
         ({"budget": -1.0}, CostError, "budget cannot be -1"),
         ({"budget": np.nan}, CostError, "budget cannot be nan"),
@@ -189,9 +189,9 @@ def test_queries_are_ranked():
         ({"budget": 5.0, "max_fits": 0}, DataError, "2 or more"),
     ],
 )
-def test_what_cannot_be_fitted_is_said(changes, error, told):
+def test_what_cannot_be_fitted_is_reported(changes, error, message):
     X, y, _ = table(60)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         classifier(**changes).fit(X, y)
 
 

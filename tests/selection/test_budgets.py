@@ -190,19 +190,19 @@ def test_a_time_limit_serves_budgets_first(wide):
 
 
 def reasons(found, **budget):
-    with pytest.warns(BudgetWarning, match="is better than a constant answer") as told:
+    with pytest.warns(BudgetWarning, match="is better than a constant answer") as reported:
         model = found.best(**budget)
     assert model.plan_.max_cost == 0.0 or not len(model.plan_.nodes)
-    return str(told[0].message)
+    return str(reported[0].message)
 
 
-def test_a_budget_below_the_cheapest_feature_is_told(wide):
+def test_a_budget_below_the_cheapest_feature_is_reported(wide):
     found = search(wide, [small()], costs=np.full(200, 3.0), budgets=[1.0])
     assert "the cheapest feature, 0, costs 3" in reasons(found, budget=1.0)
     assert "the cheapest feature, 0, costs 3" in reasons(found, mean_budget=2.0)
 
 
-def test_that_no_feature_helps_is_told():
+def test_that_no_feature_helps_is_reported():
     """Labels that no column says anything about; nothing but a constant is best."""
     random = np.random.default_rng(3)
     X, y = random.normal(size=(300, 3)), (random.random(300) < 0.2).astype(int)
@@ -223,10 +223,12 @@ def test_a_free_answer_that_was_asked_for_is_no_reason_to_warn(wide):
 
 def test_time_and_failures_are_named():
     costs = Costs([1.0, 2.0])
-    told = why_nothing_helps(costs, 5.0, SearchEffort(3, 12.4, True, ["ASTC: TimeoutError: stopped"]))
-    assert told == "time ran out after 3 fits, 12 seconds (1 failed; the first: ASTC: TimeoutError: stopped)"
-    told = why_nothing_helps(costs, 5.0, SearchEffort(2, 1.0, False, ["ASTC: DataError: no"]))
-    assert told == "every fit failed; the first: ASTC: DataError: no"
+    reported = why_nothing_helps(costs, 5.0, SearchEffort(3, 12.4, True, ["ASTC: TimeoutError: stopped"]))
+    assert (
+        reported == "time ran out after 3 fits, 12 seconds (1 failed; the first: ASTC: TimeoutError: stopped)"
+    )
+    reported = why_nothing_helps(costs, 5.0, SearchEffort(2, 1.0, False, ["ASTC: DataError: no"]))
+    assert reported == "every fit failed; the first: ASTC: DataError: no"
 
 
 def test_with_mean_budgets_one_learner_is_held_to_them_and_all_the_others_take_part(orders):
@@ -241,7 +243,7 @@ def test_with_mean_budgets_one_learner_is_held_to_them_and_all_the_others_take_p
     assert max(budgets_of(orders)) <= 6
 
 
-def test_a_delivered_plan_that_acquires_nothing_is_told(wide, monkeypatch):
+def test_a_delivered_plan_that_acquires_nothing_is_reported(wide, monkeypatch):
     """The estimate is that of the models of the folds; the model fitted to all rows may buy nothing."""
     found = search(wide, [small()])
     take = Chooser.take

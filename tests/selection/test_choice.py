@@ -1,4 +1,4 @@
-"""The best model for a budget: what is promised of it is shown by rows that had no other part."""
+"""The best model for a budget: what is guaranteed of it is shown by rows that had no other part."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from miserly.selection.splits import guarantee_mask
 
 from .tables import COSTS, candidate, miser, sweep, table
 
-# -- rows kept for promises ----------------------------------------------------------------------------------
+# -- rows kept for guarantees ------------------------------------------------------------------------------
 
 
-def test_a_fifth_of_the_rows_is_kept_unless_told_otherwise():
+def test_a_fifth_of_the_rows_is_kept_unless_given_otherwise():
     X, y, _ = table(100)
     kept = [sweep(miser(), X[:n], y[:n], certify=None, max_fits=2).result.kept for n in (100, 49)]
     assert len(kept[0]) == 20 and kept[1] is None
@@ -43,8 +43,8 @@ def test_a_fifth_of_the_rows_is_kept_unless_told_otherwise():
 
 def test_a_fifth_of_the_queries_is_kept_whole():
     rows = Rows(np.zeros((600, 1)), np.zeros(600), qid=np.repeat(np.arange(60), 10))
-    aside = guarantee_mask(rows, None, None, seed=0)
-    assert aside.sum() == 120 and aside.reshape(60, 10).all(axis=1).sum() == 12
+    held_out = guarantee_mask(rows, None, None, seed=0)
+    assert held_out.sum() == 120 and held_out.reshape(60, 10).all(axis=1).sum() == 12
 
 
 def test_no_more_rows_than_help_are_kept():
@@ -66,9 +66,9 @@ def test_row_numbers_of_parts_are_those_of_all_rows():
 def test_without_a_guarantee_the_kept_rows_are_learned_from_too():
     X, y, _ = table()
     found = sweep(CostLassoClassifier(), X, y, certify=0.25, max_fits=3)
-    hoped, promised = found.best(mean_budget=26.0), found.best(mean_budget=26.0, confidence=0.9)
+    hoped, certified = found.best(mean_budget=26.0), found.best(mean_budget=26.0, confidence=0.9)
     rows = found.result.evaluator.rows
-    for model, (some, labels) in ((hoped, (X, y)), (promised, (rows.X, rows.y))):
+    for model, (some, labels) in ((hoped, (X, y)), (certified, (rows.X, rows.y))):
         again = type(model)(**model.get_params()).fit(some, labels)
         np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
@@ -83,7 +83,7 @@ def test_the_confidence_of_a_frontier_is_that_of_its_best():
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"confidence": 0.95, "certify": 0}, "leave certify=0 out"),
         ({"confidence": 0}, "between 0 and 1"),
@@ -95,9 +95,9 @@ def test_the_confidence_of_a_frontier_is_that_of_its_best():
         ({"certify": -0.1}, "a share of the rows"),
     ],
 )
-def test_promises_that_make_no_sense_are_refused(options, told):
+def test_guarantees_that_make_no_sense_are_refused(options, message):
     X, y, _ = table(60)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         sweep(miser(), X, y, **{"certify": None, **options})
 
 
@@ -147,7 +147,7 @@ def bill(costs, values=(1.0,), max_cost=26.0):
 
 @pytest.fixture
 def by_cost(vouched):
-    """Three models, the dearer the better; 120 kept rows show costs of 5, 11.8 and 13 on average."""
+    """Three models, the more expensive the better; 120 kept rows show costs of 5, 11.8 and 13 on average."""
     models = [candidate(np.full(4, cost), np.full(4, cost / 4)) for cost in (1.0, 2.0, 3.0)]
     return vouched(models, [bill([1.0, 9.0]), bill([3.6, 20.0]), bill([1.0, 25.0])]), models
 
@@ -166,17 +166,25 @@ def test_a_guarantee_that_cannot_be_shown_is_refused_and_says_how_near_it_came(b
         by_cost[0].best(Request(mean_budget=5.1, confidence=0.95))
 
 
-def test_what_is_promised_is_told(by_cost):
-    (told,) = by_cost[0].best(Request(mean_budget=12.0, confidence=0.95)).guarantee_
-    assert (told.kind, told.limit, told.confidence, told.n_units) == ("mean cost", 12.0, 0.95, 120)
-    assert told.seen == 5.0 and told.bound == mean_bound(np.resize([1.0, 9.0], 120), 26.0, 0.95) < 12.0
-    assert "costs 12 or less on average, with confidence 0.95 (120 kept rows show 5" in str(told)
+def test_what_is_guaranteed_is_reported(by_cost):
+    (certificate,) = by_cost[0].best(Request(mean_budget=12.0, confidence=0.95)).guarantee_
+    assert (certificate.kind, certificate.limit, certificate.confidence, certificate.n_units) == (
+        "mean cost",
+        12.0,
+        0.95,
+        120,
+    )
+    assert (
+        certificate.seen == 5.0
+        and certificate.bound == mean_bound(np.resize([1.0, 9.0], 120), 26.0, 0.95) < 12.0
+    )
+    assert "costs 12 or less on average, with confidence 0.95 (120 kept rows show 5" in str(certificate)
 
 
 def test_what_can_never_cost_more_needs_no_proof(vouched):
-    dear = candidate(np.full(4, 2.0), np.full(4, 0.9))
-    chooser = vouched([dear], [bill([7.0], max_cost=7.0)])
-    assert chooser.best(Request(mean_budget=7.0, confidence=0.999999)).candidate is dear
+    expensive = candidate(np.full(4, 2.0), np.full(4, 0.9))
+    chooser = vouched([expensive], [bill([7.0], max_cost=7.0)])
+    assert chooser.best(Request(mean_budget=7.0, confidence=0.999999)).candidate is expensive
 
 
 def test_models_that_are_unlikely_to_pass_are_not_fitted(vouched, monkeypatch):
@@ -217,12 +225,16 @@ def test_with_a_confidence_it_is_the_cheapest_that_is_shown_to(by_value, monkeyp
     chooser, models = by_value
     model = chooser.best(Request(confidence=0.95, max_loss=max_loss))
     assert model.candidate is models[place]
-    (told,) = model.guarantee_
-    assert told.kind == "loss of metric" and told.seen <= told.bound <= max_loss and told.n_units == 120
-    assert f"accuracy is at most {max_loss:g} below that of the best" in str(told)
+    (certificate,) = model.guarantee_
+    assert (
+        certificate.kind == "loss of metric"
+        and certificate.seen <= certificate.bound <= max_loss
+        and certificate.n_units == 120
+    )
+    assert f"accuracy is at most {max_loss:g} below that of the best" in str(certificate)
 
 
-def test_little_money_and_little_loss_are_promised_together(by_value, monkeypatch):
+def test_little_money_and_little_loss_are_guaranteed_together(by_value, monkeypatch):
     """What costs 3 loses 0.025, surely less than 0.1; what costs 2 loses 0.083, perhaps more."""
     monkeypatch.setattr("miserly.selection.certification.shown", lambda one: "the best")
     chooser, models = by_value
@@ -239,7 +251,7 @@ def test_little_money_and_little_loss_are_promised_together(by_value, monkeypatc
         chooser.best(Request(mean_budget=1.5, confidence=0.95, max_loss=0.1))
 
 
-def test_a_loss_without_a_limit_cannot_be_promised():
+def test_a_loss_without_a_limit_cannot_be_guaranteed():
     X, _, truth = table(100)
     found = sweep(CostLassoRegressor(), X, truth, certify=0.5, max_fits=3)
     assert found.best(max_loss=0.5).run(X).cost.mean() <= found.best().run(X).cost.mean()
@@ -293,12 +305,12 @@ def test_no_row_passes_a_budget(leaving, budget, tmp_path):
     assert again.max_cost <= budget and (again.run(X).cost <= budget).all()
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(model.predict(X), model.classes_[(model.run(X).scores > 0).astype(int)])
-    (told,) = model.guarantee_
-    assert (told.kind, told.limit, told.confidence) == ("each row", budget, 1.0)
+    (certificate,) = model.guarantee_
+    assert (certificate.kind, certificate.limit, certificate.confidence) == ("each row", budget, 1.0)
     assert again.guarantees == (f"no row costs more than {budget:g}",)
 
 
-def test_candidates_are_judged_as_they_run_under_the_budget(leaving):
+def test_candidates_are_evaluated_as_they_run_under_the_budget(leaving):
     X, y, _ = table()
     evaluator, budget = leaving.result.evaluator, 12.0
     for one in leaving.candidates:
@@ -337,7 +349,7 @@ def test_hard_is_gone(leaving):
         leaving.best(12.0, 0.95)  # was a confidence
 
 
-def test_a_budget_and_a_loss_are_promised_together():
+def test_a_budget_and_a_loss_are_guaranteed_together():
     X, y, _ = table(600)
     found = sweep([EarlyExit(miser(), every=2)], X, y, certify=0.5, max_fits=6)
     model = found.best(24.0, confidence=0.9, max_loss=0.3)
@@ -345,11 +357,11 @@ def test_a_budget_and_a_loss_are_promised_together():
     assert (model.run(1e3 * X).cost <= 24.0).all()
 
 
-# -- what cannot be wished for -------------------------------------------------------------------------------
+# -- what cannot be requested ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "told"),
+    ("asked", "error", "message"),
     [
         ({"budget": -1.0}, CostError, "budget cannot be -1"),
         ({"budget": np.nan}, CostError, "budget cannot be nan"),
@@ -365,8 +377,8 @@ def test_a_budget_and_a_loss_are_promised_together():
         ({"mean_budget": -1.0}, CostError, "budget cannot be -1"),
     ],
 )
-def test_what_makes_no_sense_is_said(leaving, asked, error, told):
-    with pytest.raises(error, match=told):
+def test_what_makes_no_sense_is_reported(leaving, asked, error, message):
+    with pytest.raises(error, match=message):
         leaving.best(**asked)
 
 
@@ -376,12 +388,12 @@ def test_a_budget_below_the_cheapest_says_what_that_costs(vouched):
         vouched([one], [bill([3.0])]).best(Request(mean_budget=2.0))
 
 
-def test_without_a_wish_the_most_accurate_is_taken(leaving):
+def test_without_a_request_the_most_accurate_is_taken(leaving):
     best = leaving.pareto().iloc[-1]
     assert type(leaving.best()).__name__ == best.learner
 
 
-def test_one_model_is_fitted_once_for_several_wishes(leaving, monkeypatch):
+def test_one_model_is_fitted_once_for_several_requests(leaving, monkeypatch):
     fits, fit = [], CandidateLearner.fit
     monkeypatch.setattr(
         CandidateLearner, "fit", lambda self, rows, value: fits.append(self) or fit(self, rows, value)
@@ -407,9 +419,9 @@ def test_a_model_that_is_another_one_with_all_rows_is_not_taken():
     changeable = Changeable(n_rounds=20, max_depth=2)
     found = sweep([changeable, CostLassoClassifier()], X, y, max_fits=9)
     assert "Changeable" in set(found.pareto().learner)
-    dear = found.pareto().query("learner == 'Changeable'").cost.max()
-    model = found.best(mean_budget=dear)
+    expensive = found.pareto().query("learner == 'Changeable'").cost.max()
+    model = found.best(mean_budget=expensive)
     assert type(model) is CostLassoClassifier and model.score(X, y) > 0.8
     alone = sweep([changeable], X, y, max_fits=6)
     with pytest.warns(BudgetWarning, match="do worse, once they are fitted to all rows"):
-        assert alone.best(mean_budget=dear).score(X, y) < 0.7  # there is nobody else
+        assert alone.best(mean_budget=expensive).score(X, y) < 0.7  # there is no other learner

@@ -98,7 +98,7 @@ def test_more_fits_or_time_use_all_that_is_there(tmp_path, limits):
         ({"random_state": 1}, 9),
         ({"cv": 4}, 12),
         ({"certify": 0.1}, 9),
-        ({"learners": miser(n_rounds=9)}, 6),  # what is said for nothing is as before
+        ({"learners": miser(n_rounds=9)}, 6),  # a parameter that changes nothing is as before
     ],
     ids=str,
 )
@@ -123,7 +123,7 @@ def test_rows_that_change_spoil_the_fits_that_learned_from_them(tmp_path, fits):
     assert len(fits) == 15
 
 
-def test_another_version_fits_anew(tmp_path, fits, monkeypatch):
+def test_another_version_fits_again(tmp_path, fits, monkeypatch):
     X, y, _ = table(120)
     sweep(miser(), X, y, cache=tmp_path, max_fits=2)
     n = len(fits)
@@ -145,7 +145,7 @@ def test_threads_and_talk_do_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize("spoil", ["cut short", "another plan", "text", "a folder"])
-def test_a_file_that_is_not_sound_is_named_and_fitted_anew(tmp_path, fits, spoil):
+def test_a_file_that_is_not_sound_is_named_and_fitted_again(tmp_path, fits, spoil):
     X, y, _ = table(120)
     plain = sweep(miser(), X, y, cache=tmp_path, max_fits=2, cv=2)
     one, other, *_ = sorted(tmp_path.iterdir())
@@ -159,10 +159,10 @@ def test_a_file_that_is_not_sound_is_named_and_fitted_anew(tmp_path, fits, spoil
         one.unlink()
         one.mkdir()
     fits.clear()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         again = sweep(miser(), X, y, cache=tmp_path, max_fits=2, cv=2)
-    assert len(fits) == 1 and one.name in str(said[0].message)
+    assert len(fits) == 1 and one.name in str(warned[0].message)
     pd.testing.assert_frame_equal(again.points, plain.points)
 
 
@@ -174,7 +174,7 @@ def test_a_cache_holds_plans_that_anyone_can_load(tmp_path):
     assert all(load(file).predict(X).shape == y.shape for file in files)
 
 
-def test_frames_with_text_are_told_apart():
+def test_frames_with_text_are_distinguished():
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
     y = np.array([0, 1])
     digests = {
@@ -187,7 +187,7 @@ def test_frames_with_text_are_told_apart():
     assert digest_of(Rows(frame.copy(), y.copy())) in digests
 
 
-def test_what_cannot_be_kept_is_said_and_fitted(tmp_path):
+def test_what_cannot_be_kept_is_reported_and_fitted(tmp_path):
     learner = CandidateLearner("odd", miser(metric=lambda y, p: 0.0), TRADEOFF, Costs(COSTS), 0)
     with pytest.warns(UserWarning, match="fits of odd cannot be kept"):
         assert key_of(learner, 0.1, "rows") is None

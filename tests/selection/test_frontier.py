@@ -158,17 +158,17 @@ def test_the_model_is_the_chosen_point_fitted_to_all_rows(small):
 def test_a_model_that_outgrows_the_budget_when_fitted_to_all_rows_gives_way(small, monkeypatch):
     """The first refit is swapped for one that buys everything: the next best candidate is taken."""
     X, y, _ = table()
-    dear = miser(costs=COSTS).fit(X, y)
+    costly = miser(costs=COSTS).fit(X, y)
     refits = []
 
     def refit(self, chosen, rows, request):
         refits.append(chosen)
-        return dear if len(refits) == 1 else original(self, chosen, rows, request)
+        return costly if len(refits) == 1 else original(self, chosen, rows, request)
 
     original = Refitter.fit
     monkeypatch.setattr(Refitter, "fit", refit)
     model = small.best(mean_budget=6.0)
-    assert model is not dear and len(refits) == 2
+    assert model is not costly and len(refits) == 2
     assert model.run(X).cost.mean() <= 6.0
 
 
@@ -181,7 +181,7 @@ def test_honest_figures_do_not_flatter_where_there_is_nothing_to_learn():
     assert honest.value.mean() == pytest.approx(0.5, abs=0.07)
 
 
-def test_each_unit_is_judged_by_a_choice_of_the_others():
+def test_each_unit_is_evaluated_by_a_choice_of_the_others():
     """One is right exactly where the other is wrong: right for 4 rows of 5, it wins everywhere."""
     good = np.array([1.0, 1.0, 1.0, 1.0, 0.0] * 20)
     honest = cross_choose([candidate(np.ones(100), good), candidate(np.ones(100), 1.0 - good)], 1.0, 1.0, 0)
@@ -226,7 +226,7 @@ def test_the_same_prices_change_nothing(small):
     assert not again.changes().better.any()
 
 
-def test_a_dear_feature_become_cheap_brings_another_model(small):
+def test_a_expensive_feature_become_cheap_brings_another_model(small):
     now = small.reprice([1.0, 5.0, 2.0])
     change = now.changes(mean_budgets=[4.0]).iloc[0]
     assert change.better and change.value > change.value_before + 0.1
@@ -304,7 +304,7 @@ class Pair(Steps):
         return [candidate(np.full(40, 1.0 / trial.value), np.array(value[trial.learner.name]), trial)]
 
 
-def test_a_contender_that_is_behind_beyond_doubt_gets_no_further_first_value():
+def test_a_candidate_that_is_behind_beyond_doubt_gets_no_further_first_value():
     evaluator = Pair()
     hyperparameter = Hyperparameter("tradeoff", "tradeoff", cheap=1.0, expensive=1e-3)
     names = ("ahead", "lucky", "behind")
@@ -324,7 +324,7 @@ def test_nothing_is_sought_beyond_the_largest_budget():
     assert (1.0 / np.array(evaluator.tried[3:]) <= np.sqrt(1000.0) + 1e-9).all()
 
 
-def test_a_learner_that_fails_is_told_and_the_rest_go_on():
+def test_a_learner_that_fails_is_reported_and_the_rest_go_on():
     X, y, _ = table(120)
     text = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 2] > 0, "high", "low")})
     found = sweep([CostLassoClassifier(), miser()], text, y, costs={"a": 1, "b": 5, "c": 20})
@@ -334,7 +334,7 @@ def test_a_learner_that_fails_is_told_and_the_rest_go_on():
     assert found.best(mean_budget=26).score(text, y) > 0.9
 
 
-def test_where_all_fail_the_first_error_is_told():
+def test_where_all_fail_the_first_error_is_reported():
     X, y, _ = table(60)
     one_class = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
     with pytest.raises(DataError, match=r"every fit failed; the first, of .*: .*one class"):
@@ -484,7 +484,7 @@ def test_views_keep_what_fits():
         ({"certify": 1.5}, DataError, "share of the rows"),
     ],
 )
-def test_what_cannot_be_swept_is_said(options, error, message):
+def test_what_cannot_be_swept_is_reported(options, error, message):
     X, y, _ = table(60)
     with pytest.raises(error, match=message):
         sweep(**{"learners": miser(), "X": X, "y": y, **options})
@@ -497,12 +497,12 @@ def test_a_learner_without_prices_is_refused():
         sweep(LogisticRegression(), *table(60)[:2])
 
 
-def test_an_unknown_learner_is_told(small):
+def test_an_unknown_learner_is_reported(small):
     with pytest.raises(DataError, match="did you mean 'CostLassoClassifier'"):
         small.area(26.0, "CostLaso")
 
 
-def test_learners_of_one_class_are_told_apart():
+def test_learners_of_one_class_are_distinguished():
     X, y, _ = table(90)
     found = sweep([miser(), miser(max_depth=1), miser(max_depth=1)], X, y, max_fits=20)
     assert len(found.learners) == 3 and all("GreedyMiserClassifier(" in name for name in found.learners)

@@ -1,4 +1,4 @@
-"""Bounds hold as often as they say, whatever is drawn; the certified keep their promise, all of them."""
+"""Bounds hold as often as they say, whatever is drawn; all certified candidates keep their guarantee."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DRAWS = {  # (rng, shape) -> values, their mean, the most they can be
     "uniform": (lambda rng, shape: rng.uniform(0, 10, shape), 5.0, 10.0),
     "two prices": (lambda rng, shape: rng.choice([2.0, 8.0], shape), 5.0, 8.0),
     "skewed": (lambda rng, shape: 20.0 * rng.beta(0.3, 5.7, shape), 1.0, 20.0),
-    "one row in a hundred is dear": (
+    "one row in a hundred is expensive": (
         lambda rng, shape: np.where(rng.random(shape) < 0.01, 200.0, 1.0),
         2.99,
         200.0,
@@ -55,8 +55,8 @@ def test_the_true_mean_is_seldom_refuted(name, level, n):
 
 
 def test_the_check_above_finds_the_usual_interval_out():
-    """Mean plus 1.645 standard errors misses the mean far too often where dear rows are rare."""
-    draw, mean, _ = DRAWS["one row in a hundred is dear"]
+    """Mean plus 1.645 standard errors misses the mean far too often where expensive rows are rare."""
+    draw, mean, _ = DRAWS["one row in a hundred is expensive"]
     drawn = draw(np.random.default_rng(30), (REPEATS, 30))
     bound = drawn.mean(axis=1) + 1.645 * drawn.std(axis=1, ddof=1) / np.sqrt(30)
     assert (bound < mean).sum() > 10 * most(0.05, REPEATS)
@@ -150,11 +150,11 @@ def family(rng, means, n, rho):
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 @pytest.mark.parametrize("means", [np.full(30, 4.001), np.linspace(3.0, 5.0, 30)])
 def test_seldom_is_any_wrong_candidate_certified(rho, means):
-    rng, promise = np.random.default_rng(8), Requirement("mean cost", 4.0, confidence=0.8)
+    rng, requirement = np.random.default_rng(8), Requirement("mean cost", 4.0, confidence=0.8)
     wrong = naive = 0
     for _ in range(300):
         candidates = family(rng, means, 150, rho)
-        kept = certify(candidates, promise)
+        kept = certify(candidates, requirement)
         wrong += any(kept[k] for k in range(30) if means[k] > 4.0)
         naive += any(
             one.cost.mean() <= 4.0 for one, mean in zip(candidates, means, strict=True) if mean > 4.0
@@ -171,17 +171,17 @@ def test_candidates_well_inside_the_limit_are_certified_whatever_their_number():
 
 def test_given_order_saves_rows_and_is_kept_to():
     """What a tenth of the rows adds; and behind two candidates that fail nothing is tested."""
-    promise = Requirement("mean cost", 4.0)
+    requirement = Requirement("mean cost", 4.0)
     found = [0, 0]
     for seed in range(400):
         candidates = family(np.random.default_rng(seed), [3.0, 3.0], 100, 0.5)
-        found[0] += sum(certify(candidates, promise, order=[0, 1]))
-        found[1] += sum(certify(candidates, promise))
+        found[0] += sum(certify(candidates, requirement, order=[0, 1]))
+        found[1] += sum(certify(candidates, requirement))
     assert found[0] > 1.05 * found[1] > 0
     candidates = family(np.random.default_rng(0), [1.0, 9.0, 9.0], 100, 0.0)
-    assert certify(candidates, promise, order=[0, 1, 2]) == [True, False, False]
-    assert certify(candidates, promise, order=[1, 0, 2]) == [True, False, False]
-    assert certify(candidates, promise, order=[1, 2, 0]) == [False, False, False]
+    assert certify(candidates, requirement, order=[0, 1, 2]) == [True, False, False]
+    assert certify(candidates, requirement, order=[1, 0, 2]) == [True, False, False]
+    assert certify(candidates, requirement, order=[1, 2, 0]) == [False, False, False]
 
 
 def test_what_can_never_cost_more_needs_no_rows():
@@ -202,12 +202,12 @@ def test_each_row_allows_a_share_or_asks_for_certainty():
 
 
 def test_each_row_is_wrong_as_seldom_as_stated():
-    rng, promise = np.random.default_rng(10), Requirement("each row", 5.0, confidence=0.8, share=0.05)
+    rng, requirement = np.random.default_rng(10), Requirement("each row", 5.0, confidence=0.8, share=0.05)
     wrong = 0
     for _ in range(400):
         common = rng.random(200)
         costs = [np.where((common + shift) % 1.0 < 0.051, 9.0, 1.0) for shift in np.linspace(0, 0.9, 10)]
-        wrong += any(certify([held_out(cost, upper=9.0) for cost in costs], promise))
+        wrong += any(certify([held_out(cost, upper=9.0) for cost in costs], requirement))
     assert wrong <= most(0.2, 400)
 
 
@@ -220,19 +220,19 @@ def accuracies(rng, shares, n):
 
 def test_loss_is_against_the_best_of_all_or_against_a_reference():
     candidates = accuracies(np.random.default_rng(11), [0.9, 0.89, 0.75], 3_000)
-    promise = Requirement("loss of metric", 0.05)
-    assert certify(candidates, promise) == [True, True, False]
-    assert certify(candidates, promise, reference=candidates[2].value) == [True, True, True]
+    requirement = Requirement("loss of metric", 0.05)
+    assert certify(candidates, requirement) == [True, True, False]
+    assert certify(candidates, requirement, reference=candidates[2].value) == [True, True, True]
 
 
 def test_loss_is_wrong_as_seldom_as_stated():
-    rng, promise = np.random.default_rng(12), Requirement("loss of metric", 0.05, confidence=0.8)
+    rng, requirement = np.random.default_rng(12), Requirement("loss of metric", 0.05, confidence=0.8)
     shares = [0.9, *np.full(8, 0.849)]
-    wrong = sum(any(certify(accuracies(rng, shares, 200), promise)[1:]) for _ in range(300))
+    wrong = sum(any(certify(accuracies(rng, shares, 200), requirement)[1:]) for _ in range(300))
     assert wrong <= most(0.2, 300)
 
 
-def test_several_promises_are_kept_together():
+def test_several_guarantees_are_kept_together():
     """Of four candidates one costs little, one loses little, one both, and one neither."""
     rng = np.random.default_rng(15)
     right, wrong = np.ones(400), (rng.random(400) < 0.5) * 1.0
@@ -246,8 +246,8 @@ def test_several_promises_are_kept_together():
         certify(four, [both[0], Requirement("loss of metric", 0.1, confidence=0.9)])
 
 
-def test_several_promises_are_broken_as_seldom_as_one():
-    """All cost a little too much and lose nothing: one of two promises is broken by each."""
+def test_several_guarantees_are_broken_as_seldom_as_one():
+    """All cost a little too much and lose nothing: one of two guarantees is broken by each."""
     rng = np.random.default_rng(16)
     both = [
         Requirement("mean cost", 4.99, confidence=0.8),
@@ -266,29 +266,29 @@ def test_rows_without_a_value_do_not_count():
     values = [(rng.random(600) < share) * 1.0 for share in (0.95, 0.9, 0.5)]
     some = [held_out(np.ones(600), np.where(there, value, np.nan)) for value in values]
     less = [held_out(np.ones(there.sum()), value[there]) for value in values]
-    promise = Requirement("loss of metric", 0.12)
+    requirement = Requirement("loss of metric", 0.12)
     for groups in (None, query):
         given = None if groups is None else groups[there]
-        assert certify(some, promise, groups=groups) == certify(less, promise, groups=given)
-    assert certify(some, promise) == [True, True, False]
+        assert certify(some, requirement, groups=groups) == certify(less, requirement, groups=given)
+    assert certify(some, requirement) == [True, True, False]
     other = held_out(np.ones(600), np.where(there, np.nan, 1.0))
     with pytest.raises(DataError, match=r"value of candidate 1: .* leave such rows out for all"):
-        certify([some[0], other], promise)
+        certify([some[0], other], requirement)
 
 
 def test_certified_do_not_change_from_call_to_call():
     candidates = family(np.random.default_rng(13), np.linspace(3, 5, 20), 200, 0.5)
-    promise = Requirement("mean cost", 4.2)
-    assert certify(candidates, promise) == certify(candidates, promise)
-    assert certify([], promise) == []
+    requirement = Requirement("mean cost", 4.2)
+    assert certify(candidates, requirement) == certify(candidates, requirement)
+    assert certify([], requirement) == []
 
 
 def test_groups_are_what_is_counted():
     """Five queries of a hundred documents are five observations: too few to show anything."""
     candidate = held_out(np.random.default_rng(14).choice([0.0, 5.0], 500), upper=10.0)
-    promise, query = Requirement("mean cost", 3.0), np.repeat(np.arange(5), 100)
-    assert certify([candidate], promise) == [True]
-    assert certify([candidate], promise, groups=query) == [False]
+    requirement, query = Requirement("mean cost", 3.0), np.repeat(np.arange(5), 100)
+    assert certify([candidate], requirement) == [True]
+    assert certify([candidate], requirement, groups=query) == [False]
     share = Requirement("each row", 6.0, share=0.05)
     assert certify([candidate], share) == [True]
     assert certify([candidate], share, groups=query) == [False]

@@ -71,8 +71,8 @@ def test_figures_are_those_of_the_plans(found):
         np.testing.assert_array_equal(np.concatenate(right), pair.value)
         bought = np.mean([run.acquired.sum(axis=1).mean() for _, run, _ in runs])
         assert pair.features == pytest.approx(bought) and pair.max_cost >= pair.cost.max()
-    (judged,) = [one for one in evaluator.evaluate(pair.trial) if one.view == pair.view]
-    np.testing.assert_allclose(judged.cost, pair.cost, rtol=1e-9)
+    (evaluated,) = [one for one in evaluator.evaluate(pair.trial) if one.view == pair.view]
+    np.testing.assert_allclose(evaluated.cost, pair.cost, rtol=1e-9)
 
 
 def test_evaluations_and_groups_are_paid_too():
@@ -110,18 +110,18 @@ def test_tables_say_whether_a_budget_is_a_cap_or_a_mean(found):
     assert both.budget.dropna().tolist() == [60.0] and both.mean_budget.dropna().tolist() == [20.0, 40.0]
 
 
-def test_caps_promises_and_other_prices():
+def test_caps_guarantees_and_other_prices():
     found = found_on_heart(certify=0.3)
     capped = found.best(60)
     assert capped.run(HEART.X).cost.max() <= 60
     assert found.best(mean_budget=150, confidence=0.9).guarantee_
-    dearer = found.reprice(HEART.costs.scaled(2.0))
-    for old, new in zip(pairs_of(found), pairs_of(dearer), strict=True):
+    repriced = found.reprice(HEART.costs.scaled(2.0))
+    for old, new in zip(pairs_of(found), pairs_of(repriced), strict=True):
         assert new.mean_cost == pytest.approx(2.0 * old.mean_cost)
-    assert {"before", "now"} <= set(dearer.changes(mean_budgets=[40, 80]).columns)
+    assert {"before", "now"} <= set(repriced.changes(mean_budgets=[40, 80]).columns)
 
 
-def test_they_are_told_and_shown(found, tmp_path):
+def test_they_are_described_and_shown(found, tmp_path):
     pair = max(pairs_of(found), key=lambda one: one.mean_value)
     params = found.points.params[found.points.learner == "Handover"].iloc[0]
     assert set(params) == {"handover", "first", "then"} and 0.5 <= params["handover"] <= 1.0
@@ -158,6 +158,6 @@ def test_only_where_somebody_can_be_in_doubt():
     assert "Handover" not in sweep([ranker], X, y, qid=queries, max_fits=5, handovers=True).learners
 
 
-def test_whoever_is_alone_stays_alone(found):
+def test_a_learner_that_is_alone_stays_alone(found):
     free = [one for one in found.candidates if one.mean_cost == 0.0]
     assert handovers(found.result.evaluator, free) == []

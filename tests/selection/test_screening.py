@@ -1,4 +1,4 @@
-"""A look at everybody on few rows, where time is limited and rows are many."""
+"""Screening of all learners on a subsample, where time is limited and rows are many."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_who_is_far_behind_is_left_out(monkeypatch, crossed, scarce):
     assert found.reprice([1.0, 2.0, 3.0]).left_out == found.left_out
 
 
-def test_nobody_makes_way_where_there_is_time(monkeypatch, crossed):
+def test_no_learner_makes_way_where_there_is_time(monkeypatch, crossed):
     monkeypatch.setattr(_screening, "_FEW", 250)
     found = look(crossed, CostLassoClassifier(), time_limit=1000.0, max_fits=6)
     assert len(found.learners) == 2 and not found.left_out
@@ -86,7 +86,7 @@ def test_few_rows_are_of_those_to_learn_from_and_have_every_class(monkeypatch, c
     monkeypatch.setattr(_screening, "_FEW", 50)
     X, y = crossed
     y[:10] = 2
-    ((few, judge),) = screening_split(Rows(X, y), [(np.arange(1000), np.arange(1000, 1600))], True, 0)
-    assert 45 <= len(few) <= 55 and few.max() < 1000 and set(y[few]) == {0, 1, 2} and len(judge) == 600
+    ((few, validation),) = screening_split(Rows(X, y), [(np.arange(1000), np.arange(1000, 1600))], True, 0)
+    assert 45 <= len(few) <= 55 and few.max() < 1000 and set(y[few]) == {0, 1, 2} and len(validation) == 600
     queries = Rows(X, y, qid=np.arange(1600) // 10)
     assert screening_split(queries, [(np.arange(1000), np.arange(1000, 1600))], False, 0) is None

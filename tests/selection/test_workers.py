@@ -1,4 +1,4 @@
-"""Fits in several processes: the same as here, and one that hangs or dies harms nobody else."""
+"""Fits in several processes: the same as here, and one that hangs or dies harms no other."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_leaving_ends_what_goes_on():
     with Workers(rows(), PARTS[:1], n_jobs=2) as workers:
         orders = [workers.begin(steps(), 3) for _ in range(3)]
         time.sleep(0.1)
-        assert orders[2].cancel()  # nobody has come to it
+        assert orders[2].cancel()  # no worker has begun it
     assert time.monotonic() - start < 30
 
 
@@ -125,20 +125,20 @@ class Sleeps:
         open(value, "w").close()
         time.sleep(120)
 
-def die(told, moment):
-    while not moment and not os.path.exists(told):
+def die(mark, moment):
+    while not moment and not os.path.exists(mark):
         time.sleep(0.01)
     time.sleep(moment)
     os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    told, moment, named = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "named"
+    mark, moment, named = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "named"
     if named:
         _files._PROCESSES = "/nowhere"  # as outside of Linux
     rows = Rows(np.zeros((4000, 10)), np.zeros(4000))
-    threading.Thread(target=die, args=(told, moment)).start()
+    threading.Thread(target=die, args=(mark, moment)).start()
     with Workers(rows, [(np.arange(4), np.arange(4))], n_jobs=2) as workers:
-        for order in [workers.begin(Sleeps(), told) for _ in range(2)]:
+        for order in [workers.begin(Sleeps(), mark) for _ in range(2)]:
             order.wait()
 """
 
@@ -163,7 +163,7 @@ def _kill(tmp_path, moment, files):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     here = {**os.environ, "TMPDIR": str(temporary)}
-    asks = [sys.executable, tmp_path / "asks.py", tmp_path / "told", str(moment), files]
+    asks = [sys.executable, tmp_path / "asks.py", tmp_path / "mark", str(moment), files]
     assert subprocess.run(asks, timeout=60, check=False, env=here).returncode == -signal.SIGKILL
     end = time.monotonic() + 60
     while _processes_with(f"TMPDIR={temporary}") and time.monotonic() < end:

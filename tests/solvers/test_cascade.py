@@ -29,7 +29,7 @@ USES = np.array(
 
 
 def make(tradeoff=0.002, l1=0.0, n=300, seed=0, uses=USES, costs=COSTS):
-    """Rare positives: what costs little tells most negatives, the rest takes the dear columns."""
+    """Rare positives: what costs little tells most negatives, the rest takes the expensive columns."""
     rng = np.random.default_rng(seed)
     H = rng.normal(size=(n, len(uses)))
     y = np.where((H[:, 0] + H[:, 1] > 0.5) & (H[:, 2] + 0.5 * H[:, 3] > 0.3), 1.0, -1.0)
@@ -84,11 +84,11 @@ def test_the_closed_forms_find_the_minimum_of_the_convex_objective(l1, reach):
             assert objective_of_one(problem, gram, other, reach, before) >= best - 1e-7
 
 
-def test_what_is_dear_is_left_out_and_what_was_paid_before_is_cheap():
+def test_what_is_expensive_is_left_out_and_what_was_paid_before_is_cheap():
     problem = make(tradeoff=0.04)
     gram = problem.gram_of(None)
     alone = sparse_weights(gram, problem.blocks)
-    paid = np.where(problem.blocks.price > 0.04 * 3.5, 1.0, 0.0)  # the dear columns and their group
+    paid = np.where(problem.blocks.price > 0.04 * 3.5, 1.0, 0.0)  # the expensive columns and their group
     later = sparse_weights(gram, problem.blocks, before=paid)
     assert alone[2] == alone[3] == 0.0 and later[2] != 0.0
     assert not sparse_weights(gram, problem.blocks.scaled(1e6)).any()
@@ -117,10 +117,10 @@ def test_early_stages_are_cheaper():
     assert price(inflated.weights[0]) < price(inflated.weights[-1])
 
 
-def test_stages_that_let_everybody_pass_are_left_out():
-    dear = initialise(make(tradeoff=0.01, n=2000), 6, inflation=3.0)
-    assert len(dear) < 6 and dear.weights.any()
-    assert not np.isneginf(dear.threshold[:-1]).any()
+def test_stages_that_let_all_rows_pass_are_left_out():
+    expensive = initialise(make(tradeoff=0.01, n=2000), 6, inflation=3.0)
+    assert len(expensive) < 6 and expensive.weights.any()
+    assert not np.isneginf(expensive.threshold[:-1]).any()
     nothing = initialise(make(tradeoff=1e6), 6)
     assert len(nothing) == 1 and not nothing.weights.any()
 

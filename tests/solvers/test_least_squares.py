@@ -179,7 +179,7 @@ def test_several_targets_count_together(rng):
     assert buy(H, Y, [1.0, 1.0, 1.0]).terms[0] == 1
 
 
-def test_noise_is_told_by_how_little_it_explains(rng):
+def test_noise_is_recognised_by_how_little_it_explains(rng):
     H = rng.normal(size=(200, 40))
     y = H[:, :2] @ [2.0, 1.0] + rng.normal(size=200)
     everything = buy(H, y, np.ones(40))

@@ -141,7 +141,7 @@ def test_a_sum_of_kernels_is_found_again():
     np.testing.assert_allclose(found.vectors[order], true, atol=1e-3)
 
 
-def test_rows_set_aside_stop_a_search_that_only_learns_noise():
+def test_rows_held_out_stop_a_search_that_only_learns_noise():
     kernel = KernelFunction("rbf", gamma=2.0)
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(120, 2))
@@ -154,11 +154,13 @@ def test_rows_set_aside_stop_a_search_that_only_learns_noise():
     assert learn.loss(kernel, stopped) > learn.loss(kernel, fitted)
 
 
-def test_progress_is_told_in_words():
+def test_progress_is_reported_in_words():
     rows, vectors, wanted, _ = table()
-    told = []
-    move_vectors(KERNELS[1], vectors, DecisionTarget.squared(rows, wanted), max_iter=30, watch=told.append)
-    assert len(told) > 2 and told[0].startswith("4 vectors, error ")
+    messages = []
+    move_vectors(
+        KERNELS[1], vectors, DecisionTarget.squared(rows, wanted), max_iter=30, watch=messages.append
+    )
+    assert len(messages) > 2 and messages[0].startswith("4 vectors, error ")
 
 
 def test_no_vectors_answer_the_mean():

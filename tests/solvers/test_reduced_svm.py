@@ -61,7 +61,7 @@ def test_the_objective_falls_as_vectors_join():
 
 
 def test_the_vector_that_joins_would_lower_the_objective_most_by_itself():
-    """A step along one coefficient, measured, against what slope and curvature promise."""
+    """A step along one coefficient, measured, against what slope and curvature predict."""
     X, targets = rows(60)
     kernel = KernelFunction("rbf", 0.7)
     growth = _Growth(X, targets, kernel, PENALTY, None)
@@ -82,7 +82,7 @@ def test_the_vector_that_joins_would_lower_the_objective_most_by_itself():
             best += along([0.0]) - minimize(along, [0.0], tol=1e-12).fun
         drop.append(best)
     chosen = growth.best(candidates)
-    assert drop[chosen] >= 0.95 * max(drop)  # one Newton step judges; rows may pass the margin on the way
+    assert drop[chosen] >= 0.95 * max(drop)  # by one Newton step; rows may pass the margin on the way
     assert drop[chosen] > 1.5 * np.median(drop)
 
 

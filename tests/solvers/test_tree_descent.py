@@ -251,7 +251,7 @@ def test_descent_never_rises_and_lowers_the_objective(loss, shape, on_exit, trad
 
 
 def test_leaving_early_is_no_reward():
-    """In a pruned tree, whoever leaves counts as if copies of the node followed, down to the last level."""
+    """In a pruned tree, a row that leaves counts as if copies of the node followed down to the last level."""
     problem = problem_of(tradeoff=0.0, l1=0.0, l2=0.0)
     tree = tree_of(problem, TreeShape.full(3))
     for child, parent in ((1, 0), (3, 1), (4, 1), (6, 2)):
@@ -270,7 +270,7 @@ def test_zeros_stay_zeros():
     assert (tree.weights[none] == 0).all()
 
 
-def test_dearer_terms_vanish():
+def test_expensive_terms_vanish():
     used = [
         (initialise(problem_of(tradeoff=tradeoff), TreeShape.full(3), DescentLimits()).weights != 0).sum()
         for tradeoff in (0.0, 0.1, 1.0, 100.0)
@@ -278,7 +278,7 @@ def test_dearer_terms_vanish():
     assert used == sorted(used, reverse=True) and used[0] > used[-1] == 0
 
 
-def test_a_root_that_tells_nobody_apart_has_no_children():
+def test_a_root_that_separates_no_rows_has_no_children():
     tree = initialise(problem_of(tradeoff=100.0), TreeShape.full(3), DescentLimits())
     assert len(tree.shape) == 1 and not tree.weights.any()
 
@@ -295,11 +295,11 @@ def test_fine_tuning_lowers_the_loss_and_buys_nothing(loss):
         assert weight @ tuned.loss[node] < weight @ mine.loss[node]
 
 
-def test_nodes_that_nobody_gets_to_are_cut():
+def test_nodes_that_no_row_gets_to_are_cut():
     problem = problem_of()
     tree = initialise(problem, TreeShape.full(3), DescentLimits())
     assert len(cut_unreached(problem, tree).shape) == 7
-    tree.threshold[2] = np.inf  # nobody goes up
+    tree.threshold[2] = np.inf  # no row goes up
     assert len(cut_unreached(problem, tree).shape) == 6
     tree.threshold[0] = np.inf
     assert len(cut_unreached(problem, tree).shape) == 3

@@ -55,7 +55,7 @@ def fit_wide(name, **given):
     return done.stdout.strip()
 
 
-def told(text):
+def explained(text):
     return "fewer columns" in text and "GiB" in text
 
 
@@ -65,7 +65,7 @@ def test_a_square_of_too_many_columns_is_refused_with_what_to_do():
     for refuse in (lambda: check_width(MAX_COLUMNS + 1), lambda: check_table(100_000, 100_000)):
         with pytest.raises(DataError) as refusal:
             refuse()
-        assert told(str(refusal.value)) and isinstance(refusal.value, MiserlyError)
+        assert explained(str(refusal.value)) and isinstance(refusal.value, MiserlyError)
 
 
 def test_grams_look_first():
@@ -90,18 +90,18 @@ def test_the_lasso_of_many_columns_is_the_same(loss, monkeypatch):
 
 
 def test_a_tree_of_linear_classifiers_says_so_with_100_000_columns():
-    assert told(fit_wide("CSTCClassifier"))
+    assert explained(fit_wide("CSTCClassifier"))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("learner", [learner.__name__ for learner in all_learners()])
 def test_no_learner_runs_out_of_memory_with_100_000_columns(learner):
     answer = fit_wide(learner)
-    assert answer == "fitted" or told(answer)
+    assert answer == "fitted" or explained(answer)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("learner", ["SoftCascadeClassifier", "ASTCRegressor", "CronusClassifier"])
 def test_no_learner_runs_out_of_memory_under_a_budget(learner):
     answer = fit_wide(learner, budget=20.0, **({"terms": "linear"} if "Cronus" in learner else {}))
-    assert answer == "fitted" or told(answer)
+    assert answer == "fitted" or explained(answer)

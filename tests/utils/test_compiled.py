@@ -241,7 +241,7 @@ print(Bins.fit(np.arange(8.0)[:, None]).transform(np.arange(8.0)[:, None]).codes
 
 
 def held_to_permissions():
-    """What to put before a command so that read-only folders are read-only for it, whoever runs the tests."""
+    """What to put before a command so that read-only folders are read-only for it, for every user."""
     if sys.platform == "win32":
         pytest.skip("folders cannot be made read-only there")
     if os.getuid() != 0:

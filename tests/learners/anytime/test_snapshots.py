@@ -79,9 +79,9 @@ def test_a_snapshot_says_the_mean_of_what_its_members_say(problem, seen):
     _, (trees, snapshots, _), _ = seen
     assert len(snapshots) > 2
     for mean, members in zip(snapshots, members_of(seen, costs), strict=True):
-        said = [decisions(*member, X, costs) for member in members]
-        np.testing.assert_allclose(decisions(trees, mean, X, costs), np.mean(said, axis=0), atol=1e-12)
-        assert np.ptp(said, axis=0).max() > 0.1  # they differ
+        decided = [decisions(*member, X, costs) for member in members]
+        np.testing.assert_allclose(decisions(trees, mean, X, costs), np.mean(decided, axis=0), atol=1e-12)
+        assert np.ptp(decided, axis=0).max() > 0.1  # they differ
 
 
 def test_decisions_on_a_row_are_those_of_members_that_did_not_learn_from_it(problem, seen):
@@ -90,9 +90,9 @@ def test_decisions_on_a_row_are_those_of_members_that_did_not_learn_from_it(prob
     is_held_out = np.array([np.isin(np.arange(n_rows), rows) for rows in validation])  # (members, rows)
     np.testing.assert_array_equal(held_out, np.flatnonzero(is_held_out.any(axis=0)))
     for mean, members in zip(snapshots, members_of(seen, costs), strict=True):
-        said = np.array([decisions(*member, X, costs) for member in members])  # (members, rows, classes)
+        decided = np.array([decisions(*member, X, costs) for member in members])  # (members, rows, classes)
         for place, row in enumerate(held_out):
-            expected = said[is_held_out[:, row], row].mean(axis=0)
+            expected = decided[is_held_out[:, row], row].mean(axis=0)
             np.testing.assert_allclose(mean.validation[:, place], expected, atol=1e-12)
 
 

@@ -13,7 +13,7 @@ SMALL = {"costs": COSTS, "n_terms": 25, "term_tradeoff": None, "max_depth": 2, "
 
 @pytest.fixture(scope="module")
 def rare():
-    """One in eight is positive; cheap columns rule most examples out, dear ones decide about the rest."""
+    """One in eight is positive; cheap columns rule most rows out, expensive ones decide about the rest."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1600, 4))
     y = (X[:, 0] + X[:, 1] > 0.8) & (X[:, 2] + X[:, 3] > 0.3)
@@ -25,7 +25,7 @@ def fitted(rare):
     return CronusClassifier(tradeoff=3e-3, **SMALL).fit(*rare[:2])
 
 
-def test_most_examples_leave_before_the_dear_features(rare, fitted):
+def test_most_rows_leave_before_the_expensive_features(rare, fitted):
     run = fitted.run(rare[2])
     assert len(np.unique(run.exit)) > 1
     assert run.cost.mean() < 0.6 * fitted.cost_
@@ -70,7 +70,7 @@ def test_heavier_positives_are_found_more_often(rare):
     assert found[1] > found[0]
 
 
-def test_of_several_settings_the_best_on_rows_set_aside_is_taken(rare):
+def test_of_several_settings_the_best_on_rows_held_out_is_taken(rare):
     lists = {"positive_weight": [0.01, 3.5], "inflation": [1.0, 1.3], "l1_regularization": [0.0, 10.0]}
     model = CronusClassifier(tradeoff=1e-4, optimise=False, **lists, **SMALL).fit(*rare[:2])
     assert model.settings_["positive_weight"] == 3.5 and model.settings_["l1_regularization"] == 0.0
@@ -99,7 +99,7 @@ def test_documents_that_left_earlier_rank_below_those_that_stayed():
     assert precision_at_k(test.y >= 2, scores, test.qid, k=5) > 1.2 * (test.y >= 2).mean()
 
 
-def test_queries_are_judged_by_precision(rare):
+def test_queries_are_evaluated_by_precision(rare):
     qid = np.arange(1000) // 10
     model = CronusClassifier(positive_weight=[1.0, 3.5], tradeoff=1e-4, optimise=False, **SMALL)
     assert model.fit(*rare[:2], qid=qid).settings_["positive_weight"] in (1.0, 3.5)

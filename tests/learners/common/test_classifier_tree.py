@@ -26,7 +26,7 @@ def terms(rows):
 
 
 def three_nodes(n_scores=1, **changes):
-    """The root reads column 0, its upper child 0 and 1, its lower child 2; nobody reads column 3."""
+    """The root reads column 0, its upper child 0 and 1, its lower child 2; no node reads column 3."""
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(3, 4, n_scores))
     mask = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0]])
@@ -57,20 +57,20 @@ def test_the_plan_is_the_tree(rows, terms, n_scores, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m.miser").run(rows).scores, run.scores)
 
 
-def test_terms_nobody_weighs_stay_out_of_the_plan(terms):
+def test_terms_without_weight_stay_out_of_the_plan(terms):
     plan = build_plan(three_nodes(), terms, COSTS)
     assert [term.feature for term in plan.terms] == [0, 1, 2]
     assert [len(node.terms) for node in plan.nodes] == [1, 2, 1]
 
 
-def test_whoever_cannot_afford_the_root_answers_the_base(rows, terms):
+def test_rows_that_cannot_afford_the_root_answer_the_base(rows, terms):
     plan = build_plan(three_nodes(3), terms, COSTS, link="softmax", base=[0.1, 0.2, 0.3])
     run = plan.run(rows, budget=0.5)
     assert (run.exit == -1).all() and run.scores.tolist() == [[0.1, 0.2, 0.3]] * len(rows)
 
 
 @pytest.mark.parametrize(("threshold", "leaf"), [(np.inf, 2), (-np.inf, 1)])
-def test_an_infinite_threshold_sends_everybody_one_way(rows, terms, threshold, leaf, tmp_path):
+def test_an_infinite_threshold_sends_every_row_one_way(rows, terms, threshold, leaf, tmp_path):
     plan = build_plan(three_nodes(threshold=[threshold, 0.0, 0.0]), terms, COSTS)
     plan.save(tmp_path / "m.miser")
     assert (load(tmp_path / "m.miser").run(rows).exit == leaf).all()
@@ -91,7 +91,7 @@ def test_a_chain_with_an_exit(rows, terms):
     assert set(leaves) == {0, 1, 2}
 
 
-def test_several_scores_need_to_be_told_what_steers():
+def test_several_scores_need_a_channel_that_steers():
     with pytest.raises(PlanError, match="steer"):
         three_nodes(3, steer=None)
     with pytest.raises(PlanError, match="threshold of shape"):

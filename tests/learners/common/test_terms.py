@@ -102,15 +102,15 @@ def test_leaf_codes_are_decoded_to_the_values():
     np.testing.assert_array_equal(decoded, terms.values(samples.X))
 
 
-def test_a_tradeoff_makes_the_trees_thrifty():
+def test_a_tradeoff_makes_the_trees_cheaper():
     samples = table()
     noise = np.random.default_rng(2).normal(size=len(samples))
     samples = Rows(samples.X, samples.y + noise)
-    dear, cheap = boosted(samples), boosted(samples, tradeoff=0.02)
-    assert cheap.uses.any(axis=0).sum() < dear.uses.any(axis=0).sum()
+    plain, cheap = boosted(samples), boosted(samples, tradeoff=0.02)
+    assert cheap.uses.any(axis=0).sum() < plain.uses.any(axis=0).sum()
 
 
-def test_a_falling_tradeoff_gives_cheap_trees_first_and_dear_ones_in_the_end():
+def test_a_falling_tradeoff_gives_cheap_trees_first_and_expensive_ones_in_the_end():
     samples = table()
     terms = boosted(samples, n_terms=40, tradeoff=(0.3, 0.0003))
     bought = np.maximum.accumulate(terms.uses, axis=0).sum(axis=1)

@@ -359,7 +359,7 @@ def test_missing_values_are_filled_with_means():
 
 
 def test_a_large_machine_is_looked_at_in_samples(monkeypatch):
-    """Neither all rows nor all candidates at once: what is looked at stays within what is said."""
+    """Neither all rows nor all candidates at once: what is looked at stays within the limits."""
     from miserly.learners.kernel import compression as _compression
 
     X, y = rows(1500)

@@ -51,8 +51,8 @@ def svm(program, *words):
 def scored(model, folder, X):
     """What `svm-predict` says about the rows."""
     dump_svmlight_file(X, np.zeros(len(X)), str(folder / "rows"), zero_based=False)
-    svm("svm-predict", folder / "rows", model, folder / "said")
-    return np.loadtxt(folder / "said")
+    svm("svm-predict", folder / "rows", model, folder / "predicted")
+    return np.loadtxt(folder / "predicted")
 
 
 # -- there and back ------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_classes_that_are_no_whole_numbers_are_written_as_positions(tmp_path):
     assert label_numbers(np.array([0.5, 1.5])) == [0, 1]
 
 
-def test_the_number_of_features_is_what_vectors_reach_or_what_is_said(tmp_path):
+def test_the_number_of_features_is_what_vectors_reach_or_what_is_given(tmp_path):
     given = KernelMachine(KERNELS["rbf"], np.eye(3)[:, :2], [[1.0, 2.0, 3.0]], [0.0], "regressor")
     write_libsvm(given, tmp_path / "m")
     assert read_libsvm(tmp_path / "m").n_features == 2
@@ -125,9 +125,9 @@ def test_the_number_of_features_is_what_vectors_reach_or_what_is_said(tmp_path):
 def test_svm_predict_votes_as_we_do(kernel, n_classes, tmp_path):
     given = machine(n_classes, kernel=kernel)
     write_libsvm(given, tmp_path / "m")
-    said = scored(tmp_path / "m", tmp_path, rows())
-    np.testing.assert_array_equal(said, given.labels(rows()))
-    assert len(np.unique(said)) >= min(n_classes, 3)
+    predicted = scored(tmp_path / "m", tmp_path, rows())
+    np.testing.assert_array_equal(predicted, given.labels(rows()))
+    assert len(np.unique(predicted)) >= min(n_classes, 3)
 
 
 @needs_libsvm
@@ -135,11 +135,11 @@ def test_svm_predict_votes_as_we_do(kernel, n_classes, tmp_path):
 def test_svm_predict_gives_our_numbers(kind, tolerance, tmp_path):
     given = machine(kind=kind)
     write_libsvm(given, tmp_path / "m")
-    said = scored(tmp_path / "m", tmp_path, rows())
+    predicted = scored(tmp_path / "m", tmp_path, rows())
     np.testing.assert_allclose(
-        said, given.labels(rows()), rtol=tolerance, atol=tolerance
+        predicted, given.labels(rows()), rtol=tolerance, atol=tolerance
     )  # six digits printed
-    assert len(np.unique(said)) > 1
+    assert len(np.unique(predicted)) > 1
 
 
 @needs_libsvm
@@ -165,8 +165,8 @@ def test_numbers_and_one_class_models_of_svm_train_are_read(options, tmp_path):
     dump_svmlight_file(X, X[:, 0] - np.abs(X[:, 1]), str(tmp_path / "train"), zero_based=False)
     svm("svm-train", "-q", *options.split(), tmp_path / "train", tmp_path / "m")
     found = read_libsvm(tmp_path / "m", n_features=5)
-    said = scored(tmp_path / "m", tmp_path, rows())
-    np.testing.assert_allclose(found.labels(rows()), said, rtol=1e-5, atol=1e-5)
+    predicted = scored(tmp_path / "m", tmp_path, rows())
+    np.testing.assert_allclose(found.labels(rows()), predicted, rtol=1e-5, atol=1e-5)
 
 
 # -- files that are no sound models --------------------------------------------------------------------------

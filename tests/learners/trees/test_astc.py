@@ -1,4 +1,4 @@
-"""ASTC: cheap features show the way to the dear ones, and every node keeps to its budget."""
+"""ASTC: cheap features show the way to the expensive ones, and every node keeps to its budget."""
 
 import numpy as np
 import pytest
@@ -68,28 +68,28 @@ def test_every_node_keeps_to_its_budget_on_top_of_its_ancestors(heart, terms, no
         paid[k] = features, evaluated
 
 
-def test_a_budget_is_kept_on_average_over_rows_that_were_set_aside():
+def test_a_budget_is_kept_on_average_over_rows_that_were_held_out():
     data = make_ranking(3000, 40, random_state=0)
-    cheap, dear = (
+    cheap, expensive = (
         small(ASTCRegressor, costs=data.costs, mean_budget=b).fit(data.X, data.y) for b in (20, 200)
     )
-    for model, budget in ((cheap, 20), (dear, 200)):
+    for model, budget in ((cheap, 20), (expensive, 200)):
         assert 0.5 * budget < model.expected_cost_ <= budget
         assert 0.5 * budget < model.run(data.X).cost.mean() < 1.1 * budget
         assert len(np.unique(model.node_budget_)) == 1 and model.node_budget_.shape == (7,)
         assert model.node_budget_[0] >= budget / 3
-    assert dear.score(data.X, data.y) > cheap.score(data.X, data.y) + 0.02
+    assert expensive.score(data.X, data.y) > cheap.score(data.X, data.y) + 0.02
 
 
 def test_a_budget_is_divided_as_suits_the_data(quadrants):
-    """Of two cheap features and one dear one at the end, no node has to buy more than ten units' worth."""
+    """Of two cheap features and an expensive one at the end, no node must buy more than ten units' worth."""
     train, test = quadrants
     model = small(ASTCRegressor, costs=train.costs, mean_budget=22).fit(train.X, train.y)
     assert 10 <= model.node_budget_[0] < 22
     assert model.score(test.X, test.y) > 0.95
 
 
-def test_how_much_is_set_aside_and_which_rows_matter(heart):
+def test_how_much_is_held_out_and_which_rows_matter(heart):
     def cost(**given):
         return small(costs=heart.costs, mean_budget=20, **given).fit(heart.X, heart.y).expected_cost_
 
@@ -97,7 +97,7 @@ def test_how_much_is_set_aside_and_which_rows_matter(heart):
     assert cost() != cost(random_state=5)
 
 
-def test_queries_are_set_aside_whole(monkeypatch):
+def test_queries_are_held_out_whole(monkeypatch):
     data = make_ranking(1000, 12, random_state=0)
     seen = {}
     evaluate = _astc_base._evaluate
@@ -105,8 +105,8 @@ def test_queries_are_set_aside_whole(monkeypatch):
         _astc_base, "_evaluate", lambda *given: seen.update(rows=given[3]) or evaluate(*given)
     )
     small(ASTCRegressor, costs=data.costs, mean_budget=30).fit(data.X, data.y, qid=data.qid)
-    aside = np.isin(data.qid, seen["rows"].qid)
-    assert aside.sum() == len(seen["rows"]) and 0 < aside.mean() < 0.5
+    held_out = np.isin(data.qid, seen["rows"].qid)
+    assert held_out.sum() == len(seen["rows"]) and 0 < held_out.mean() < 0.5
 
 
 @pytest.mark.parametrize(

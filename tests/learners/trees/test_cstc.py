@@ -61,7 +61,7 @@ def test_a_larger_tradeoff_costs_less():
     assert cost[0] > cost[1] > cost[2] > cost[3] == 0.0
 
 
-def test_budgets_hold_on_average_on_rows_set_aside():
+def test_budgets_hold_on_average_on_rows_held_out():
     heart = load_heart()
     for budget in (0.0, 20.0):
         model = CSTCClassifier(costs=heart.costs, mean_budget=budget, max_sweeps=2, random_state=0)
@@ -147,7 +147,7 @@ def test_text_needs_boosted_terms():
 
 
 def test_a_group_is_set_up_once():
-    """Two columns of one group tell as much as one dear column; the set-up makes the pair dearer."""
+    """Two columns of one group tell as much as one expensive column; with the set-up they cost even more."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     X[:, 2] = (X[:, 0] + X[:, 1]) / np.sqrt(2)
@@ -163,7 +163,7 @@ def test_a_group_is_set_up_once():
 # -- ranking and classes -------------------------------------------------------------------------------------
 
 
-def test_queries_are_judged_as_rankings():
+def test_queries_are_evaluated_as_rankings():
     rng = np.random.default_rng(0)
     qid = np.repeat(np.arange(60), 10)
     X = rng.normal(size=(600, 4))
@@ -198,7 +198,7 @@ def test_one_class_is_refused():
 
 @pytest.fixture(scope="module")
 def rare():
-    """A cheap column rules most rows out; a dear one finds the positives among the rest."""
+    """A cheap column rules most rows out; an expensive one finds the positives among the rest."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     return X, ((X[:, 0] > 1.0) & (X[:, 1] > 0.0)).astype(int)

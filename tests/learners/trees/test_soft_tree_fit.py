@@ -39,7 +39,7 @@ def constant(score):
 
 
 @pytest.mark.parametrize("class_weight", [{0: 1.0, 1: 50.0}, "balanced"])
-def test_cscc_judges_by_the_classes_as_its_loss_weighs_them(class_weight):
+def test_cscc_evaluates_by_the_classes_as_its_loss_weighs_them(class_weight):
     """Of two constant answers, plain accuracy prefers the common class and a weighed one need not."""
     plain = fit_of(CSCCClassifier(random_state=0))
     weighed = fit_of(CSCCClassifier(class_weight=class_weight, random_state=0))

@@ -121,7 +121,7 @@ def test_lower_confidence_saves_more(fitted, sets):
     assert (np.diff(model.candidates_.saving[order]) <= 1e-12).all()
 
 
-def test_without_a_wish_the_most_is_saved_that_costs_no_quality(fitted, sets):
+def test_without_a_request_the_most_is_saved_that_costs_no_quality(fitted, sets):
     model = EarlyExit(fitted["label"], prefit=True).fit(sets.X, sets.label)
     assert model.score(sets.X, sets.label) >= fitted["label"].score(sets.X, sets.label)
     lossless = model.candidates_.metric >= model.candidates_.metric[-1]
@@ -129,7 +129,7 @@ def test_without_a_wish_the_most_is_saved_that_costs_no_quality(fitted, sets):
 
 
 def test_no_exit_is_made_where_none_is_worth_having(fitted, sets):
-    # Log-loss gets worse wherever an example leaves early.
+    # Log-loss gets worse wherever a row leaves early.
     model = EarlyExit(fitted["label"], prefit=True, metric="log_loss").fit(sets.X, sets.label)
     assert model.saving_ >= 0.0
     if model.saving_ == 0.0:

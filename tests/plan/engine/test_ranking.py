@@ -18,7 +18,7 @@ from ..random_plans import random_plan, random_rows
         st.tuples(st.integers(-3, 3), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12
     )
 )
-def test_whoever_left_earlier_ranks_below_in_its_query(rows):
+def test_a_document_that_left_earlier_ranks_below_in_its_query(rows):
     score, level, qid = (np.array(column) for column in zip(*rows, strict=True))
     settled = settle(score.astype(float), level, qid)
     for i in range(len(rows)):
@@ -59,7 +59,7 @@ def test_without_queries_nothing_is_moved():
 
 
 def test_documents_that_the_budget_stopped_were_not_sent_away():
-    # Nobody pays for the second column: all three answer from the first, two stopped and one sent away.
+    # No document pays for the second column: all three answer from the first, two stopped and one sent away.
     assert two_steps(Rank(k=2)).predict(X, budget=1.0, qid=[7, 7, 7]).tolist() == [5.0, 3.0, 4.0]
 
 

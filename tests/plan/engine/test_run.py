@@ -78,10 +78,10 @@ def test_what_is_no_budget_is_refused(budget):
 def test_a_list_wise_gate_stays_shut_where_the_budget_kept_a_document_away(compiled):
     # Two documents, one better. With 2 to spend, the better one cannot pay the 2.5 of its branch, and the
     # other must not go on as the best of those left: with 3 to spend it would be the one that leaves.
-    dear = Tree([0, -1, 1, -1, -1], [0.5, 0, 0, 0, 0], [1, 0, 3, 0, 0], [2, 0, 4, 0, 0], [0] * 5,
+    expensive = Tree([0, -1, 1, -1, -1], [0.5, 0, 0, 0, 0], [1, 0, 3, 0, 0], [2, 0, 4, 0, 0], [0] * 5,
                 [0, 1.0, 0, 2.0, 3.0])  # fmt: skip
     nodes = [Node([0], [0], [1.0], [0.0], gate=Rank(k=1), up=1), Node([1], [0], [1.0], [0.0])]
-    plan = Plan(costs=Costs([1.0, 1.5, 1.0]), terms=[dear, Raw(2)], nodes=nodes, base=[0.0])
+    plan = Plan(costs=Costs([1.0, 1.5, 1.0]), terms=[expensive, Raw(2)], nodes=nodes, base=[0.0])
     X, qid = np.array([[0.0, 0.0, 9.0], [1.0, 1.0, 9.0]]), [7, 7]
     little, more = (plan.run(X, budget, qid=qid, compiled=compiled) for budget in (2.0, 3.0))
     assert little.exit.tolist() == [0, -1] and little.stopped.tolist() == [True, True]
@@ -193,7 +193,7 @@ def test_a_budget_that_equals_the_sum_on_paper_admits_it():
     assert run.scores[0] == 3.0 and run.cost[0] == 0.3 and not run.stopped[0]
 
 
-def test_confident_examples_leave_early():
+def test_confident_rows_leave_early():
     nodes = [Node([0], [0], [1.0], [0.0], gate=Confidence(0.9), up=1), Node([1], [0], [1.0], [0.0])]
     plan = Plan(costs=Costs([1, 1]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0], link="logistic")
     # logit(0.9) is 2.197

@@ -125,8 +125,8 @@ def test_many_features_share_rows_and_are_counted():
     more = [int(words.split(" + ")[1].split()[0]) for words in named if " + " in words]
     assert len(named) <= 28
     assert len(named) + sum(more) == 100
-    dearest = plan.costs.name(int(plan.costs.feature.argmax()))
-    assert dearest in named
+    most_expensive = plan.costs.name(int(plan.costs.feature.argmax()))
+    assert most_expensive in named
 
 
 def test_a_step_that_buys_everything_is_one_row():
