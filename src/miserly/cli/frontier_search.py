@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from miserly.cli.console import ManyProblems, Misuse
 from miserly.cli.options import SearchOptions
 from miserly.cli.training_table import NUMBER_METRICS, TrainingTable, noted
+from miserly.data.tasks import DEFAULT_METRICS
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.plan import Plan
 
@@ -118,7 +119,7 @@ def metric_for(task: str, metric: str | None) -> str:
     from miserly.metrics import get_metric
 
     if metric is None:
-        return METRICS[task][0].replace("@K", "@5")
+        return DEFAULT_METRICS[task]
     get_metric(metric)  # is known
     name, at, _ = metric.partition("@")
     if f"{name}@K" * bool(at) not in METRICS[task] and metric not in METRICS[task]:

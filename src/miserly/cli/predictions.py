@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,13 @@ from rich.text import Text
 from miserly.cli.batches import Batch, Batches
 from miserly.cli.console import Problems, amount, err, json_text, new_table, out, warn
 from miserly.cli.table_files import Source
-from miserly.cli.tables import CsvWriter, table_writer, warn_of_formulas
+from miserly.cli.tables import Cells, CsvWriter, TableWriter, table_writer, warn_of_formulas
+from miserly.data.tasks import DEFAULT_METRICS
 from miserly.errors import DataError, PlanError
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run, engine_for, ranked
 
 __all__ = ["Answers", "PredictOptions", "Predictions", "RunTotals", "predict"]
-
-METRICS = {"classes": "accuracy", "numbers": "mse", "ranking": "ndcg@5"}
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,9 @@ class Predictions:
     def metric(self) -> str | None:
         """The metric of the plan's task, if the file has the target."""
         task = self.plan.info.get("task")
-        has_queries = task != "ranking" or self.asked.query is not None
-        return METRICS[task] if task in METRICS and self.batches.target is not None and has_queries else None
+        if self.batches.target is None or (task == "ranking" and self.asked.query is None):
+            return None
+        return DEFAULT_METRICS.get(str(task))
 
     def _check_plan(self) -> None:
         plan, asked = self.plan, self.asked
@@ -199,21 +199,13 @@ MOST_ROWS = 20  # of predictions shown in a terminal
 IN_MEMORY = 1 << 20  # characters of output kept in memory until the last row; more go to disk
 
 
-class Outlet(Protocol):
-    """A target of predictions, which takes them in batches."""
-
-    n_guarded: int
-
-    def add(self, columns: dict[str, list[Any]]) -> None: ...
-
-
 def predict(predictions: Predictions, path: Path | None, as_json: bool) -> None:
     """Run a plan on a file. Nothing is written or printed before all rows have been read without problems."""
     is_piped = path is None and not as_json and not out.is_terminal
     first = FirstRows()
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as spool:
         with contextlib.nullcontext() if path is None else table_writer(path) as writer:
-            outlets: list[Outlet] = [first] if writer is None else [first, writer]
+            outlets: list[TableWriter] = [first] if writer is None else [first, writer]
             if as_json or is_piped:
                 outlets.append(JsonRows(spool) if as_json else CsvWriter(spool))
             for answers in predictions:
@@ -241,7 +233,7 @@ class FirstRows:
         self.n_guarded = 0
         self._columns: dict[str, list[Any]] = {}
 
-    def add(self, columns: dict[str, list[Any]]) -> None:
+    def add(self, columns: Cells) -> None:
         for name, values in columns.items():
             known = self._columns.setdefault(name, [])
             known += values[: MOST_ROWS - len(known)]
@@ -270,7 +262,7 @@ class JsonRows:
         self._file = file
         self._comma = ""
 
-    def add(self, columns: dict[str, list[Any]]) -> None:
+    def add(self, columns: Cells) -> None:
         for values in zip(*columns.values(), strict=True):
             self._file.write(f"{self._comma}    {json_text(dict(zip(columns, values, strict=True)))}")
             self._comma = ",\n"

@@ -24,7 +24,7 @@ from miserly.cli.table_files import FORMATS, PARQUET, Chunk, CsvFile, ParquetFil
 from miserly.errors import DataError
 from miserly.utils.files import atomic_path, atomic_write
 
-__all__ = ["CsvWriter", "TableColumns", "TableWriter", "guarded", "numbers_only", "read_table",
+__all__ = ["Cells", "CsvWriter", "TableColumns", "TableWriter", "guarded", "numbers_only", "read_table",
            "refuse_dates", "refuse_strays", "table_writer", "warn_of_formulas", "write_table"]  # fmt: skip
 
 _NEARLY_ALL = 0.9  # of the values: a column with this share of numbers should hold only numbers

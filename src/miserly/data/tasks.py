@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from miserly.errors import DataError
 
-__all__ = ["TASKS", "Task", "TaskChoice", "read_task", "task_of_metric"]
+__all__ = ["DEFAULT_METRICS", "TASKS", "Task", "TaskChoice", "read_task", "task_of_metric"]
 
 Task: TypeAlias = Literal["classes", "numbers", "ranking"]
 
 TASKS: tuple[Task, ...] = ("classes", "numbers", "ranking")
+DEFAULT_METRICS: dict[str, str] = {"classes": "accuracy", "numbers": "mse", "ranking": "ndcg@5"}
 MAX_CLASSES = 20  # largest number of different whole numbers that count as classes,
 ROWS_PER_CLASS = 5  # with so many rows each on average, unless there are two
 _METRICS: dict[str, Task] = {  # metrics of one task

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from miserly.data.frames import is_frame
 from miserly.data.reading import read_rows
 from miserly.data.rows import Rows
-from miserly.data.tasks import TaskChoice, read_task
+from miserly.data.tasks import DEFAULT_METRICS, TaskChoice, read_task
 from miserly.errors import DataError
 from miserly.learners.base import bind_costs, read_encoded_frames
 from miserly.metrics import Metric, get_metric
@@ -42,7 +42,6 @@ from miserly.selection.workers import Workers
 __all__ = ["frontier"]
 
 _FEW_TO_COMPILE = 64  # rows, or queries
-_DEFAULT_METRIC = {"ranking": "ndcg@5", "numbers": "mse", "classes": "accuracy"}
 
 
 def frontier(
@@ -169,7 +168,7 @@ def frontier(
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     kept = guarantee_mask(everything, certify, confidence, seed)
     parts = search_parts(everything, kept, cv, taken.task == "classes", seed)
-    named = named or get_metric(_DEFAULT_METRIC[taken.task])
+    named = named or get_metric(DEFAULT_METRICS[taken.task])
     evaluator = Evaluator(everything.take(np.flatnonzero(~kept)), parts, named)
     pool, unable = read_pool(learners, taken.task, X, everything.y)
     caps, means = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
