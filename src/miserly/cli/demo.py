@@ -130,8 +130,8 @@ def _step_through(plan: Plan, heart: Dataset) -> None:
     table = new_table("asked", *right, right=right)
     trail, paid = plan.start(), 0.0
     while need := trail.next():
-        price, paid = trail.cost - paid, trail.cost
         trail.tell({name: patient[str(name)] for name in need})
+        price, paid = trail.cost - paid, trail.cost
         asked = ", ".join(f"{name}: {TESTS[str(name)]}" for name in need)
         results = ", ".join(f"{patient[str(name)]:g}" for name in need)
         table.add_row(Text(asked), results, f"{price:.2f}", f"{paid:.2f}", percent(_chance(trail)))

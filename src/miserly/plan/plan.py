@@ -100,6 +100,7 @@ class Plan(Runnable):
         self._tables: Tables | None = None
         self._digest: str | None = None
         self._answering: Plan | None = None
+        self.programs: dict[bool, Any] = {}  # for trails: lists, and arrays for compiled code
         _check_plan(self)
         self.encoder = Encoder(self.n_features, self.costs.names, self.categories)
         if _GUARANTEES in self.info and self.info.get(_GUARANTEED) != self.digest:
@@ -321,7 +322,7 @@ class Plan(Runnable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_tables": None, "_answering": None}
+        return {**self.__dict__, "_tables": None, "_answering": None, "programs": {}}
 
 
 def _without_guarantees(info: Mapping[str, Any]) -> dict[str, Any]:

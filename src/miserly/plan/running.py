@@ -249,6 +249,7 @@ was fitted (row 0: 1)
         count: str = "path",
         *,
         unknown: str = "error",
+        prices: Mapping[Any, float] | None = None,
     ) -> Trail:
         """Begin one row, to be run step by step.
 
@@ -263,6 +264,8 @@ was fitted (row 0: 1)
             Ask for features as splits meet them, or for all that a term may need at once.
         unknown : {"error", "missing"}, default="error"
             As for `run`.
+        prices : mapping of feature or group to float, optional
+            Prices that this row pays instead of those of the plan: of features, and of the set-up of groups.
 
         Returns
         -------
@@ -283,7 +286,7 @@ was fitted (row 0: 1)
         """
         from miserly.plan.engine.stepping import Trail
 
-        return Trail(self._plan, known=known, budget=budget, count=count, unknown=unknown)
+        return Trail(self._plan, known=known, budget=budget, count=count, unknown=unknown, prices=prices)
 
     def start_query(
         self,

@@ -1,8 +1,8 @@
-"""One example at a time: what do you need next, here it is, what is the answer so far.
+"""One row at a time: what do you need next, here it is, what is the answer so far.
 
-This is the whole interface between a plan and the world. A trail asks only for what the plan meets on this
-example's way, never twice, and can answer after any step from the last node it finished. The rules are those
-of `batch`.
+This is the whole interface between a plan and the world. A trail asks only for what the plan meets on the
+way of this row, never twice, and can answer after any step from the last node it finished. A feature is paid
+when its value is told, not before.
 
     trail = plan.start(budget=20)
     while need := trail.next():
@@ -12,32 +12,32 @@ of `batch`.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Feature, Ledger, fits, read_budget
+from miserly.costs import Feature, read_budget
 from miserly.data.encoder import check_unknown
 from miserly.errors import PlanError
 from miserly.plan import links
+from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.batch import levels, settle
+from miserly.plan.engine.walk import BUDGET, ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM, Program
 from miserly.plan.gates import ListwiseGate
-from miserly.plan.nodes import LEAVE
-from miserly.plan.terms import Term
-from miserly.utils.checks import shown
+from miserly.utils.checks import read_price, shown
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Answer", "QueryTrail", "Trail"]
+__all__ = ["Answer", "QueryTrail", "Trail", "answer_from", "stepper"]
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a plan says about one example; as a number or an array it is its scores.
+    """What a plan says about one row; as a number or an array it is its scores.
 
     Attributes
     ----------
@@ -57,13 +57,18 @@ class Answer:
         return float(self.scores)
 
 
-Steps = Generator[
-    "tuple[int, ...] | ListwiseGate", "float | None", None
-]  # needs features, or waits at a gate
+def answer_from(plan: Plan, scores: Any) -> Answer:
+    """The answer of a plan to one row from its scores, as many as the plan has outputs."""
+    row = np.array(scores, dtype=np.float64)[None, : plan.n_outputs]
+    return Answer(
+        value=links.labels(plan.link, row, plan.classes)[0],
+        scores=row[0, 0] if plan.n_outputs == 1 else row[0],
+        probabilities=links.probabilities(plan.link, row)[0] if plan.has_probabilities else None,
+    )
 
 
 class Trail:
-    """The way of one example through a plan; made by `Plan.start`.
+    """The way of one row through a plan; made by `Plan.start`.
 
     Parameters
     ----------
@@ -73,21 +78,22 @@ class Trail:
     budget : float, optional
         The trail stops before the first thing that does not fit.
     count : {"path", "tree"}
-        Ask for features as splits meet them, or for all that a term might need at once.
+        Ask for features as splits meet them, or for all that a term might need at once, which are paid
+        together once all of them are told.
     unknown : {"error", "missing"}, default="error"
         A value that is neither a known category nor missing is an error, or counts as missing.
+    prices : mapping of feature or group to float, optional
+        Prices that differ from those of the plan for this row: of features, and of the set-up of groups.
 
     Attributes
     ----------
-    cost : float
-        Paid so far.
-    acquired : bool array
-        What was bought so far.
-    exit : int
-        The last node finished, -1 if none.
+    plan : Plan
     stopped : bool
         Whether the budget ended it.
     """
+
+    __slots__ = ("_given", "_numbers", "_program", "_state", "_status", "_unknown", "_walk", "plan")
+    _waits_at_gates = False
 
     def __init__(
         self,
@@ -96,190 +102,280 @@ class Trail:
         budget: float | None = None,
         count: str = "path",
         unknown: str = "error",
+        prices: Mapping[Any, float] | None = None,
     ) -> None:
         if count not in ("path", "tree"):
             raise PlanError(f"count is 'path' or 'tree', not {count!r}")
         check_unknown(unknown)
-        self._unknown = unknown
         self.plan = plan
-        self.exit = -1
-        self.stopped = False
-        self.evaluated = np.zeros(len(plan.terms), dtype=np.bool_)
-        self._whole = count == "tree"
-        self._budget = min(read_budget(budget), plan.budget)
-        self._ledger = Ledger(plan.costs)
-        self._spent = 0.0
-        self._values: dict[int, float] = {}
-        self._given = np.zeros(plan.n_features, dtype=np.bool_)
-        self._scores = plan.base.copy()
-        self._needs: tuple[int, ...] = ()
-        self._gate: ListwiseGate | None = None
-        self._node = LEAVE  # the one it is in, or was when it stopped
-        for name, value in (known or {}).items():
-            self._give(name, value)
-        self._steps: Steps | None = self._walk()
-        self._advance(None)
-        self._pass_gates_alone = True
+        self._unknown = unknown
+        self._program, self._walk = stepper(plan)
+        self._state, self._numbers = self._program.state.copy(), self._program.numbers.copy()
+        self._state[_walk.WHOLE] = count == "tree"
+        if budget is not None:
+            self._numbers[BUDGET] = min(read_budget(budget), plan.budget)
+        self._given: list[int] = []
+        self._status = ENDED
+        if prices is not None:
+            for name, price in prices.items():
+                self._set_price(name, price)
+        if known is not None:
+            for name, value in known.items():
+                self._give(name, value)
+        self._go_on()
 
     # -- the interface -------------------------------------------------------------------------------
 
     def next(self) -> tuple[Feature, ...]:
         """The features needed now; empty when the trail has ended."""
-        self._settle_alone()
-        return tuple(self.plan.costs.name(f) for f in self._needs if f not in self._values)
+        return tuple(self.plan.costs.name(f) for f in self._needs())
 
     def tell(self, values: Mapping[Any, Any]) -> None:
         """Give the values of features, asked for or not; None and NaN are missing values.
 
         What was not asked for is kept and paid for if and when the plan uses it.
+
+        Parameters
+        ----------
+        values : mapping of feature to value
         """
         read = {self._column(name): self._read(name, value) for name, value in values.items()}
         for f, value in read.items():
-            old = self._values.setdefault(f, value)
-            if old != value and not (np.isnan(old) and np.isnan(value)):
-                raise PlanError(
-                    f"feature {self.plan.costs.name(f)!r} is known already: {self._shown(f, old)}, "
-                    f"now {self._shown(f, value)}"
-                )
-        self._settle_alone()
-        while self._needs and all(f in self._values for f in self._needs):
-            self._advance(None)
-            self._settle_alone()
+            self._keep(f, value)
+        self._go_on_if_told()
 
     def answer(self) -> Answer:
         """The answer from the last node finished; can be asked at any time."""
-        scores = self._scores[None, : self.plan.n_outputs]
-        value = links.labels(self.plan.link, scores, self.plan.classes)[0]
-        probabilities = None
-        if links.has_probabilities(self.plan.link):
-            probabilities = links.probabilities(self.plan.link, scores)[0]
-        return Answer(
-            value=value,
-            scores=scores[0, 0] if self.plan.n_outputs == 1 else scores[0].copy(),
-            probabilities=probabilities,
-        )
+        return answer_from(self.plan, self.scores)
 
     @property
     def done(self) -> bool:
         """Whether there is nothing more to acquire."""
-        return not self.next()
+        return not self._needs()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the budget ended the trail."""
+        return self._status == STOPPED
 
     @property
     def cost(self) -> float:
-        return min(self._spent, self._budget)
+        """Paid so far: features whose values were told, set-ups, evaluations."""
+        return float(min(self._numbers[_walk.SPENT], self._numbers[BUDGET]))
 
     @property
     def acquired(self) -> NDArray[np.bool_]:
-        return self._ledger.paid & ~self._given
+        """What was bought so far."""
+        told = self._program.told
+        bought = np.array(self._state[told : told + self.plan.n_features]) == _walk.PAID
+        bought[self._given] = False
+        return bought
+
+    @property
+    def evaluated(self) -> NDArray[np.bool_]:
+        """The terms whose evaluation was paid."""
+        return np.array(self._state[self._program.evaluated :]).astype(np.bool_)
+
+    @property
+    def exit(self) -> int:
+        """The last node finished, -1 if none."""
+        return int(self._state[_walk.EXIT])
+
+    # -- by column, for a runtime ------------------------------------------------------------------------
+
+    @property
+    def need(self) -> int:
+        """The column needed now, in a trail with ``count="path"``; -1 when it has ended."""
+        return int(self._state[_walk.NEEDED]) if self._status == NEED else -1
+
+    @property
+    def scores(self) -> Any:
+        """The scores of the last node finished: a copy of as many as the plan has outputs."""
+        first = self._program.scores
+        return self._numbers[first : first + self.plan.n_outputs].copy()
+
+    @property
+    def evaluation_cost(self) -> float:
+        """The part of the cost that was paid for evaluations."""
+        return float(self._numbers[_walk.EVALUATIONS])
+
+    @property
+    def spent(self) -> float:
+        """The cost with its rounding error, which may be just above the budget."""
+        return float(self._numbers[_walk.SPENT])
+
+    @property
+    def budget(self) -> float:
+        """The cap: that of the trail or of the plan, whichever is less."""
+        return float(self._numbers[BUDGET])
+
+    def price(self, f: int) -> float:
+        """Return what column `f` costs now; 0 if it is paid."""
+        if self._state[self._program.told + f] == _walk.PAID:
+            return 0.0
+        return float(_walk.price(self._program.integers, self._state, self._numbers, f))
+
+    def is_told(self, f: int) -> bool:
+        """Return whether the value of column `f` was told, or given as known."""
+        return bool(self._state[self._program.told + f] != _walk.UNKNOWN)
+
+    def put(self, f: int, value: float) -> None:
+        """Give the value of the column needed now and go on: the short way for one value.
+
+        Parameters
+        ----------
+        f : int
+            The column, which must be `need`.
+        value : float
+            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+        """
+        program = self._program
+        self._numbers[program.values + f] = value
+        self._state[program.told + f] = _walk.TOLD
+        self._status = status = self._walk(program.integers, program.reals, self._state, self._numbers)
+        if status == TERM or status == GATE:
+            self._serve()
+
+    def settle(self, f: int, value: float, cost: float) -> None:
+        """Give the value of a column that is not paid, and pay what it really cost. `resume` goes on.
+
+        Parameters
+        ----------
+        f : int
+            The column.
+        value : float
+            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+        cost : float
+            What was paid, with the set-up of its group. The budget is not checked.
+        """
+        self._numbers[self._program.values + f] = value
+        self._numbers[_walk.SPENT] += cost
+        _walk.mark_paid(self._program.integers, self._state, f)
+
+    def lose(self, cost: float) -> None:
+        """Pay for what brought no value, such as a failed call that is billed all the same.
+
+        Parameters
+        ----------
+        cost : float
+            What was paid. The budget is not checked.
+        """
+        self._numbers[_walk.SPENT] += cost
+
+    def keep(self, f: int, value: float) -> None:
+        """Keep the value of a column that may be needed later. It is paid if and when the plan uses it.
+
+        Parameters
+        ----------
+        f : int
+            The column.
+        value : float
+            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+        """
+        self._keep(f, value)
+
+    def resume(self) -> None:
+        """Go on after `settle` and `keep`, as far as the values that are known allow."""
+        self._go_on_if_told()
 
     # -- the walk --------------------------------------------------------------------------------------
 
-    def _advance(self, reply: float | None) -> None:
-        """Run until something is needed, a list-wise gate is reached, or the end."""
-        self._needs, self._gate = (), None
-        if self._steps is None:
-            return
-        try:
-            wanted = self._steps.send(reply)
-        except StopIteration:
-            self._steps = None
-            return
-        if isinstance(wanted, tuple):
-            self._needs = wanted
+    def _needs(self) -> list[int]:
+        if self._status == NEED:
+            features = [int(self._state[_walk.NEEDED])]
+        elif self._status == NEED_ALL:
+            features = self.plan.terms[self._state[_walk.NEEDED]].features.tolist()
         else:
-            self._gate = wanted
+            return []
+        return [f for f in features if not self.is_told(f)]
 
-    def _stop(self) -> None:
-        """End here, because the budget keeps others of the query away from the gate reached."""
-        self.stopped = True
-        self._needs, self._gate, self._steps = (), None, None
+    def _go_on_if_told(self) -> None:
+        if (self._status == NEED or self._status == NEED_ALL) and not self._needs():
+            self._go_on()
 
-    def _settle_alone(self) -> None:
-        """A trail on its own is a query of one document."""
-        while self._gate is not None and self._pass_gates_alone:
-            self._advance(self._gate.leave_below(self._scores[:1], 1))
+    def _go_on(self) -> None:
+        """Walk until something is needed that the trail does not have."""
+        program = self._program
+        self._status = self._walk(program.integers, program.reals, self._state, self._numbers)
+        if self._status == TERM or self._status == GATE:
+            self._serve()
 
-    def _walk(self) -> Steps:
-        plan, tables = self.plan, self.plan.tables
-        k = 0 if plan.nodes else LEAVE
-        while k != LEAVE:
-            self._node, node = k, plan.nodes[k]
-            scores = (self._scores if node.inherits else np.zeros(plan.n_scores)) + node.bias
-            last_term, value = -1, 0.0
-            for j, t in enumerate(node.terms.tolist()):
-                if t != last_term:
-                    if tables.nodes.fresh[tables.nodes.pointer[k] + j]:
-                        yield from self._pay_for(t)
-                        if self.stopped:
-                            return
-                    value = plan.terms[t].evaluate_one(self._values)
-                    last_term = t
-                scores[node.channels[j]] += node.weights[j] * value
-            self._scores, self.exit = scores, k
-            if isinstance(node.gate, ListwiseGate):
-                cut = yield node.gate
-                up = not scores[0] < (-np.inf if cut is None else cut)
-            else:
-                up = not node.gate.decides or bool(
-                    node.gate.goes_up(scores[None], plan.link, plan.n_outputs)[0]
-                )
-            k = node.up if up else node.low
-
-    def _pay_for(self, t: int) -> Steps:
-        """Pay for a fresh term and ask for what it needs; sets `stopped` if it does not fit."""
-        term = self.plan.terms[t]
-        if self._whole:
-            yield from self._pay_whole(t, term)
-            return
-        if not self._charge(term.evaluation):
-            return
-        self.evaluated[t] = True
-        for f in term.reads(self._values):
-            yield from self._buy(f)
-            if self.stopped:
+    def _serve(self) -> None:
+        """Do what the walk leaves to the trail, a term or a gate that it has no rule for, and walk on."""
+        program = self._program
+        while self._status == TERM or self._status == GATE:
+            if self._status == GATE and self._waits_at_gates and isinstance(self.gate, ListwiseGate):
                 return
+            status = self._evaluate() if self._status == TERM else self._pass_gate()
+            if status == ENDED:
+                status = self._walk(program.integers, program.reals, self._state, self._numbers)
+            self._status = status
 
-    def _pay_whole(self, t: int, term: Term) -> Steps:
-        before, total = self._ledger.state(), term.evaluation
-        for f in term.features.tolist():
-            if not self._ledger.is_paid(f):
-                total += self._ledger.buy(f)
-        if not self._charge(total):
-            self._ledger.restore(before)
-            return
-        self.evaluated[t] = True
-        unknown = tuple(f for f in term.features.tolist() if f not in self._values)
-        if unknown:
-            yield unknown
+    def _evaluate(self) -> int:
+        """Pay for and evaluate the term here, which the walk has no rule for. Gives a status."""
+        program = self._program
+        t = program.integers[program.integers[_walk.ENTRY_TERM] + self._state[_walk.ENTRY]]
+        term, known = self.plan.terms[t], _Values(self._numbers, program.values, self.plan.n_features)
+        if term.by_path:
+            for f in term.reads(known):
+                if self._state[program.told + f] != _walk.PAID:
+                    status = _walk.pay(program.integers, self._state, self._numbers, f)
+                    if status != ENDED:
+                        return int(status)
+        self._numbers[_walk.VALUE] = term.evaluate_one(known)
+        self._state[_walk.PHASE] = _walk.HAS_VALUE
+        return ENDED
 
-    def _buy(self, f: int) -> Steps:
-        if not self._ledger.is_paid(f):
-            if not self._charge(self._ledger.price(f)):
-                return
-            self._ledger.buy(f)
-        if f not in self._values:
-            yield (f,)
+    def _pass_gate(self, cut: float | None = None) -> int:
+        """Decide at the gate here, which the walk has no rule for; on its own a row is a query of one."""
+        first = self._program.scores
+        scores = np.array(self._numbers[first : first + self.plan.n_scores])
+        gate = self.gate
+        if isinstance(gate, ListwiseGate):
+            up = not scores[0] < (gate.leave_below(scores[:1], 1) if cut is None else cut)
+        else:
+            up = bool(gate.goes_up(scores[None], self.plan.link, self.plan.n_outputs)[0])
+        self._state[_walk.UP] = up
+        return ENDED
 
-    def _charge(self, price: float) -> bool:
-        if fits(self._spent, price, self._budget):
-            self._spent += price
-            return True
-        self.stopped = True
-        return False
+    @property
+    def gate(self) -> Any:
+        """The gate of the node that the row is in."""
+        return self.plan.nodes[self._state[_walk.NODE]].gate
 
     # -- values ----------------------------------------------------------------------------------------
 
+    def _set_price(self, name: Any, price: float) -> None:
+        costs, first = self.plan.costs, self._program.prices
+        if name in costs.group_names:
+            place = first + len(costs) + costs.group_names.index(name)
+        else:
+            place = first + self._column(name, "a price of")
+        self._numbers[place] = read_price(price, f"the price of {name!r}")
+
     def _give(self, name: Any, value: Any) -> None:
         f = self._column(name)
-        self._values[f] = self._read(name, value)
-        self._given[f] = True
-        self._ledger.buy(f)
+        self._numbers[self._program.values + f] = self._read(name, value)
+        _walk.mark_paid(self._program.integers, self._state, f)
+        self._given.append(f)
 
-    def _column(self, name: Any) -> int:
+    def _keep(self, f: int, value: float) -> None:
+        if not self.is_told(f):
+            self._numbers[self._program.values + f] = value
+            self._state[self._program.told + f] = _walk.TOLD
+            return
+        old = self._numbers[self._program.values + f]
+        if old != value and not (old != old and value != value):
+            raise PlanError(
+                f"feature {self.plan.costs.name(f)!r} is known already: {self._shown(f, old)}, "
+                f"now {self._shown(f, value)}"
+            )
+
+    def _column(self, name: Any, what: str = "a value of") -> int:
         try:
             return self.plan.costs.index(name)
         except ValueError as error:
-            raise PlanError(f"a value of a feature that the plan does not know: {error}") from None
+            raise PlanError(f"{what} a feature that the plan does not know: {error}") from None
 
     def _read(self, name: Any, value: Any) -> float:
         return self.plan.encoder.value(self._column(name), value, self._unknown)
@@ -288,6 +384,89 @@ class Trail:
         """A value as the user gave it."""
         known = self.plan.categories.get(f)
         return f"{value:g}" if known is None or np.isnan(value) else shown(known[int(value)])
+
+
+class _Values(Mapping[int, float]):
+    """The values of the columns, by number."""
+
+    __slots__ = ("_first", "_n", "_numbers")
+
+    def __init__(self, numbers: Any, first: int, n: int) -> None:
+        self._numbers, self._first, self._n = numbers, first, n
+
+    def __getitem__(self, f: int) -> float:
+        return float(self._numbers[self._first + f])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._n))
+
+    def __len__(self) -> int:
+        return self._n
+
+
+_compiled_walk: Callable[..., int] | None = None  # once somebody has asked for it
+
+
+def stepper(plan: Plan, compiled: bool = False) -> tuple[Program, Callable[..., int]]:
+    """The program of a plan and the walk that runs it.
+
+    Parameters
+    ----------
+    plan : Plan
+    compiled : bool, default=False
+        Compile the walk if numba is there, for all trails from now on. Compiling, or reading what was
+        compiled before, takes longer than many walks in Python, so trails alone do not ask for it.
+
+    Returns
+    -------
+    tuple of Program and callable
+    """
+    global _compiled_walk
+    if compiled and _compiled_walk is None:
+        from miserly.utils.compiled import is_compiling
+
+        if is_compiling():
+            from miserly.plan.engine.compiled_walk import walk
+
+            _compiled_walk = walk
+    compiled = _compiled_walk is not None
+    program = plan.programs.get(compiled)
+    if program is None:
+        arrays = Program.of(plan)
+        program = plan.programs[compiled] = arrays if compiled else arrays.as_lists()
+    return program, _compiled_walk or _walk.walk
+
+
+class _Document(Trail):
+    """The trail of one document of a query: it waits at list-wise gates for the others."""
+
+    __slots__ = ()
+    _waits_at_gates = True
+
+    @property
+    def at_gate(self) -> bool:
+        return self._status == GATE
+
+    @property
+    def is_asking(self) -> bool:
+        return self._status == NEED or self._status == NEED_ALL
+
+    @property
+    def has_left(self) -> bool:
+        return self._status == ENDED
+
+    @property
+    def node(self) -> int:
+        """The node that it is in, or was in when it stopped."""
+        return int(self._state[_walk.NODE])
+
+    def stop(self) -> None:
+        """End here, because the budget keeps others of the query away from the gate."""
+        self._status = STOPPED
+
+    def pass_gate(self, cut: float) -> None:
+        self._pass_gate(cut)
+        self._go_on()
 
 
 class QueryTrail:
@@ -309,16 +488,18 @@ class QueryTrail:
         unknown: str = "error",
     ) -> None:
         self.plan = plan
-        self.trails = [Trail(plan, budget=budget, count=count, unknown=unknown) for _ in range(n_documents)]
-        for trail in self.trails:
-            trail._pass_gates_alone = False
+        self.trails = [
+            _Document(plan, budget=budget, count=count, unknown=unknown) for _ in range(n_documents)
+        ]
         self._settle()
 
     def next(self) -> dict[int, tuple[Feature, ...]]:
+        """The features that each document needs now; documents that need none are left out."""
         needs = {i: trail.next() for i, trail in enumerate(self.trails)}
         return {i: need for i, need in needs.items() if need}
 
     def tell(self, values: Mapping[int, Mapping[Any, Any]]) -> None:
+        """Give values of features, by document."""
         for i, given in values.items():
             self.trails[i].tell(given)
         self._settle()
@@ -328,7 +509,7 @@ class QueryTrail:
         answers = [trail.answer() for trail in self.trails]
         if not self.plan.can_rank:
             return answers
-        left = np.array([trail._steps is None and not trail.stopped for trail in self.trails], dtype=np.bool_)
+        left = np.array([trail.has_left for trail in self.trails], dtype=np.bool_)
         exit = np.array([trail.exit for trail in self.trails], dtype=np.int64)
         scores = np.array([answer.scores for answer in answers], dtype=np.float64)
         values = settle(scores, levels(self.plan, exit, left), np.zeros(len(answers)))
@@ -336,27 +517,24 @@ class QueryTrail:
 
     @property
     def cost(self) -> NDArray[np.float64]:
+        """What each document has paid so far."""
         return np.array([trail.cost for trail in self.trails])
 
     def _settle(self) -> None:
         """Open the earliest gate that no document is still on the way to."""
         while True:
-            waiting = [trail for trail in self.trails if trail._gate is not None]
+            waiting = [trail for trail in self.trails if trail.at_gate]
             if not waiting:
                 return
             first = min(trail.exit for trail in waiting)
-            if any(trail._needs and trail.exit < first for trail in self.trails):
+            if any(trail.is_asking and trail.exit < first for trail in self.trails):
                 return
             there = [trail for trail in waiting if trail.exit == first]
-            if any(trail.stopped and trail._node <= first for trail in self.trails):
+            if any(trail.stopped and trail.node <= first for trail in self.trails):
                 for trail in there:
-                    trail._stop()
+                    trail.stop()
                 continue
-            gate = there[0]._gate
-            assert gate is not None
-            scores = np.array([trail._scores[0] for trail in there])
-            cut = gate.leave_below(scores, len(self.trails))
+            scores = np.array([trail.scores[0] for trail in there])
+            cut = there[0].gate.leave_below(scores, len(self.trails))
             for trail in there:
-                trail._advance(cut)
-                while trail._needs and all(f in trail._values for f in trail._needs):
-                    trail._advance(None)
+                trail.pass_gate(cut)

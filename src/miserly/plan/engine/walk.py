@@ -1,0 +1,415 @@
+"""The walk of one row through a plan: it goes on until something is needed, and can be resumed.
+
+`walk` is one function for two engines. Where numba is used it is compiled and works on arrays; elsewhere
+Python runs it on lists, which is faster than NumPy for single numbers. It takes four sequences, because
+handing over a dozen arrays would cost more than a walk:
+
+    program, constants : the plan as whole numbers and as real numbers, `Program.integers` and `.reals`
+    state, numbers     : where the row is, what it knows and what it has paid
+
+What `walk` cannot do it leaves to its caller, and says so by what it returns: a feature is needed, a term
+has no rule here, or a gate compares the row with others. The rules are those of `batch`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import fits
+from miserly.plan.gates import Confidence, Onward, Threshold
+from miserly.plan.terms import Raw, Term, Tree
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["HELPERS", "Program", "mark_paid", "pay", "price", "walk"]
+
+# What `walk` returns.
+ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE = range(6)
+# Where in a node the row is: before it, before a term, at a term that is paid, with its value, after a gate.
+AT_NODE, AT_TERM, IN_TERM, HAS_VALUE, SENT = range(5)
+# What is known of a feature: nothing, its value, or its value and that it is paid.
+UNKNOWN, TOLD, PAID = range(3)
+# Places in `state`: the first ones, and where features, groups and terms begin.
+NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE = range(8)
+_STATE = 8
+# Places in `numbers`.
+SPENT, BUDGET, VALUE, EVALUATIONS = range(4)
+_NUMBERS = 4
+
+_TREE, _RAW, _OTHER, _BY_PATH = Tree.code, Raw.code, -1, -2
+_ONWARD, _THRESHOLD, _CONFIDENCE, _ELSEWHERE = Onward.code, Threshold.code, Confidence.code, -1
+_LOG2E = 1.4426950408889634
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+_SERIES = tuple(1.0 / math.factorial(n) for n in range(12, -1, -1))
+
+
+# -- the plan as two lists -----------------------------------------------------------------------------------
+
+# The places in the head of a program: sizes, then where each part begins.
+(
+    N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC,
+    TREE_FEATURE, TREE_LEFT, TREE_MISSING, TREE_CATEGORY, WORDS,
+    TERM_KIND, TERM_START, TERM_POINTER, TERM_FEATURE,
+    NODE_POINTER, ENTRY_TERM, ENTRY_CHANNEL, ENTRY_FRESH,
+    NODE_INHERITS, NODE_GATE, NODE_WHOLE, NODE_UP, NODE_LOW, GROUP,
+    TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
+    OPENED, EVALUATED, PRICES, SCORES,
+) = range(34)  # fmt: skip
+_HEAD = 34
+
+
+class Program(NamedTuple):
+    """A plan as `walk` reads it.
+
+    Parameters
+    ----------
+    integers : sequence of int
+        Sizes, then where each part begins, then the parts.
+    reals : sequence of float
+        The parts that are real numbers.
+    state, numbers : sequences
+        What a row starts with.
+    scores, prices, told, opened, evaluated : int
+        Where these begin: in `numbers` the scores and the prices (own prices, then set-ups), in `state` what
+        is known of each feature, which groups are open and which terms were evaluated. Values of features
+        begin at `values` in `numbers`.
+    """
+
+    integers: Any
+    reals: Any
+    state: Any
+    numbers: Any
+    told: int
+    opened: int
+    evaluated: int
+    values: int
+    prices: int
+    scores: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> Program:
+        """The program of a plan, as arrays."""
+        d, groups, s = plan.n_features, len(plan.costs.setup), plan.n_scores
+        told, opened = _STATE, _STATE + d
+        evaluated = opened + groups
+        values, prices = _NUMBERS, _NUMBERS + d
+        scores = prices + d + groups
+        whole, real = _parts(plan)
+        head = np.zeros(_HEAD, dtype=np.int64)
+        head[[N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC]] = d, s, plan.n_outputs, plan.link == "logistic"
+        head[[OPENED, EVALUATED, PRICES, SCORES]] = opened, evaluated, prices, scores
+        integers = _joined(head, whole, [head])
+        reals = _joined(head, real, [np.zeros(0)])
+        integers[:_HEAD] = head
+        state = np.zeros(evaluated + len(plan.terms), dtype=np.int64)
+        state[NODE], state[EXIT], state[NEEDED] = (0 if plan.nodes else -1), -1, -1
+        numbers = np.zeros(scores + 2 * s)
+        numbers[BUDGET] = plan.budget
+        numbers[values:prices] = np.nan
+        numbers[prices:scores] = np.concatenate([plan.costs.feature, plan.costs.setup])
+        numbers[scores : scores + s] = plan.base
+        return cls(integers, reals, state, numbers, told, opened, evaluated, values, prices, scores)
+
+    def as_lists(self) -> Program:
+        """The same, for Python."""
+        first = (part.tolist() for part in self[:4])
+        return Program(*first, *self[4:])
+
+
+def _joined(head: NDArray[Any], parts: dict[int, NDArray[Any]], first: list[NDArray[Any]]) -> NDArray[Any]:
+    """Parts end to end after what comes first; `head` gets where each one begins."""
+    begin = len(first[0])
+    for place, part in parts.items():
+        head[place] = begin
+        begin += len(part)
+    return np.concatenate([*first, *parts.values()])
+
+
+def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]]:
+    """The parts of a program by their place in the head: whole numbers, and real numbers."""
+    trees, _, terms, nodes, prices = plan.tables
+    known = (_ONWARD, _THRESHOLD, _CONFIDENCE)
+    gate = [code if code in known else _ELSEWHERE for code in nodes.gate.tolist()]
+    whole: dict[int, Any] = {
+        TREE_FEATURE: trees.feature, TREE_LEFT: trees.left, TREE_MISSING: trees.missing,
+        TREE_CATEGORY: trees.category, WORDS: trees.words.ravel(),
+        TERM_KIND: [_kind(term) for term in plan.terms], TERM_START: terms.start,
+        TERM_POINTER: terms.pointer, TERM_FEATURE: terms.features,
+        NODE_POINTER: nodes.pointer, ENTRY_TERM: nodes.term, ENTRY_CHANNEL: nodes.channel,
+        ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_GATE: gate,
+        NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low, GROUP: prices.group,
+    }  # fmt: skip
+    real: dict[int, Any] = {
+        TREE_THRESHOLD: trees.threshold, TREE_VALUE: trees.value, TERM_FILL: terms.fill,
+        TERM_EVALUATION: terms.evaluation, ENTRY_WEIGHT: nodes.weight, NODE_BIAS: nodes.bias.ravel(),
+        NODE_NUMBER: nodes.number,
+    }  # fmt: skip
+    return (
+        {place: np.asarray(part, dtype=np.int64) for place, part in whole.items()},
+        {place: np.asarray(part, dtype=np.float64) for place, part in real.items()},
+    )
+
+
+def _kind(term: Term) -> int:
+    """The code of a term that has a rule below; else one of two codes for others."""
+    if term.code in (_TREE, _RAW):
+        return term.code
+    return _BY_PATH if term.by_path else _OTHER
+
+
+# -- paying --------------------------------------------------------------------------------------------------
+
+
+def price(program, state, numbers, f):
+    """What feature `f`, which is not paid, costs now."""
+    prices, g = program[PRICES], program[program[GROUP] + f]
+    if g < 0 or state[program[OPENED] + g]:
+        return numbers[prices + f]
+    return numbers[prices + f] + numbers[prices + program[N_FEATURES] + g]
+
+
+def mark_paid(program, state, f):
+    state[_STATE + f] = PAID
+    g = program[program[GROUP] + f]
+    if g >= 0:
+        state[program[OPENED] + g] = 1
+
+
+def pay(program, state, numbers, f):
+    """Pay for a feature whose value is there, or find out that it does not fit or is not there."""
+    due = price(program, state, numbers, f)
+    if not fits(numbers[SPENT], due, numbers[BUDGET]):
+        return STOPPED
+    if state[_STATE + f] == UNKNOWN:
+        state[NEEDED] = f
+        return NEED
+    numbers[SPENT] += due
+    mark_paid(program, state, f)
+    return ENDED
+
+
+def _pay_whole(program, constants, state, numbers, t):
+    """Pay for a term and all features that it might read, together, once all values are there."""
+    pointer, features, opened = program[TERM_POINTER], program[TERM_FEATURE], program[OPENED]
+    first, last = program[pointer + t], program[pointer + t + 1]
+    evaluation = constants[program[TERM_EVALUATION] + t]
+    total, missing = evaluation, False
+    for p in range(features + first, features + last):
+        f = program[p]
+        if state[_STATE + f] != PAID:
+            total += price(program, state, numbers, f)
+            missing |= state[_STATE + f] == UNKNOWN
+            g = program[program[GROUP] + f]
+            if g >= 0 and state[opened + g] == 0:
+                state[opened + g] = 2  # a second feature of the group does not pay it again
+    affordable = fits(numbers[SPENT], total, numbers[BUDGET])
+    for p in range(features + first, features + last):
+        f = program[p]
+        g = program[program[GROUP] + f]
+        if g >= 0 and state[opened + g] == 2:
+            state[opened + g] = 0
+        if affordable and not missing:
+            mark_paid(program, state, f)
+    if not affordable:
+        return STOPPED
+    state[NEEDED] = t
+    if missing:
+        return NEED_ALL
+    numbers[SPENT] += total
+    numbers[EVALUATIONS] += evaluation
+    return ENDED
+
+
+# -- terms ---------------------------------------------------------------------------------------------------
+
+
+def _descend(program, constants, state, numbers):
+    """Walk down a tree, from where the row is in it, and pay for the splits on the way."""
+    feature, left, missing = program[TREE_FEATURE], program[TREE_LEFT], program[TREE_MISSING]
+    category, words = program[TREE_CATEGORY], program[WORDS]
+    threshold, node = program[TREE_THRESHOLD], state[POSITION]
+    f = program[feature + node]
+    while f >= 0:
+        if state[_STATE + f] != PAID:
+            status = pay(program, state, numbers, f)
+            if status != ENDED:
+                state[POSITION] = node
+                return status
+        x = numbers[_NUMBERS + f]
+        row = program[category + node]
+        if x != x:
+            stays = program[missing + node]
+        elif row < 0:
+            stays = 1 if x <= constants[threshold + node] else 0
+        elif x >= 0.0 and x <= 255.0 and x == int(x):
+            stays = (program[words + 8 * row + (int(x) >> 5)] >> (int(x) & 31)) & 1
+        else:
+            stays = program[missing + node]
+        node = program[left + node] + 1 - stays
+        f = program[feature + node]
+    numbers[VALUE] = constants[program[TREE_VALUE] + node]
+    return ENDED
+
+
+def _read_all(program, state, numbers, t):
+    """Pay for the features of a term that reads the same ones for every row."""
+    pointer, features = program[TERM_POINTER], program[TERM_FEATURE]
+    for p in range(features + program[pointer + t], features + program[pointer + t + 1]):
+        f = program[p]
+        if state[_STATE + f] != PAID:
+            status = pay(program, state, numbers, f)
+            if status != ENDED:
+                return status
+    return ENDED
+
+
+def _begin_term(program, constants, state, numbers, t, fresh):
+    """Pay for the evaluation of a term, and in whole runs for its features."""
+    if fresh:
+        if state[WHOLE]:
+            status = _pay_whole(program, constants, state, numbers, t)
+            if status != ENDED:
+                return status
+        else:
+            due = constants[program[TERM_EVALUATION] + t]
+            if not fits(numbers[SPENT], due, numbers[BUDGET]):
+                return STOPPED
+            numbers[SPENT] += due
+            numbers[EVALUATIONS] += due
+        state[program[EVALUATED] + t] = 1
+    state[POSITION] = program[program[TERM_START] + t]
+    state[PHASE] = IN_TERM
+    return ENDED
+
+
+def _value_of(program, constants, state, numbers, t):
+    """The value of a term in `numbers`, or why it is not there yet."""
+    kind = program[program[TERM_KIND] + t]
+    if kind == _TREE:
+        return _descend(program, constants, state, numbers)
+    if kind == _BY_PATH:
+        return TERM
+    status = _read_all(program, state, numbers, t)
+    if status != ENDED:
+        return status
+    if kind != _RAW:
+        return TERM
+    x = numbers[_NUMBERS + program[program[TERM_START] + t]]
+    numbers[VALUE] = constants[program[TERM_FILL] + t] if x != x else x
+    return ENDED
+
+
+# -- gates ---------------------------------------------------------------------------------------------------
+
+
+def _exp(x):
+    """The exponential: the operations of `links.exp`, for one number."""
+    x = min(max(x, -700.0), 700.0)
+    k = round(x * _LOG2E)
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1.0 / 6227020800.0
+    for part in _SERIES:
+        p = p * r + part
+    return math.ldexp(p, k)
+
+
+def _confidence(program, numbers):
+    """The probability of the most probable class."""
+    scores = program[SCORES]
+    if program[LOGISTIC]:
+        positive = 1.0 / (1.0 + _exp(-numbers[scores]))
+        return max(positive, 1.0 - positive)
+    top = numbers[scores]
+    for c in range(1, program[N_OUTPUTS]):
+        top = max(top, numbers[scores + c])
+    total = 0.0
+    for c in range(program[N_OUTPUTS]):
+        total += _exp(numbers[scores + c] - top)
+    return 1.0 / total
+
+
+def _decide(program, constants, state, numbers, k):
+    """Whether the row goes up, in `state`; false if the gate has no rule here."""
+    gate, number = program[program[NODE_GATE] + k], constants[program[NODE_NUMBER] + k]
+    if gate == _ONWARD:
+        state[UP] = 1
+    elif gate == _THRESHOLD:
+        state[UP] = 1 if numbers[program[SCORES] + program[program[NODE_WHOLE] + k]] > number else 0
+    elif gate == _CONFIDENCE:
+        state[UP] = 0 if _confidence(program, numbers) >= number else 1
+    else:
+        return False
+    return True
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------
+
+
+def _begin_node(program, constants, state, numbers, k):
+    n, bias, scores = program[N_SCORES], program[NODE_BIAS] + k * program[N_SCORES], program[SCORES]
+    for c in range(n):
+        start = numbers[scores + c] if program[program[NODE_INHERITS] + k] else 0.0
+        numbers[scores + n + c] = start + constants[bias + c]
+    state[ENTRY] = program[program[NODE_POINTER] + k]
+    state[PHASE] = AT_TERM
+
+
+def _sum_terms(program, constants, state, numbers, k):
+    """Add the terms of a node, from where the row is in it."""
+    term, channel, fresh = program[ENTRY_TERM], program[ENTRY_CHANNEL], program[ENTRY_FRESH]
+    weight, work, pointer = program[ENTRY_WEIGHT], program[SCORES] + program[N_SCORES], program[NODE_POINTER]
+    first, last = program[pointer + k], program[pointer + k + 1]
+    e = state[ENTRY]
+    while e < last:
+        t = program[term + e]
+        if state[PHASE] != HAS_VALUE and (e == first or program[term + e - 1] != t):
+            status = ENDED
+            if state[PHASE] == AT_TERM:
+                status = _begin_term(program, constants, state, numbers, t, program[fresh + e])
+            if status == ENDED:
+                status = _value_of(program, constants, state, numbers, t)
+            if status != ENDED:
+                state[ENTRY] = e
+                return status
+        numbers[work + program[channel + e]] += constants[weight + e] * numbers[VALUE]
+        state[PHASE] = AT_TERM
+        e += 1
+    return ENDED
+
+
+def walk(program, constants, state, numbers):
+    """Go on until something is needed; gives what, one of the codes above.
+
+    After `NEED` and `NEED_ALL` the caller gives values, after `TERM` the value of the term, after `GATE`
+    whether the row goes up, and calls again.
+    """
+    k = state[NODE]
+    while k >= 0:
+        if state[PHASE] != SENT:
+            if state[PHASE] == AT_NODE:
+                _begin_node(program, constants, state, numbers, k)
+            status = _sum_terms(program, constants, state, numbers, k)
+            if status != ENDED:
+                return status
+            scores, n = program[SCORES], program[N_SCORES]
+            for c in range(n):
+                numbers[scores + c] = numbers[scores + n + c]
+            state[EXIT] = k
+            state[PHASE] = SENT
+            if not _decide(program, constants, state, numbers, k):
+                return GATE
+        k = program[program[NODE_UP] + k] if state[UP] else program[program[NODE_LOW] + k]
+        state[NODE], state[PHASE] = k, AT_NODE
+    return ENDED
+
+
+HELPERS = (
+    fits, price, mark_paid, pay, _pay_whole, _descend, _read_all, _begin_term, _value_of, _exp, _confidence,
+    _decide, _begin_node, _sum_terms,
+)  # fmt: skip
