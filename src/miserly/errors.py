@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 __all__ = [
     "BudgetWarning",
@@ -15,6 +16,7 @@ __all__ = [
     "NotNumericError",
     "PlanError",
     "PlanFormatError",
+    "SourceError",
     "did_you_mean",
     "warn_once",
 ]
@@ -46,6 +48,18 @@ class PlanError(MiserlyError, ValueError):
 
 class PlanFormatError(PlanError):
     """A file is not a valid saved plan: truncated, altered, hostile, or from a later version."""
+
+
+class SourceError(MiserlyError, RuntimeError):
+    """A source is not as it must be, or did not bring a feature and the caller asked for an error.
+
+    Attributes
+    ----------
+    receipt : Receipt or None
+        What was bought until then.
+    """
+
+    receipt: Any = None
 
 
 class BudgetWarning(UserWarning):

@@ -12,7 +12,7 @@ when its value is told, not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -215,6 +215,28 @@ class Trail:
             return 0.0
         return float(_walk.price(self._program.integers, self._state, self._numbers, f))
 
+    def price_of(self, columns: Sequence[int]) -> float:
+        """Return what some columns cost together now; what is paid is free, a group is set up once."""
+        group, total, opened = self.plan.costs.group, 0.0, set()
+        for f in columns:
+            total += self.price(f)
+            if group[f] >= 0 and int(group[f]) in opened:
+                total -= self._setup(f)
+            opened.add(int(group[f]))
+        return total
+
+    def _setup(self, f: int) -> float:
+        """What the set-up of the group of a column costs now."""
+        program, g = self._program, int(self.plan.costs.group[f])
+        if self.price(f) == 0.0 or g < 0 or self._state[program.opened + g]:
+            return 0.0
+        return float(self._numbers[program.prices + self.plan.n_features + g])
+
+    @property
+    def listed_prices(self) -> NDArray[np.float64]:
+        """The prices of this trail: of all features, then of the set-ups of groups."""
+        return np.array(self._numbers[self._program.prices : self._program.scores])
+
     def is_told(self, f: int) -> bool:
         """Return whether the value of column `f` was told, or given as known."""
         return bool(self._state[self._program.told + f] != _walk.UNKNOWN)
@@ -262,20 +284,19 @@ class Trail:
         """
         self._numbers[_walk.SPENT] += cost
 
-    def keep(self, f: int, value: float) -> None:
-        """Keep the value of a column that may be needed later. It is paid if and when the plan uses it.
+    def waive(self, f: int) -> None:
+        """Go without a column: it counts as missing, and nothing is paid. `resume` goes on.
 
         Parameters
         ----------
         f : int
-            The column.
-        value : float
-            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+            A column that was not told.
         """
-        self._keep(f, value)
+        self._state[self._program.told + f] = _walk.PAID
+        self._given.append(f)
 
     def resume(self) -> None:
-        """Go on after `settle` and `keep`, as far as the values that are known allow."""
+        """Go on after `settle` and `waive`, as far as the values that are known allow."""
         self._go_on_if_told()
 
     # -- the walk --------------------------------------------------------------------------------------
@@ -315,7 +336,7 @@ class Trail:
         """Pay for and evaluate the term here, which the walk has no rule for. Gives a status."""
         program = self._program
         t = program.integers[program.integers[_walk.ENTRY_TERM] + self._state[_walk.ENTRY]]
-        term, known = self.plan.terms[t], _Values(self._numbers, program.values, self.plan.n_features)
+        term, known = self.plan.terms[t], self.known_values
         if term.by_path:
             for f in term.reads(known):
                 if self._state[program.told + f] != _walk.PAID:
@@ -341,7 +362,22 @@ class Trail:
     @property
     def gate(self) -> Any:
         """The gate of the node that the row is in."""
-        return self.plan.nodes[self._state[_walk.NODE]].gate
+        return self.plan.nodes[self.node].gate
+
+    @property
+    def node(self) -> int:
+        """The node that the row is in, or was in when it stopped; -1 when it has left."""
+        return int(self._state[_walk.NODE])
+
+    @property
+    def entry(self) -> int:
+        """The entry of the node that the row is at, in the table of all nodes."""
+        return int(self._state[_walk.ENTRY])
+
+    @property
+    def known_values(self) -> Mapping[int, float]:
+        """The values by column; NaN where nothing is known."""
+        return _Values(self._numbers, self._program.values, self.plan.n_features)
 
     # -- values ----------------------------------------------------------------------------------------
 
@@ -454,11 +490,6 @@ class _Document(Trail):
     @property
     def has_left(self) -> bool:
         return self._status == ENDED
-
-    @property
-    def node(self) -> int:
-        """The node that it is in, or was in when it stopped."""
-        return int(self._state[_walk.NODE])
 
     def stop(self) -> None:
         """End here, because the budget keeps others of the query away from the gate."""

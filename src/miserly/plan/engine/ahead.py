@@ -1,0 +1,91 @@
+"""What a row will need, and what it may need: so that features can be fetched at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from miserly.costs import fits
+from miserly.plan.engine.stepping import Trail
+from miserly.plan.nodes import LEAVE
+from miserly.plan.terms import Term, Tree
+
+__all__ = ["certain", "possible"]
+
+
+def certain(trail: Trail) -> list[int]:
+    """The columns that the node needs whatever the values will be, in the order of purchase.
+
+    The first one is what the trail asks for now. A column is certain only if the budget pays for it in any
+    case, also if all that could come before it has to be bought.
+
+    Parameters
+    ----------
+    trail : Trail
+        With ``count="path"``.
+
+    Returns
+    -------
+    list of int
+    """
+    if trail.need < 0:
+        return []
+    sure: dict[int, None] = {}
+    bought: dict[int, None] = {}  # all that may be bought before the next one
+    most = trail.spent
+    capped = trail.budget < inf
+    for t, is_fresh in _terms_ahead(trail):
+        term = trail.plan.terms[t]
+        most += term.evaluation if is_fresh else 0.0
+        for f in _first_reads(trail, term):
+            if f in bought:
+                sure[f] = None
+                continue
+            if capped and f != trail.need and not fits(most, trail.price_of([*bought, f]), trail.budget):
+                return list(sure)
+            sure[f] = bought[f] = None
+        bought.update((f, None) for f in term.features.tolist() if not trail.is_told(f))
+    return list(sure)
+
+
+def possible(trail: Trail) -> list[int]:
+    """The columns that the rest of this node and the next nodes may need, those of this node first.
+
+    Parameters
+    ----------
+    trail : Trail
+        With ``count="path"``.
+
+    Returns
+    -------
+    list of int
+    """
+    if trail.need < 0:
+        return []
+    plan = trail.plan
+    found = [f for t, _ in _terms_ahead(trail) for f in plan.terms[t].features.tolist()]
+    node = plan.nodes[trail.node]
+    for child in (node.up, node.low):
+        if child != LEAVE:
+            for t in plan.nodes[child].terms.tolist():
+                term = plan.terms[t]
+                found += [int(term.feature[0])] if isinstance(term, Tree) else term.features.tolist()
+    return [f for f in dict.fromkeys(found) if f >= 0 and f != trail.need and not trail.is_told(f)]
+
+
+def _terms_ahead(trail: Trail) -> Iterator[tuple[int, bool]]:
+    """The terms that are still to be evaluated in this node, and whether their evaluation is to be paid."""
+    nodes = trail.plan.tables.nodes
+    k, now, last = trail.node, trail.entry, -1
+    for e in range(now, int(nodes.pointer[k + 1])):
+        t = int(nodes.term[e])
+        if t != last:
+            yield t, bool(nodes.fresh[e]) and e != now
+        last = t
+
+
+def _first_reads(trail: Trail, term: Term) -> list[int]:
+    """The columns that a term reads in any case and that are not known: of a tree, one at most."""
+    if not term.by_path:
+        return [f for f in term.features.tolist() if not trail.is_told(f)]
+    return next(([f] for f in term.reads(trail.known_values) if not trail.is_told(f)), [])

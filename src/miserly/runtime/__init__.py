@@ -1,0 +1,19 @@
+"""Running a plan against the world: sources, requests, receipts. Needs NumPy alone."""
+
+from miserly.runtime.faults import Breaker, Unavailable
+from miserly.runtime.hooks import SourceCall
+from miserly.runtime.on_demand import OnDemand
+from miserly.runtime.receipt import Purchase, Receipt
+from miserly.runtime.sources import Priced, Source, batched
+
+__all__ = [
+    "Breaker",
+    "OnDemand",
+    "Priced",
+    "Purchase",
+    "Receipt",
+    "Source",
+    "SourceCall",
+    "Unavailable",
+    "batched",
+]

@@ -1,0 +1,106 @@
+"""Hooks: what others want to know while a request runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from miserly.errors import SourceError, did_you_mean
+from miserly.runtime.faults import NAN, NULL, VALUE, Failure
+from miserly.utils.warn import warn_once
+
+if TYPE_CHECKING:
+    from miserly.runtime.receipt import Receipt
+    from miserly.runtime.request import Call, Items, Request
+
+__all__ = ["Hooks", "SourceCall"]
+
+_NAMES = ("before_source", "after_source", "on_answer")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCall:
+    """What a hook is told about one call of a source.
+
+    Attributes
+    ----------
+    source : object
+        The feature, group or features that the source gets.
+    features : tuple
+        The features that the plan asks for.
+    attempt : int
+        From 1.
+    ahead : bool
+        Whether the feature is fetched before it is known to be needed.
+    raw : object
+        The raw input.
+    request : object
+        The same object for all calls of one request.
+    seconds : float or None
+        How long it took; None before the call.
+    outcome : str or None
+        As in `Purchase.outcome`; None before the call.
+    message : str
+        What went wrong.
+    """
+
+    source: Any
+    features: tuple[Any, ...]
+    attempt: int
+    ahead: bool
+    raw: Any
+    request: Any
+    seconds: float | None = None
+    outcome: str | None = None
+    message: str = ""
+
+
+class Hooks:
+    """Hooks of a user, called so that an error in one of them harms no request.
+
+    Parameters
+    ----------
+    given : object or mapping
+        With any of the functions ``before_source(call)``, ``after_source(call)`` and ``on_answer(receipt)``.
+    """
+
+    def __init__(self, given: Any) -> None:
+        table = given if isinstance(given, dict) else None
+        for name in table or ():
+            if name not in _NAMES:
+                raise SourceError(f"no hook is named {name!r}{did_you_mean(name, _NAMES)}")
+        found = {name: table.get(name) if table is not None else getattr(given, name, None) for name in _NAMES}
+        if not any(callable(hook) for hook in found.values()):
+            raise SourceError(f"hooks need one of the functions {', '.join(_NAMES)}")
+        self._found: dict[str, Callable[[Any], Any] | None] = found
+
+    def before_source(self, request: Request, call: Call) -> None:
+        self._tell("before_source", lambda: _call(request, call))
+
+    def after_source(self, request: Request, call: Call, outcome: Items | Failure) -> None:
+        from miserly.runtime.request import clock
+
+        if isinstance(outcome, Failure):
+            how, message = outcome.outcome, outcome.message
+        else:
+            outcomes = [outcome[f].outcome for f in call.columns]
+            how, message = next((one for one in outcomes if one in (NULL, NAN)), VALUE), ""
+        self._tell("after_source", lambda: _call(request, call, clock() - call.begun, how, message))
+
+    def on_answer(self, receipt: Receipt) -> None:
+        self._tell("on_answer", lambda: receipt)
+
+    def _tell(self, name: str, made: Callable[[], Any]) -> None:
+        hook = self._found[name]
+        if hook is None:
+            return
+        try:
+            hook(made())
+        except Exception as error:
+            warn_once(f"hook {id(self)} {name}", f"the hook {name} failed: {type(error).__name__}: {error}")
+
+
+def _call(request: Request, call: Call, *rest: Any) -> SourceCall:
+    features = tuple(request.served.plan.costs.name(f) for f in call.columns)
+    return SourceCall(call.source.name, features, call.retries + 1, call.ahead, request.raw, request, *rest)

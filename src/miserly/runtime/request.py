@@ -1,0 +1,390 @@
+"""One request: which calls it needs, what their results mean, and when it ends. It makes no calls itself.
+
+`drivers` make the calls: in the thread of the caller, in other threads, or in an event loop. All rules about
+money, faults and time are here, so they are the same for each of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from miserly.costs import fits
+from miserly.errors import DataError, SourceError
+from miserly.plan.engine.ahead import certain, possible
+from miserly.plan.engine.stepping import Trail
+from miserly.runtime.faults import (
+    DECLINED,
+    EXHAUSTED,
+    INVALID,
+    LATE,
+    NAN,
+    NULL,
+    REFUSED,
+    VALUE,
+    Failure,
+    Invalid,
+    delay_before,
+)
+from miserly.runtime.receipt import DELIVERED, Entry, Receipt
+from miserly.runtime.sources import BoundSource, Priced
+from miserly.utils.checks import is_missing, read_price
+
+if TYPE_CHECKING:
+    from miserly.runtime.on_demand import OnDemand
+
+__all__ = ["Call", "Items", "Request"]
+
+clock = time.perf_counter
+
+
+class Item(NamedTuple):
+    """The value of one feature, as a source gave it."""
+
+    value: float  # encoded
+    given: Any
+    cost: float | None  # what the source says it cost
+    outcome: str
+    call: Call
+
+
+Items = dict[int, Item]  # by column
+
+
+class Call:
+    """One source that is called for one request, retries included.
+
+    Attributes
+    ----------
+    source : BoundSource
+    columns : tuple of int
+        The columns that the plan asks for.
+    reserved : float
+        What is set aside for it.
+    retries : int
+        Calls made after the first one.
+    ahead : bool
+        Whether the plan may come to need it, but does not yet.
+    """
+
+    __slots__ = ("ahead", "arguments", "begun", "columns", "lost", "price", "reserved", "retries", "seconds",
+                 "source")  # fmt: skip
+
+    def __init__(self, source: BoundSource, columns: tuple[int, ...], price: float, ahead: bool) -> None:
+        self.source, self.columns, self.price, self.ahead = source, columns, price, ahead
+        bound = source.rules.bound
+        self.reserved = price if bound is None else float(bound)
+        self.retries = 0
+        self.lost = 0.0  # billed for calls that failed
+        self.arguments: dict[str, Any] = {}
+        self.begun = clock()
+        self.seconds = 0.0
+
+
+class Request:
+    """One request for an answer; see `OnDemand.predict`."""
+
+    __slots__ = ("begun", "deadline", "end", "entries", "known", "prices", "raw", "reason", "served",
+                 "stash", "stopped_by", "trail", "unused")  # fmt: skip
+
+    def __init__(
+        self,
+        served: OnDemand,
+        raw: Any,
+        budget: float | None,
+        deadline: float | None,
+        known: Mapping[Any, Any] | None,
+        prices: Mapping[Any, float] | None,
+    ) -> None:
+        self.begun = clock()
+        self.served, self.raw, self.known, self.prices = served, raw, known, prices
+        self.trail = Trail(served.plan, known, budget, unknown=served.unknown, prices=prices)
+        self.deadline = deadline
+        self.end = float("inf") if deadline is None else self.begun + deadline
+        self.entries: list[Entry] = []
+        self.stash: Items = {}  # values that have come and are not used yet
+        self.unused: list[Entry] = []
+        self.stopped_by = ""
+        self.reason = ""
+
+    # -- what to do next -----------------------------------------------------------------------------
+
+    def wanted(self, together: bool = False) -> list[Call]:
+        """The calls to make now; none when the request has ended.
+
+        Parameters
+        ----------
+        together : bool, default=False
+            All that the node needs for certain, to be called at the same time, or one at a time.
+
+        Returns
+        -------
+        list of Call
+        """
+        self.use_stash()
+        if self.stopped_by:
+            return []
+        if clock() >= self.end:
+            self.stop("deadline", f"{self.deadline:g} seconds are over")
+            return []
+        columns = [f for f in certain(self.trail) if f not in self.stash] if together else [self.trail.need]
+        calls: list[Call] = []
+        reserved = 0.0
+        for source, some in self._by_source(columns):
+            call = Call(source, tuple(some), self.trail.price_of(some), ahead=False)
+            if not fits(self.trail.spent + reserved, call.reserved, self.trail.budget):
+                if not calls:
+                    self.stop("budget", f"a call for {source.name!r} may cost {call.reserved:g}")
+                break
+            reserved += call.reserved
+            calls.append(call)
+        return calls
+
+    def ahead(self) -> list[Call]:
+        """Calls for what the next node may need, where the budget allows all that the plan could still buy."""
+        columns = [f for f in possible(self.trail) if f not in self.stash]
+        left = self.trail.budget - self.served.plan.max_cost - sum(entry.cost or 0.0 for entry in self.unused)
+        calls = []
+        for source, some in self._by_source(columns):
+            call = Call(source, tuple(some), self.trail.price_of(some), ahead=True)
+            if call.reserved <= left:
+                left -= call.reserved
+                calls.append(call)
+        return calls
+
+    def _by_source(self, columns: list[int]) -> list[tuple[BoundSource, list[int]]]:
+        found: dict[int, tuple[BoundSource, list[int]]] = {}
+        for f in columns:
+            source = self.served.sources[f]
+            found.setdefault(id(source), (source, []))[1].append(f)
+        return list(found.values())
+
+    # -- a call ---------------------------------------------------------------------------------------
+
+    def begin(self, call: Call) -> Failure | None:
+        """Prepare a call; gives why it cannot be made."""
+        if not call.source.breaker.lets_through():
+            return Failure(REFUSED, "its circuit breaker is open after many failures in a row")
+        if call.source.asks or call.source.asks_all:
+            try:
+                call.arguments = call.source.arguments(self.acquired())
+            except Invalid as error:
+                return Failure(DECLINED, str(error), error)
+        return None
+
+    def acquired(self) -> dict[Any, Any]:
+        """The values acquired or known so far, by feature."""
+        name = self.served.plan.costs.name
+        values = dict(self.known or {})
+        values.update((name(entry.column), entry.value) for entry in self.entries if entry.outcome in DELIVERED)
+        return values
+
+    def read(self, call: Call, result: Any) -> Items | Failure:
+        """What a result brings: items by column, or why it cannot be used."""
+        cost = None
+        items: Items = {}
+        try:
+            if isinstance(result, Priced):
+                cost, result = read_price(result.cost, "the cost of a Priced value"), result.value
+            for f, given in call.source.by_column(result).items():
+                try:
+                    items[f] = self._item(call, f, given, cost)
+                except (DataError, TypeError, ValueError, OverflowError) as error:
+                    if f in call.columns:
+                        raise Invalid(str(error)) from error
+                cost = None if cost is None else 0.0  # the first one pays for all
+        except (SourceError, ValueError) as error:
+            return Failure(INVALID, str(error), error)
+        for f in call.columns:
+            if f not in items:
+                return Failure(INVALID, f"it gave no value for {self.served.plan.costs.name(f)!r}")
+            if items[f].outcome == NAN:
+                return Failure(NAN, "it gave NaN; give None where there is no value", items=items)
+        return items
+
+    def _item(self, call: Call, f: int, given: Any, cost: float | None) -> Item:
+        if given is None:
+            return Item(np.nan, None, cost, NULL, call)
+        value = self.served.encode(f, given)
+        # An unknown category that counts as missing is a value; NaN is none.
+        return Item(value, given, cost, NAN if value != value and is_missing(given) else VALUE, call)
+
+    def delay_after(self, call: Call, outcome: Items | Failure) -> float | None:
+        """Seconds to wait before the call is made again; None if this outcome is final."""
+        call.seconds = clock() - call.begun
+        rules, breaker = call.source.rules, call.source.breaker
+        if not isinstance(outcome, Failure):
+            breaker.succeeded()
+            return None
+        if outcome.outcome not in (DECLINED, REFUSED, EXHAUSTED):
+            breaker.failed()
+        self._bill_failure(call, outcome)
+        if not outcome.may_retry or call.retries >= (rules.retries or 0):
+            return None
+        if not fits(self.trail.spent, call.reserved, self.trail.budget):
+            return None
+        delay = delay_before(call.retries, rules.backoff or 0.0)
+        if clock() + delay >= self.end:
+            return None
+        call.retries += 1
+        return delay
+
+    def _bill_failure(self, call: Call, failure: Failure) -> None:
+        if call.source.rules.charge_on_failure and failure.outcome not in (REFUSED, EXHAUSTED, NAN):
+            call.lost += call.price
+            if not call.ahead:
+                self.trail.lose(call.price)
+
+    def resolve(self, f: int, begun: float, given: Any = None, error: Exception | None = None) -> Call | None:
+        """Take what the first call for column `f` brought; gives the call if it is to be made again."""
+        call = Call(self.served.sources[f], (f,), self.trail.price(f), ahead=False)
+        call.begun = begun
+        outcome = self.read(call, given) if error is None else Failure.of(error)
+        delay = self.delay_after(call, outcome)
+        if delay is not None:
+            time.sleep(delay)
+            return call
+        self.deliver(call, outcome)
+        return None
+
+    def deliver(self, call: Call, outcome: Items | Failure) -> None:
+        """Take the final outcome of a call."""
+        if isinstance(outcome, Failure) and outcome.items is None:
+            self._fail(call, outcome)
+            return
+        items = outcome.items if isinstance(outcome, Failure) else outcome
+        for f, item in (items or {}).items():
+            if not self.trail.is_told(f):
+                self.stash[f] = item
+        if isinstance(outcome, Failure) and not call.ahead:
+            self._fall_back(call, outcome)
+
+    def _fail(self, call: Call, failure: Failure) -> None:
+        """Nothing came: log it, and go on by the rules of the source."""
+        for f in call.columns:
+            price = self.trail.price(f)
+            entry = Entry(
+                f, None, call.seconds, self.trail.scores, price, call.reserved, call.lost, call.retries,
+                failure.outcome, failure.message,
+            )  # fmt: skip
+            call.lost = call.reserved = call.seconds = 0.0  # the first one has it
+            if call.ahead:
+                self.unused.append(entry)
+            else:
+                self.entries.append(entry)
+        if not call.ahead:
+            self._fall_back(call, failure)
+
+    def _fall_back(self, call: Call, failure: Failure) -> None:
+        fallback = call.source.rules.fallback
+        if fallback == "missing":
+            if failure.items is None:
+                for f in call.columns:
+                    self.trail.waive(f)
+                self.trail.resume()
+            return
+        self.stop("failure", f"the source of {call.source.name!r}: {failure.message}")
+        if fallback == "raise":
+            error = SourceError(
+                f"the source of {call.source.name!r} failed ({failure.outcome}): {failure.message}"
+            )
+            error.receipt = self.receipt()
+            raise error from failure.error
+
+    # -- what has come --------------------------------------------------------------------------------
+
+    def use_stash(self) -> None:
+        """Give the plan what it needs of what has come."""
+        trail = self.trail
+        while not self.stopped_by:
+            f = trail.need
+            if f < 0:
+                if trail.stopped:
+                    self.stop("budget", f"nothing more fits {trail.budget:g}")
+                else:
+                    self.stop("answered", "the plan has no more questions")
+            elif f in self.stash:
+                self._take(f, self.stash.pop(f))
+            else:
+                return
+
+    def _take(self, f: int, item: Item, use: bool = True) -> None:
+        """Pay for a value that has come, and if it is of use give it to the plan."""
+        trail, call = self.trail, item.call
+        price = trail.price(f)
+        if item.cost is None and use:
+            trail.put(f, item.value)
+        else:
+            trail.settle(f, item.value, price if item.cost is None else item.cost)
+            if use:
+                trail.resume()
+        cost = price if item.cost is None else item.cost
+        reserved = price if item.cost is None else call.reserved
+        asked = f in call.columns
+        self.entries.append(
+            Entry(
+                f, item.given, call.seconds if asked else 0.0, trail.scores, price, reserved,
+                cost + call.lost, call.retries if asked else 0, item.outcome,
+            )  # fmt: skip
+        )
+        call.lost = call.seconds = 0.0  # the first one has it
+        if item.cost is not None:
+            call.reserved = 0.0
+            if cost > reserved * (1.0 + 1e-12) and np.isfinite(trail.budget) and use:
+                name = self.served.plan.costs.name(f)
+                self.stop("budget", f"{name!r} cost {cost:g}, more than the {reserved:g} reserved for it")
+
+    def late(self, calls: list[Call], message: str) -> None:
+        """The deadline has passed while some calls were under way."""
+        for call in calls:
+            call.seconds = clock() - call.begun
+            failure = Failure(LATE, message)
+            self._bill_failure(call, failure)
+            for f in call.columns:
+                entry = Entry(
+                    f, None, call.seconds, self.trail.scores, self.trail.price(f), call.reserved, call.lost,
+                    call.retries, LATE, message,
+                )  # fmt: skip
+                call.lost = call.reserved = call.seconds = 0.0
+                (self.unused if call.ahead else self.entries).append(entry)
+        self.stop("deadline", f"{self.deadline:g} seconds are over")
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    def stop(self, by: str, reason: str) -> None:
+        """End the request, and pay for what was asked for and has come."""
+        if self.stopped_by:
+            return
+        self.stopped_by, self.reason = by, reason
+        for f, item in list(self.stash.items()):
+            if f in item.call.columns and not item.call.ahead:
+                self._take(f, item, use=False)
+            elif f in item.call.columns:
+                price = self.trail.price(f) if item.cost is None else item.cost
+                self.unused.append(
+                    Entry(f, item.given, item.call.seconds, self.trail.scores, price, item.call.reserved, price)
+                )
+        self.stash.clear()
+
+    def receipt(self) -> Receipt:
+        """The receipt, when the request has ended."""
+        trail = self.trail
+        return Receipt(
+            self.served.plan,
+            trail.cost,
+            trail.evaluation_cost,
+            self.stopped_by,
+            self.reason,
+            trail.exit,
+            trail.scores,
+            clock() - self.begun,
+            trail.budget,
+            self.deadline,
+            tuple(self.known) if self.known else (),
+            self.entries,
+            None if self.prices is None else trail.listed_prices,
+            self.unused,
+        )
