@@ -12,8 +12,9 @@ from miserly.plan import links
 
 if TYPE_CHECKING:
     from miserly.plan.engine.batch import Run
+    from miserly.plan.engine.query_stepping import QueryTrail
     from miserly.plan.engine.staged import Stage
-    from miserly.plan.engine.stepping import QueryTrail, Trail
+    from miserly.plan.engine.stepping import Trail
     from miserly.plan.plan import Plan
 
 __all__ = ["Runnable"]
@@ -314,7 +315,7 @@ was fitted (row 0: 1)
         QueryTrail
             With `next()`, `tell(values)` and `answer()` for all documents.
         """
-        from miserly.plan.engine.stepping import QueryTrail
+        from miserly.plan.engine.query_stepping import QueryTrail
 
         return QueryTrail(self._plan, n_documents, budget=budget, count=count, unknown=unknown)
 

@@ -114,7 +114,7 @@ def _units(requests: list[Request]) -> tuple[list[Request], list[Unit]]:
     return going, [*units, *(Unit(pairs) for pairs in together.values())]
 
 
-# -- here ------------------------------------------------------------------------------------------------------
+# -- here ----------------------------------------------------------------------------------------------------
 
 
 def _run_here(requests: list[Request]) -> None:
@@ -144,7 +144,7 @@ def _call(unit: Unit) -> float | None:
     return unit.settle(results, error)
 
 
-# -- in an event loop ------------------------------------------------------------------------------------------
+# -- in an event loop ----------------------------------------------------------------------------------------
 
 
 async def _run_async(served: OnDemand, requests: list[Request]) -> None:

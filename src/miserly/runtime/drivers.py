@@ -22,7 +22,7 @@ __all__ = ["call_async", "call_here", "in_thread", "run_async", "run_here", "run
 _LATE = "it had not answered by the deadline"
 
 
-# -- here ------------------------------------------------------------------------------------------------------
+# -- here ----------------------------------------------------------------------------------------------------
 
 
 def run_here(request: Request) -> None:
@@ -60,7 +60,7 @@ def _result(request: Request, call: Call) -> Any:
     return source.function(request.raw, **call.arguments)
 
 
-# -- in threads ------------------------------------------------------------------------------------------------
+# -- in threads ----------------------------------------------------------------------------------------------
 
 
 def run_in_threads(request: Request, pool: ThreadPool) -> None:
@@ -168,7 +168,7 @@ def _too_slow(source: BoundSource, job: Job, pool: ThreadPool) -> Exception:
     return PoolExhausted(f"no thread was free for {timeout:g} seconds: {pool.n_hung} of {pool.size} hang")
 
 
-# -- in an event loop ------------------------------------------------------------------------------------------
+# -- in an event loop ----------------------------------------------------------------------------------------
 
 
 async def run_async(request: Request, pool: ThreadPool) -> None:

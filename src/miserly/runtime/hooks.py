@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from miserly.errors import SourceError, did_you_mean
+from miserly.errors import SourceError, did_you_mean, warn_once
 from miserly.runtime.faults import NAN, NULL, VALUE, Failure
-from miserly.utils.warn import warn_once
 
 if TYPE_CHECKING:
     from miserly.runtime.receipt import Receipt
@@ -70,7 +69,9 @@ class Hooks:
         for name in table or ():
             if name not in _NAMES:
                 raise SourceError(f"no hook is named {name!r}{did_you_mean(name, _NAMES)}")
-        found = {name: table.get(name) if table is not None else getattr(given, name, None) for name in _NAMES}
+        found = {
+            name: table.get(name) if table is not None else getattr(given, name, None) for name in _NAMES
+        }
         if not any(callable(hook) for hook in found.values()):
             raise SourceError(f"hooks need one of the functions {', '.join(_NAMES)}")
         self._found: dict[str, Callable[[Any], Any] | None] = found

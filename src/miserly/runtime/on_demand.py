@@ -14,7 +14,7 @@ import numpy as np
 from miserly.data.encoder import check_unknown
 from miserly.errors import SourceError
 from miserly.plan import Plan, load
-from miserly.plan.engine.stepping import stepper
+from miserly.plan.engine.walker import stepper
 from miserly.runtime.batches import run_many, stream
 from miserly.runtime.drivers import call_here, run_async, run_here, run_in_threads
 from miserly.runtime.hooks import Hooks
@@ -133,7 +133,9 @@ class OnDemand:
         self._lock = threading.Lock()
         used = [self.sources[f] for f in self.plan.features.tolist()]
         self._is_async = any(source.is_async for source in used)
-        self._needs_threads = (concurrency or 1) > 1 or speculate or any(s.rules.timeout is not None for s in used)
+        self._needs_threads = (
+            (concurrency or 1) > 1 or speculate or any(s.rules.timeout is not None for s in used)
+        )
         self._is_plain = self.hooks is None and not self._is_async and not self._needs_threads
         self._codes: list[dict[str, float]] = [
             {value: float(code) for code, value in enumerate(values) if type(value) is str} or {"": np.nan}
@@ -242,12 +244,20 @@ class OnDemand:
             else:
                 seconds = clock() - begun
                 kind = type(given)
-                value = given if kind is float or kind is np.float64 else codes[f].get(given) if kind is str else None
+                value = (
+                    given
+                    if kind is float or kind is np.float64
+                    else codes[f].get(given)
+                    if kind is str
+                    else None
+                )
                 if value is None or value - value != 0.0 or (kind is not str and codes[f]):
                     self._settle_first(request, f, begun, given)
                 else:
-                    trail.put(f, value)
+                    following = trail.put(f, value)
                     entries.append(Entry(f, given, seconds, trail.scores))
+                    f = following
+                    continue
             f = -1 if request.stopped_by else trail.need
         run_here(request)
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from miserly.utils.warn import warn_once
+from miserly.errors import warn_once
 
 __all__ = ["Job", "ThreadPool"]
 
@@ -22,7 +22,9 @@ class Job:
 
     __slots__ = ("abandoned", "done", "finished", "function", "started")
 
-    def __init__(self, function: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> None:
+    def __init__(
+        self, function: Callable[[], Any], done: Callable[[Any, BaseException | None], None]
+    ) -> None:
         self.function, self.done = function, done
         self.started = self.finished = self.abandoned = False
 

@@ -20,6 +20,12 @@ STOPS = ("answered", "budget", "deadline", "failure")
 DELIVERED = (VALUE, NULL, NAN)
 
 
+_RECORDED = (
+    "answer", "probabilities", "cost", "evaluation_cost", "speculation_cost", "stopped_by", "reason", "node",
+    "seconds", "budget", "deadline", "known", "acquired", "overrun",
+)  # fmt: skip
+
+
 class Entry(NamedTuple):
     """One line of the log of a request. Prices that are None are the listed ones."""
 
@@ -211,9 +217,7 @@ class Receipt:
         -------
         dict
         """
-        names = ("answer", "probabilities", "cost", "evaluation_cost", "speculation_cost", "stopped_by",
-                 "reason", "node", "seconds", "budget", "deadline", "known", "acquired", "overrun")  # fmt: skip
-        record = {name: plain_value(getattr(self, name)) for name in names}
+        record = {name: plain_value(getattr(self, name)) for name in _RECORDED}
         record["classes"] = plain_value(self.plan.classes)
         record["unit"] = self.plan.costs.unit
         record["plan"] = self.plan.digest
@@ -239,8 +243,8 @@ class Receipt:
             lines.append(f"   ahead, not needed: {one.feature}  {one.cost:.4g}{unit}")
         cap = "" if math.isinf(self.budget) else f" of {self.budget:g}"
         lines.append(
-            f"paid: {self.cost:.6g}{cap}{unit} in {1000 * self.seconds:.2f} ms; stopped by {self.stopped_by}: "
-            f"{self.reason}"
+            f"paid: {self.cost:.6g}{cap}{unit} in {1000 * self.seconds:.2f} ms; "
+            f"stopped by {self.stopped_by}: {self.reason}"
         )
         return "\n".join(lines)
 
@@ -253,11 +257,15 @@ class Receipt:
         return np.array(scores, dtype=np.float64)[None]
 
     def _costs(self) -> list[float]:
-        """What was paid for each entry, so that the sum in order is exactly `cost` less the evaluations."""
-        listed = self._listed()
-        costs = [price if entry.cost is None else entry.cost for entry, price in zip(self.entries, listed, strict=True)]
-        if costs and not self.evaluation_cost and sum(costs) > self.budget:  # by rounding alone
-            costs[-1] -= sum(costs) - self.cost
+        """What was paid for each entry. Their sum, then the evaluations, gives exactly `cost`."""
+        pairs = zip(self.entries, self._listed(), strict=True)
+        costs = [price if entry.cost is None else entry.cost for entry, price in pairs]
+        for _ in range(4):  # rounding errors of sums in another order, and of a cap just reached
+            rest = self.cost - (sum(costs) + self.evaluation_cost)
+            if not costs or rest == 0.0:
+                break
+            largest = max(range(len(costs)), key=costs.__getitem__)
+            costs[largest] += rest
         return costs
 
     def _listed(self) -> list[float]:

@@ -144,7 +144,7 @@ class Request:
         return calls
 
     def ahead(self) -> list[Call]:
-        """Calls for what the next node may need, where the budget allows all that the plan could still buy."""
+        """Calls for what the next nodes may need, if the budget allows all that the plan could still buy."""
         columns = [f for f in possible(self.trail) if f not in self.stash]
         left = self.trail.budget - self.served.plan.max_cost - sum(entry.cost or 0.0 for entry in self.unused)
         calls = []
@@ -179,7 +179,9 @@ class Request:
         """The values acquired or known so far, by feature."""
         name = self.served.plan.costs.name
         values = dict(self.known or {})
-        values.update((name(entry.column), entry.value) for entry in self.entries if entry.outcome in DELIVERED)
+        values.update(
+            (name(entry.column), entry.value) for entry in self.entries if entry.outcome in DELIVERED
+        )
         return values
 
     def read(self, call: Call, result: Any) -> Items | Failure:
@@ -324,12 +326,11 @@ class Request:
         cost = price if item.cost is None else item.cost
         reserved = price if item.cost is None else call.reserved
         asked = f in call.columns
-        self.entries.append(
-            Entry(
-                f, item.given, call.seconds if asked else 0.0, trail.scores, price, reserved,
-                cost + call.lost, call.retries if asked else 0, item.outcome,
-            )  # fmt: skip
-        )
+        entry = Entry(
+            f, item.given, call.seconds if asked else 0.0, trail.scores, price, reserved, cost + call.lost,
+            call.retries if asked else 0, item.outcome,
+        )  # fmt: skip
+        self.entries.append(entry)
         call.lost = call.seconds = 0.0  # the first one has it
         if item.cost is not None:
             call.reserved = 0.0
@@ -365,7 +366,9 @@ class Request:
             elif f in item.call.columns:
                 price = self.trail.price(f) if item.cost is None else item.cost
                 self.unused.append(
-                    Entry(f, item.given, item.call.seconds, self.trail.scores, price, item.call.reserved, price)
+                    Entry(
+                        f, item.given, item.call.seconds, self.trail.scores, price, item.call.reserved, price
+                    )
                 )
         self.stash.clear()
 

@@ -174,7 +174,7 @@ class BoundSource:
         return given
 
     def one_of(self, results: Any, i: int, n: int) -> Any:
-        """Entry `i` of what a batched source gave for `n` inputs; raises `Invalid` if it has another length."""
+        """Entry `i` of what a batched source gave for `n` inputs; `Invalid` if it has another length."""
         try:
             length = len(results)
         except TypeError:
@@ -193,7 +193,9 @@ class BoundSource:
             if strange:
                 raise Invalid(f"it gave {strange[0]!r}, which is not among its features")
             return {places[name]: value for name, value in result.items()}
-        if isinstance(result, (str, bytes)) or not isinstance(result, Sequence) and not hasattr(result, "__len__"):
+        if isinstance(result, (str, bytes)) or (
+            not isinstance(result, Sequence) and not hasattr(result, "__len__")
+        ):
             raise Invalid(f"it gave {type(result).__name__} for {len(self.columns)} features; give a mapping")
         if len(result) != len(self.columns):
             raise Invalid(f"it gave {len(result)} values for {len(self.columns)} features")
@@ -232,7 +234,9 @@ def _bind(plan: Plan, key: Any, given: Any, defaults: Source) -> BoundSource:
         columns=columns,
         names=tuple(plan.costs.name(f) for f in columns),
         single=not _is_group(plan, key),
-        rules=Source(**{**{one.name: getattr(rules, one.name) for one in fields(Source)}, **filled, "batched": many}),
+        rules=Source(
+            **{**{one.name: getattr(rules, one.name) for one in fields(Source)}, **filled, "batched": many}
+        ),
         is_async=inspect.iscoroutinefunction(rules.function)
         or inspect.iscoroutinefunction(getattr(rules.function, "__call__", None)),  # noqa: B004
         asks=asks,
@@ -255,7 +259,9 @@ def _columns(plan: Plan, key: Any) -> tuple[int, ...]:
         ) from None
 
 
-def _asks(plan: Plan, function: Callable[..., Any], key: Any) -> tuple[tuple[tuple[str, int, bool], ...], bool]:
+def _asks(
+    plan: Plan, function: Callable[..., Any], key: Any
+) -> tuple[tuple[tuple[str, int, bool], ...], bool]:
     """The parameters after the first one that are names of features, and whether `acquired` is one."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -295,4 +301,8 @@ def _look_up(plan: Plan, f: int, defaults: Source) -> BoundSource:
 
 
 def _rules(defaults: Source) -> dict[str, Any]:
-    return {one.name: getattr(defaults, one.name) for one in fields(Source) if one.name not in ("function", "bound", "batched")}
+    return {
+        one.name: getattr(defaults, one.name)
+        for one in fields(Source)
+        if one.name not in ("function", "bound", "batched")
+    }

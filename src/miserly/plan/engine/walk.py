@@ -1,10 +1,9 @@
 """The walk of one row through a plan: it goes on until something is needed, and can be resumed.
 
 `walk` is one function for two engines. Where numba is used it is compiled and works on arrays; elsewhere
-Python runs it on lists, which is faster than NumPy for single numbers. It takes four sequences, because
-handing over a dozen arrays would cost more than a walk:
+Python runs it on lists, which are faster than NumPy for single numbers. It takes four sequences:
 
-    program, constants : the plan as whole numbers and as real numbers, `Program.integers` and `.reals`
+    program, constants : the plan as whole numbers and as real numbers, `Program.integers` and `Program.reals`
     state, numbers     : where the row is, what it knows and what it has paid
 
 What `walk` cannot do it leaves to its caller, and says so by what it returns: a feature is needed, a term
@@ -14,19 +13,66 @@ has no rule here, or a gate compares the row with others. The rules are those of
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from miserly.costs import fits
-from miserly.plan.gates import Confidence, Onward, Threshold
-from miserly.plan.terms import Raw, Term, Tree
+from miserly.plan.engine.program import (
+    BUDGET,
+    BY_PATH,
+    CONFIDENCE,
+    ENTRY,
+    ENTRY_CHANNEL,
+    ENTRY_FRESH,
+    ENTRY_TERM,
+    ENTRY_WEIGHT,
+    EVALUATED,
+    EVALUATIONS,
+    EXIT,
+    GROUP,
+    LOGISTIC,
+    N_FEATURES,
+    N_OUTPUTS,
+    N_SCORES,
+    NEEDED,
+    NODE,
+    NODE_BIAS,
+    NODE_GATE,
+    NODE_INHERITS,
+    NODE_LOW,
+    NODE_NUMBER,
+    NODE_POINTER,
+    NODE_UP,
+    NODE_WHOLE,
+    ONWARD,
+    OPENED,
+    PHASE,
+    POSITION,
+    PRICES,
+    RAW,
+    SCORES,
+    SPENT,
+    TERM_EVALUATION,
+    TERM_FEATURE,
+    TERM_FILL,
+    TERM_KIND,
+    TERM_POINTER,
+    TERM_START,
+    THRESHOLD,
+    TOLD_AT,
+    TREE,
+    TREE_CATEGORY,
+    TREE_FEATURE,
+    TREE_LEFT,
+    TREE_MISSING,
+    TREE_THRESHOLD,
+    TREE_VALUE,
+    UP,
+    VALUE,
+    VALUES_AT,
+    WHOLE,
+    WORDS,
+)
 
-if TYPE_CHECKING:
-    from miserly.plan.plan import Plan
-
-__all__ = ["HELPERS", "Program", "mark_paid", "pay", "price", "walk"]
+__all__ = ["HELPERS", "mark_paid", "pay", "price", "walk"]
 
 # What `walk` returns.
 ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE = range(6)
@@ -34,133 +80,11 @@ ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE = range(6)
 AT_NODE, AT_TERM, IN_TERM, HAS_VALUE, SENT = range(5)
 # What is known of a feature: nothing, its value, or its value and that it is paid.
 UNKNOWN, TOLD, PAID = range(3)
-# Places in `state`: the first ones, and where features, groups and terms begin.
-NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE = range(8)
-_STATE = 8
-# Places in `numbers`.
-SPENT, BUDGET, VALUE, EVALUATIONS = range(4)
-_NUMBERS = 4
 
-_TREE, _RAW, _OTHER, _BY_PATH = Tree.code, Raw.code, -1, -2
-_ONWARD, _THRESHOLD, _CONFIDENCE, _ELSEWHERE = Onward.code, Threshold.code, Confidence.code, -1
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 _SERIES = tuple(1.0 / math.factorial(n) for n in range(12, -1, -1))
-
-
-# -- the plan as two lists -----------------------------------------------------------------------------------
-
-# The places in the head of a program: sizes, then where each part begins.
-(
-    N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC,
-    TREE_FEATURE, TREE_LEFT, TREE_MISSING, TREE_CATEGORY, WORDS,
-    TERM_KIND, TERM_START, TERM_POINTER, TERM_FEATURE,
-    NODE_POINTER, ENTRY_TERM, ENTRY_CHANNEL, ENTRY_FRESH,
-    NODE_INHERITS, NODE_GATE, NODE_WHOLE, NODE_UP, NODE_LOW, GROUP,
-    TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
-    OPENED, EVALUATED, PRICES, SCORES,
-) = range(34)  # fmt: skip
-_HEAD = 34
-
-
-class Program(NamedTuple):
-    """A plan as `walk` reads it.
-
-    Parameters
-    ----------
-    integers : sequence of int
-        Sizes, then where each part begins, then the parts.
-    reals : sequence of float
-        The parts that are real numbers.
-    state, numbers : sequences
-        What a row starts with.
-    scores, prices, told, opened, evaluated : int
-        Where these begin: in `numbers` the scores and the prices (own prices, then set-ups), in `state` what
-        is known of each feature, which groups are open and which terms were evaluated. Values of features
-        begin at `values` in `numbers`.
-    """
-
-    integers: Any
-    reals: Any
-    state: Any
-    numbers: Any
-    told: int
-    opened: int
-    evaluated: int
-    values: int
-    prices: int
-    scores: int
-
-    @classmethod
-    def of(cls, plan: Plan) -> Program:
-        """The program of a plan, as arrays."""
-        d, groups, s = plan.n_features, len(plan.costs.setup), plan.n_scores
-        told, opened = _STATE, _STATE + d
-        evaluated = opened + groups
-        values, prices = _NUMBERS, _NUMBERS + d
-        scores = prices + d + groups
-        whole, real = _parts(plan)
-        head = np.zeros(_HEAD, dtype=np.int64)
-        head[[N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC]] = d, s, plan.n_outputs, plan.link == "logistic"
-        head[[OPENED, EVALUATED, PRICES, SCORES]] = opened, evaluated, prices, scores
-        integers = _joined(head, whole, [head])
-        reals = _joined(head, real, [np.zeros(0)])
-        integers[:_HEAD] = head
-        state = np.zeros(evaluated + len(plan.terms), dtype=np.int64)
-        state[NODE], state[EXIT], state[NEEDED] = (0 if plan.nodes else -1), -1, -1
-        numbers = np.zeros(scores + 2 * s)
-        numbers[BUDGET] = plan.budget
-        numbers[values:prices] = np.nan
-        numbers[prices:scores] = np.concatenate([plan.costs.feature, plan.costs.setup])
-        numbers[scores : scores + s] = plan.base
-        return cls(integers, reals, state, numbers, told, opened, evaluated, values, prices, scores)
-
-    def as_lists(self) -> Program:
-        """The same, for Python."""
-        first = (part.tolist() for part in self[:4])
-        return Program(*first, *self[4:])
-
-
-def _joined(head: NDArray[Any], parts: dict[int, NDArray[Any]], first: list[NDArray[Any]]) -> NDArray[Any]:
-    """Parts end to end after what comes first; `head` gets where each one begins."""
-    begin = len(first[0])
-    for place, part in parts.items():
-        head[place] = begin
-        begin += len(part)
-    return np.concatenate([*first, *parts.values()])
-
-
-def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]]:
-    """The parts of a program by their place in the head: whole numbers, and real numbers."""
-    trees, _, terms, nodes, prices = plan.tables
-    known = (_ONWARD, _THRESHOLD, _CONFIDENCE)
-    gate = [code if code in known else _ELSEWHERE for code in nodes.gate.tolist()]
-    whole: dict[int, Any] = {
-        TREE_FEATURE: trees.feature, TREE_LEFT: trees.left, TREE_MISSING: trees.missing,
-        TREE_CATEGORY: trees.category, WORDS: trees.words.ravel(),
-        TERM_KIND: [_kind(term) for term in plan.terms], TERM_START: terms.start,
-        TERM_POINTER: terms.pointer, TERM_FEATURE: terms.features,
-        NODE_POINTER: nodes.pointer, ENTRY_TERM: nodes.term, ENTRY_CHANNEL: nodes.channel,
-        ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_GATE: gate,
-        NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low, GROUP: prices.group,
-    }  # fmt: skip
-    real: dict[int, Any] = {
-        TREE_THRESHOLD: trees.threshold, TREE_VALUE: trees.value, TERM_FILL: terms.fill,
-        TERM_EVALUATION: terms.evaluation, ENTRY_WEIGHT: nodes.weight, NODE_BIAS: nodes.bias.ravel(),
-        NODE_NUMBER: nodes.number,
-    }  # fmt: skip
-    return (
-        {place: np.asarray(part, dtype=np.int64) for place, part in whole.items()},
-        {place: np.asarray(part, dtype=np.float64) for place, part in real.items()},
-    )
-
-
-def _kind(term: Term) -> int:
-    """The code of a term that has a rule below; else one of two codes for others."""
-    if term.code in (_TREE, _RAW):
-        return term.code
-    return _BY_PATH if term.by_path else _OTHER
 
 
 # -- paying --------------------------------------------------------------------------------------------------
@@ -175,7 +99,7 @@ def price(program, state, numbers, f):
 
 
 def mark_paid(program, state, f):
-    state[_STATE + f] = PAID
+    state[TOLD_AT + f] = PAID
     g = program[program[GROUP] + f]
     if g >= 0:
         state[program[OPENED] + g] = 1
@@ -186,7 +110,7 @@ def pay(program, state, numbers, f):
     due = price(program, state, numbers, f)
     if not fits(numbers[SPENT], due, numbers[BUDGET]):
         return STOPPED
-    if state[_STATE + f] == UNKNOWN:
+    if state[TOLD_AT + f] == UNKNOWN:
         state[NEEDED] = f
         return NEED
     numbers[SPENT] += due
@@ -202,9 +126,9 @@ def _pay_whole(program, constants, state, numbers, t):
     total, missing = evaluation, False
     for p in range(features + first, features + last):
         f = program[p]
-        if state[_STATE + f] != PAID:
+        if state[TOLD_AT + f] != PAID:
             total += price(program, state, numbers, f)
-            missing |= state[_STATE + f] == UNKNOWN
+            missing |= state[TOLD_AT + f] == UNKNOWN
             g = program[program[GROUP] + f]
             if g >= 0 and state[opened + g] == 0:
                 state[opened + g] = 2  # a second feature of the group does not pay it again
@@ -236,12 +160,12 @@ def _descend(program, constants, state, numbers):
     threshold, node = program[TREE_THRESHOLD], state[POSITION]
     f = program[feature + node]
     while f >= 0:
-        if state[_STATE + f] != PAID:
+        if state[TOLD_AT + f] != PAID:
             status = pay(program, state, numbers, f)
             if status != ENDED:
                 state[POSITION] = node
                 return status
-        x = numbers[_NUMBERS + f]
+        x = numbers[VALUES_AT + f]
         row = program[category + node]
         if x != x:
             stays = program[missing + node]
@@ -262,7 +186,7 @@ def _read_all(program, state, numbers, t):
     pointer, features = program[TERM_POINTER], program[TERM_FEATURE]
     for p in range(features + program[pointer + t], features + program[pointer + t + 1]):
         f = program[p]
-        if state[_STATE + f] != PAID:
+        if state[TOLD_AT + f] != PAID:
             status = pay(program, state, numbers, f)
             if status != ENDED:
                 return status
@@ -291,16 +215,16 @@ def _begin_term(program, constants, state, numbers, t, fresh):
 def _value_of(program, constants, state, numbers, t):
     """The value of a term in `numbers`, or why it is not there yet."""
     kind = program[program[TERM_KIND] + t]
-    if kind == _TREE:
+    if kind == TREE:
         return _descend(program, constants, state, numbers)
-    if kind == _BY_PATH:
+    if kind == BY_PATH:
         return TERM
     status = _read_all(program, state, numbers, t)
     if status != ENDED:
         return status
-    if kind != _RAW:
+    if kind != RAW:
         return TERM
-    x = numbers[_NUMBERS + program[program[TERM_START] + t]]
+    x = numbers[VALUES_AT + program[program[TERM_START] + t]]
     numbers[VALUE] = constants[program[TERM_FILL] + t] if x != x else x
     return ENDED
 
@@ -337,11 +261,11 @@ def _confidence(program, numbers):
 def _decide(program, constants, state, numbers, k):
     """Whether the row goes up, in `state`; false if the gate has no rule here."""
     gate, number = program[program[NODE_GATE] + k], constants[program[NODE_NUMBER] + k]
-    if gate == _ONWARD:
+    if gate == ONWARD:
         state[UP] = 1
-    elif gate == _THRESHOLD:
+    elif gate == THRESHOLD:
         state[UP] = 1 if numbers[program[SCORES] + program[program[NODE_WHOLE] + k]] > number else 0
-    elif gate == _CONFIDENCE:
+    elif gate == CONFIDENCE:
         state[UP] = 0 if _confidence(program, numbers) >= number else 1
     else:
         return False

@@ -1,0 +1,141 @@
+"""A plan as the walk of one row reads it: two sequences of numbers, and two more that a row starts with.
+
+A program is made of few long sequences instead of many short ones, because handing over a dozen arrays to
+compiled code takes longer than a walk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.plan.gates import Confidence, Onward, Threshold
+from miserly.plan.terms import Raw, Term, Tree
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["Program"]
+
+# Terms and gates that the walk has rules for; others have one of the negative codes.
+TREE, RAW, OTHER, BY_PATH = Tree.code, Raw.code, -1, -2
+ONWARD, THRESHOLD, CONFIDENCE, ELSEWHERE = Onward.code, Threshold.code, Confidence.code, -1
+
+# The first places in `state`, before what is known of each feature, which groups are open, and which terms
+# were evaluated.
+NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE, TOLD_AT = range(9)
+# The first places in `numbers`, before values and prices of features, set-ups of groups, and scores.
+SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
+
+# The places in the head of a program: sizes, then where each part begins.
+(
+    N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC,
+    TREE_FEATURE, TREE_LEFT, TREE_MISSING, TREE_CATEGORY, WORDS,
+    TERM_KIND, TERM_START, TERM_POINTER, TERM_FEATURE,
+    NODE_POINTER, ENTRY_TERM, ENTRY_CHANNEL, ENTRY_FRESH,
+    NODE_INHERITS, NODE_GATE, NODE_WHOLE, NODE_UP, NODE_LOW, GROUP,
+    TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
+    OPENED, EVALUATED, PRICES, SCORES,
+) = range(34)  # fmt: skip
+_HEAD = 34
+
+
+class Program(NamedTuple):
+    """A plan as `walk` reads it.
+
+    Parameters
+    ----------
+    integers : sequence of int
+        Sizes, then where each part begins, then the parts.
+    reals : sequence of float
+        The parts that are real numbers.
+    state, numbers : sequences
+        What a row starts with.
+    scores, prices, told, opened, evaluated : int
+        Where these begin: in `numbers` the scores and the prices (own prices, then set-ups), in `state` what
+        is known of each feature, which groups are open and which terms were evaluated. Values of features
+        begin at `values` in `numbers`.
+    """
+
+    integers: Any
+    reals: Any
+    state: Any
+    numbers: Any
+    told: int
+    opened: int
+    evaluated: int
+    values: int
+    prices: int
+    scores: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> Program:
+        """The program of a plan, as arrays."""
+        d, groups, s = plan.n_features, len(plan.costs.setup), plan.n_scores
+        told, opened = TOLD_AT, TOLD_AT + d
+        evaluated = opened + groups
+        values, prices = VALUES_AT, VALUES_AT + d
+        scores = prices + d + groups
+        whole, real = _parts(plan)
+        head = np.zeros(_HEAD, dtype=np.int64)
+        head[[N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC]] = d, s, plan.n_outputs, plan.link == "logistic"
+        head[[OPENED, EVALUATED, PRICES, SCORES]] = opened, evaluated, prices, scores
+        integers = _joined(head, whole, [head])
+        reals = _joined(head, real, [np.zeros(0)])
+        integers[:_HEAD] = head
+        state = np.zeros(evaluated + len(plan.terms), dtype=np.int64)
+        state[NODE], state[EXIT], state[NEEDED] = (0 if plan.nodes else -1), -1, -1
+        numbers = np.zeros(scores + 2 * s)
+        numbers[BUDGET] = plan.budget
+        numbers[values:prices] = np.nan
+        numbers[prices:scores] = np.concatenate([plan.costs.feature, plan.costs.setup])
+        numbers[scores : scores + s] = plan.base
+        return cls(integers, reals, state, numbers, told, opened, evaluated, values, prices, scores)
+
+    def as_lists(self) -> Program:
+        """The same, for Python."""
+        first = (part.tolist() for part in self[:4])
+        return Program(*first, *self[4:])
+
+
+def _joined(head: NDArray[Any], parts: dict[int, NDArray[Any]], first: list[NDArray[Any]]) -> NDArray[Any]:
+    """Parts end to end after what comes first; `head` gets where each one begins."""
+    begin = len(first[0])
+    for place, part in parts.items():
+        head[place] = begin
+        begin += len(part)
+    return np.concatenate([*first, *parts.values()])
+
+
+def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]]:
+    """The parts of a program by their place in the head: whole numbers, and real numbers."""
+    trees, _, terms, nodes, prices = plan.tables
+    known = (ONWARD, THRESHOLD, CONFIDENCE)
+    gate = [code if code in known else ELSEWHERE for code in nodes.gate.tolist()]
+    whole: dict[int, Any] = {
+        TREE_FEATURE: trees.feature, TREE_LEFT: trees.left, TREE_MISSING: trees.missing,
+        TREE_CATEGORY: trees.category, WORDS: trees.words.ravel(),
+        TERM_KIND: [_kind(term) for term in plan.terms], TERM_START: terms.start,
+        TERM_POINTER: terms.pointer, TERM_FEATURE: terms.features,
+        NODE_POINTER: nodes.pointer, ENTRY_TERM: nodes.term, ENTRY_CHANNEL: nodes.channel,
+        ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_GATE: gate,
+        NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low, GROUP: prices.group,
+    }  # fmt: skip
+    real: dict[int, Any] = {
+        TREE_THRESHOLD: trees.threshold, TREE_VALUE: trees.value, TERM_FILL: terms.fill,
+        TERM_EVALUATION: terms.evaluation, ENTRY_WEIGHT: nodes.weight, NODE_BIAS: nodes.bias.ravel(),
+        NODE_NUMBER: nodes.number,
+    }  # fmt: skip
+    return (
+        {place: np.asarray(part, dtype=np.int64) for place, part in whole.items()},
+        {place: np.asarray(part, dtype=np.float64) for place, part in real.items()},
+    )
+
+
+def _kind(term: Term) -> int:
+    """The code of a term that has a rule below; else one of two codes for others."""
+    if term.code in (TREE, RAW):
+        return term.code
+    return BY_PATH if term.by_path else OTHER

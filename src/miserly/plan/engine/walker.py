@@ -1,0 +1,373 @@
+"""Where one row is in a plan, what it knows and what it has paid, by column.
+
+`Trail` gives this a face for users, by names of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.plan.engine import program as _at
+from miserly.plan.engine import walk as _walk
+from miserly.plan.engine.program import TOLD_AT, VALUES_AT, Program
+from miserly.plan.engine.walk import ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
+from miserly.plan.gates import ListwiseGate
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["Walker", "stepper"]
+
+
+class Walker:
+    """One row on its way through a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    budget : float
+        A cap, at most that of the plan.
+    whole : bool
+        Whether to pay for all features that a term might read, instead of those that it does read.
+
+    Attributes
+    ----------
+    plan : Plan
+    """
+
+    __slots__ = ("_given", "_numbers", "_program", "_state", "_status", "_walk", "plan")
+    _waits_at_gates = False
+
+    def __init__(self, plan: Plan, budget: float, whole: bool) -> None:
+        self.plan = plan
+        self._program, self._walk = stepper(plan)
+        self._state, self._numbers = self._program.state.copy(), self._program.numbers.copy()
+        self._state[_at.WHOLE] = whole
+        self._numbers[_at.BUDGET] = budget
+        self._given: list[int] = []
+        self._status = ENDED
+
+    # -- what was paid -------------------------------------------------------------------------------
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the budget ended the trail."""
+        return self._status == STOPPED
+
+    @property
+    def cost(self) -> float:
+        """Paid so far: features whose values were told, set-ups, evaluations."""
+        return float(min(self._numbers[_at.SPENT], self._numbers[_at.BUDGET]))
+
+    @property
+    def acquired(self) -> NDArray[np.bool_]:
+        """What was bought so far."""
+        bought = np.array(self._state[TOLD_AT : TOLD_AT + self.plan.n_features]) == _walk.PAID
+        bought[self._given] = False
+        return bought
+
+    @property
+    def evaluated(self) -> NDArray[np.bool_]:
+        """The terms whose evaluation was paid."""
+        return np.array(self._state[self._program.evaluated :]).astype(np.bool_)
+
+    @property
+    def exit(self) -> int:
+        """The last node finished, -1 if none."""
+        return int(self._state[_at.EXIT])
+
+    # -- columns ---------------------------------------------------------------------------------------
+
+    @property
+    def need(self) -> int:
+        """The column needed now, in a trail with ``count="path"``; -1 when it has ended."""
+        return int(self._state[_at.NEEDED]) if self._status == NEED else -1
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """The scores of the last node finished, as many as the plan has outputs."""
+        first, n = self._program.scores, self.plan.n_outputs
+        return (self._numbers[first],) if n == 1 else tuple(self._numbers[first : first + n])
+
+    @property
+    def evaluation_cost(self) -> float:
+        """The part of the cost that was paid for evaluations."""
+        return float(self._numbers[_at.EVALUATIONS])
+
+    @property
+    def spent(self) -> float:
+        """The cost with its rounding error, which may be just above the budget."""
+        return float(self._numbers[_at.SPENT])
+
+    @property
+    def budget(self) -> float:
+        """The cap: that of the trail or of the plan, whichever is less."""
+        return float(self._numbers[_at.BUDGET])
+
+    def price(self, f: int) -> float:
+        """Return what column `f` costs now; 0 if it is paid."""
+        if self._state[TOLD_AT + f] == _walk.PAID:
+            return 0.0
+        return float(_walk.price(self._program.integers, self._state, self._numbers, f))
+
+    def price_of(self, columns: Sequence[int]) -> float:
+        """Return what some columns cost together now; what is paid is free, a group is set up once."""
+        group, total, opened = self.plan.costs.group, 0.0, set()
+        for f in columns:
+            total += self.price(f)
+            if group[f] >= 0 and int(group[f]) in opened:
+                total -= self._setup(f)
+            opened.add(int(group[f]))
+        return total
+
+    def _setup(self, f: int) -> float:
+        """What the set-up of the group of a column costs now."""
+        program, g = self._program, int(self.plan.costs.group[f])
+        if self.price(f) == 0.0 or g < 0 or self._state[program.opened + g]:
+            return 0.0
+        return float(self._numbers[program.prices + self.plan.n_features + g])
+
+    @property
+    def listed_prices(self) -> NDArray[np.float64]:
+        """The prices of this trail: of all features, then of the set-ups of groups."""
+        return np.array(self._numbers[self._program.prices : self._program.scores])
+
+    def is_told(self, f: int) -> bool:
+        """Return whether the value of column `f` was told, or given as known."""
+        return bool(self._state[TOLD_AT + f] != _walk.UNKNOWN)
+
+    def put(self, f: int, value: float) -> int:
+        """Give the value of the column needed now and go on: the short way for one value.
+
+        Parameters
+        ----------
+        f : int
+            The column, which must be `need`.
+        value : float
+            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+
+        Returns
+        -------
+        int
+            The column needed next; -1 when the trail has ended.
+        """
+        program, state, numbers = self._program, self._state, self._numbers
+        numbers[VALUES_AT + f] = value
+        state[TOLD_AT + f] = _walk.TOLD
+        self._status = status = self._walk(program[0], program[1], state, numbers)
+        if status == NEED:
+            return int(state[_at.NEEDED])
+        if status in (TERM, GATE):
+            self._serve()
+        return self.need
+
+    def settle(self, f: int, value: float, cost: float) -> None:
+        """Give the value of a column that is not paid, and pay what it really cost. `resume` goes on.
+
+        Parameters
+        ----------
+        f : int
+            The column.
+        value : float
+            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+        cost : float
+            What was paid, with the set-up of its group. The budget is not checked.
+        """
+        self._numbers[VALUES_AT + f] = value
+        self._numbers[_at.SPENT] += cost
+        _walk.mark_paid(self._program.integers, self._state, f)
+
+    def lose(self, cost: float) -> None:
+        """Pay for what brought no value, such as a failed call that is billed all the same.
+
+        Parameters
+        ----------
+        cost : float
+            What was paid. The budget is not checked.
+        """
+        self._numbers[_at.SPENT] += cost
+
+    def keep(self, f: int, value: float) -> None:
+        """Keep the value of a column. It is paid if and when the plan uses it. `resume` goes on.
+
+        Parameters
+        ----------
+        f : int
+            A column that was not told.
+        value : float
+            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+        """
+        self._numbers[VALUES_AT + f] = value
+        self._state[TOLD_AT + f] = _walk.TOLD
+
+    def give(self, f: int, value: float) -> None:
+        """Take the value of a column as known before: nothing is paid, and its group counts as set up.
+
+        Parameters
+        ----------
+        f : int
+            The column.
+        value : float
+            Its value as `Plan.encoder` encodes it; NaN where it is missing.
+        """
+        self._numbers[VALUES_AT + f] = value
+        _walk.mark_paid(self._program.integers, self._state, f)
+        self._given.append(f)
+
+    def set_price(self, place: int, price: float) -> None:
+        """Change a price for this row.
+
+        Parameters
+        ----------
+        place : int
+            A column, or the number of columns and the number of a group for its set-up.
+        price : float
+        """
+        self._numbers[self._program.prices + place] = price
+
+    def waive(self, f: int) -> None:
+        """Go without a column: it counts as missing, and nothing is paid. `resume` goes on.
+
+        Parameters
+        ----------
+        f : int
+            A column that was not told.
+        """
+        self._state[TOLD_AT + f] = _walk.PAID
+        self._given.append(f)
+
+    def resume(self) -> None:
+        """Go on after `settle`, `keep` and `waive`, as far as the values that are known allow."""
+        if self._status in (NEED, NEED_ALL) and not self._needs():
+            self._go_on()
+
+    # -- the walk --------------------------------------------------------------------------------------
+
+    def _needs(self) -> list[int]:
+        if self._status == NEED:
+            features = [int(self._state[_at.NEEDED])]
+        elif self._status == NEED_ALL:
+            features = self.plan.terms[self._state[_at.NEEDED]].features.tolist()
+        else:
+            return []
+        return [f for f in features if not self.is_told(f)]
+
+    def _go_on(self) -> None:
+        """Walk until something is needed that the trail does not have."""
+        program = self._program
+        self._status = self._walk(program.integers, program.reals, self._state, self._numbers)
+        if self._status in (TERM, GATE):
+            self._serve()
+
+    def _serve(self) -> None:
+        """Do what the walk leaves to the trail, a term or a gate that it has no rule for, and walk on."""
+        program = self._program
+        while self._status in (TERM, GATE):
+            if self._status == GATE and self._waits_at_gates and isinstance(self.gate, ListwiseGate):
+                return
+            status = self._evaluate() if self._status == TERM else self._pass_gate()
+            if status == ENDED:
+                status = self._walk(program.integers, program.reals, self._state, self._numbers)
+            self._status = status
+
+    def _evaluate(self) -> int:
+        """Pay for and evaluate the term here, which the walk has no rule for. Gives a status."""
+        program = self._program
+        t = program.integers[program.integers[_at.ENTRY_TERM] + self._state[_at.ENTRY]]
+        term, known = self.plan.terms[t], self.known_values
+        if term.by_path:
+            for f in term.reads(known):
+                if self._state[TOLD_AT + f] != _walk.PAID:
+                    status = _walk.pay(program.integers, self._state, self._numbers, f)
+                    if status != ENDED:
+                        return int(status)
+        self._numbers[_at.VALUE] = term.evaluate_one(known)
+        self._state[_at.PHASE] = _walk.HAS_VALUE
+        return ENDED
+
+    def _pass_gate(self, cut: float | None = None) -> int:
+        """Decide at the gate here, which the walk has no rule for; on its own a row is a query of one."""
+        first = self._program.scores
+        scores = np.array(self._numbers[first : first + self.plan.n_scores])
+        gate = self.gate
+        if isinstance(gate, ListwiseGate):
+            up = not scores[0] < (gate.leave_below(scores[:1], 1) if cut is None else cut)
+        else:
+            up = bool(gate.goes_up(scores[None], self.plan.link, self.plan.n_outputs)[0])
+        self._state[_at.UP] = up
+        return ENDED
+
+    @property
+    def gate(self) -> Any:
+        """The gate of the node that the row is in."""
+        return self.plan.nodes[self.node].gate
+
+    @property
+    def node(self) -> int:
+        """The node that the row is in, or was in when it stopped; -1 when it has left."""
+        return int(self._state[_at.NODE])
+
+    @property
+    def entry(self) -> int:
+        """The entry of the node that the row is at, in the table of all nodes."""
+        return int(self._state[_at.ENTRY])
+
+    @property
+    def known_values(self) -> Mapping[int, float]:
+        """The values by column; NaN where nothing is known."""
+        return _Values(self._numbers, VALUES_AT, self.plan.n_features)
+
+
+class _Values(Mapping[int, float]):
+    """The values of the columns, by number."""
+
+    __slots__ = ("_first", "_n", "_numbers")
+
+    def __init__(self, numbers: Any, first: int, n: int) -> None:
+        self._numbers, self._first, self._n = numbers, first, n
+
+    def __getitem__(self, f: int) -> float:
+        return float(self._numbers[self._first + f])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._n))
+
+    def __len__(self) -> int:
+        return self._n
+
+
+_compiled_walk: Callable[..., int] | None = None  # once somebody has asked for it
+
+
+def stepper(plan: Plan, compiled: bool = False) -> tuple[Program, Callable[..., int]]:
+    """The program of a plan and the walk that runs it.
+
+    Parameters
+    ----------
+    plan : Plan
+    compiled : bool, default=False
+        Compile the walk if numba is there, for all trails from now on. Compiling, or reading what was
+        compiled before, takes longer than many walks in Python, so trails alone do not ask for it.
+
+    Returns
+    -------
+    tuple of Program and callable
+    """
+    global _compiled_walk
+    if compiled and _compiled_walk is None:
+        from miserly.utils.compiled import is_compiling
+
+        if is_compiling():
+            from miserly.plan.engine.compiled_walk import walk
+
+            _compiled_walk = walk
+    compiled = _compiled_walk is not None
+    program = plan.programs.get(compiled)
+    if program is None:
+        arrays = Program.of(plan)
+        program = plan.programs[compiled] = arrays if compiled else arrays.as_lists()
+    return program, _compiled_walk or _walk.walk
