@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from miserly.cli.cells import Known, plain_cell
 from miserly.cli.console import Problems, also_in
-from miserly.cli.table_files import Chunk, Source, table_file
+from miserly.cli.table_files import Chunk, OpenTable, table_file
 from miserly.plan import Plan
 
 __all__ = ["Batch", "Batches"]
@@ -79,7 +79,7 @@ class Batches:
     Parameters
     ----------
     plan : Plan
-    source : Source
+    source : OpenTable
     query : str or None
         The column with the query of each row.
     keep : sequence of str
@@ -94,7 +94,7 @@ class Batches:
     """
 
     def __init__(
-        self, plan: Plan, source: Source, query: str | None, keep: Sequence[str], problems: Problems
+        self, plan: Plan, source: OpenTable, query: str | None, keep: Sequence[str], problems: Problems
     ) -> None:
         self._plan, self._source, self._query, self._keep = plan, source, query, tuple(keep)
         self._file = table_file(source, problems)

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from miserly.cli.batches import Batch, Batches
 from miserly.cli.console import Problems, amount, err, json_text, new_table, out, warn
-from miserly.cli.table_files import Source
+from miserly.cli.table_files import OpenTable
 from miserly.cli.tables import Cells, CsvWriter, TableWriter, table_writer, warn_of_formulas
 from miserly.data.tasks import DEFAULT_METRICS
 from miserly.errors import DataError, PlanError
@@ -119,13 +119,13 @@ class Predictions:
     Parameters
     ----------
     plan : Plan
-    source : Source
+    source : OpenTable
     asked : PredictOptions
     problems : Problems
         Collects every cell that cannot be used.
     """
 
-    def __init__(self, plan: Plan, source: Source, asked: PredictOptions, problems: Problems) -> None:
+    def __init__(self, plan: Plan, source: OpenTable, asked: PredictOptions, problems: Problems) -> None:
         self.plan, self.asked, self.totals = plan, asked, RunTotals()
         self._source, self._problems = source, problems
         self._check_plan()

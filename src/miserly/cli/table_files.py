@@ -23,14 +23,14 @@ from miserly.cli.cells import Format
 from miserly.cli.console import Problems, also_in, shell_word
 from miserly.errors import DataError, did_you_mean
 
-__all__ = ["FORMATS", "PARQUET", "Chunk", "CsvFile", "ParquetFile", "Source", "opened", "table_file"]
+__all__ = ["FORMATS", "PARQUET", "Chunk", "CsvFile", "OpenTable", "ParquetFile", "opened", "table_file"]
 
 FORMATS = (".csv", ".parquet")
 PARQUET = "Parquet needs pandas with pyarrow, or polars: pip install 'miserly[parquet]'"
 
 
 @dataclass(frozen=True)
-class Source:
+class OpenTable:
     """A table to read: a file, what to call it, and how it is written."""
 
     path: Path
@@ -43,7 +43,7 @@ class Source:
 
 
 @contextlib.contextmanager
-def opened(path: Path, form: Format | None = None) -> Iterator[Source]:
+def opened(path: Path, form: Format | None = None) -> Iterator[OpenTable]:
     """The source of a table; `-` is standard input, kept in a temporary file as long as it is needed."""
     form = form or Format()
     if str(path) == "-":
@@ -52,14 +52,14 @@ def opened(path: Path, form: Format | None = None) -> Iterator[Source]:
             file.flush()
             file.seek(0)
             kind = ".parquet" if file.read(4) == b"PAR1" else ".csv"
-            yield Source(Path(file.name), "standard input", kind, form)
+            yield OpenTable(Path(file.name), "standard input", kind, form)
         return
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise DataError(f"{path}: tables are read from {' and '.join(FORMATS)} files, or from - in CSV")
     if not path.is_file():
         raise DataError(f"{path}: {_not_a_file(path)}")
-    yield Source(path, str(path), kind, form)
+    yield OpenTable(path, str(path), kind, form)
 
 
 def _not_a_file(path: Path) -> str:
@@ -93,7 +93,7 @@ class CsvFile:
 
     Parameters
     ----------
-    source : Source
+    source : OpenTable
     problems : Problems
         Collects every line with too few or too many values. Such lines are skipped.
     """
@@ -103,7 +103,7 @@ class CsvFile:
     chunk_cells = 6_000  # they fit into a processor's cache ...
     fewest_rows = 16  # ... unless rows are very wide
 
-    def __init__(self, source: Source, problems: Problems) -> None:
+    def __init__(self, source: OpenTable, problems: Problems) -> None:
         self._source = source
         self._problems = problems
         self.header = self._read_header()
@@ -242,7 +242,7 @@ class ParquetFile:
     chunk_cells = 200_000
     fewest_rows = 64
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: OpenTable) -> None:
         self._source = source
         self.header, self.index = self._guarded(self._names)
 
@@ -300,6 +300,6 @@ class ParquetFile:
             raise DataError(f"{self._source.name}: not a sound Parquet file ({reason})") from None
 
 
-def table_file(source: Source, problems: Problems) -> CsvFile | ParquetFile:
+def table_file(source: OpenTable, problems: Problems) -> CsvFile | ParquetFile:
     """The file of a source."""
     return ParquetFile(source) if source.kind == ".parquet" else CsvFile(source, problems)

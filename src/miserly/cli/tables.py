@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from miserly.cli.cells import Format, as_booleans, is_date, plain_cell
 from miserly.cli.console import Problems, also_in, shell_word, warn
-from miserly.cli.table_files import FORMATS, PARQUET, Chunk, CsvFile, ParquetFile, Source, table_file
+from miserly.cli.table_files import FORMATS, PARQUET, Chunk, CsvFile, OpenTable, ParquetFile, table_file
 from miserly.errors import DataError
 from miserly.utils.files import atomic_path, atomic_write
 
@@ -34,7 +34,7 @@ _NEARLY_ALL = 0.9  # of the values: a column with this share of numbers should h
 class TableColumns:
     """The columns of a file by name: float64 with NaN, or objects (text, booleans) with None."""
 
-    source: Source
+    source: OpenTable
     values: dict[str, NDArray[Any]]
     header: tuple[str, ...]  # every column of the file, also those left out
     lines: NDArray[np.int64]  # of each row
@@ -68,7 +68,7 @@ class TableColumns:
         return also_in([int(self.lines[row]) for row in rows], self.unit)
 
 
-def read_table(source: Source, problems: Problems, *, text: Collection[str] = ()) -> TableColumns:
+def read_table(source: OpenTable, problems: Problems, *, text: Collection[str] = ()) -> TableColumns:
     """The columns of a file; those named in `text` stay text even if they look like numbers."""
     file = table_file(source, problems)
     values, lines = _read_columns(
@@ -109,7 +109,7 @@ class _Column:
 
 
 def _read_columns(
-    file: CsvFile | ParquetFile, source: Source, names: Sequence[str], text: Collection[str]
+    file: CsvFile | ParquetFile, source: OpenTable, names: Sequence[str], text: Collection[str]
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     """Columns, and the line of each row. Columns that turn from numbers to text late are read again."""
     columns = {name: _Column(source.form, name in text) for name in names}

@@ -3,14 +3,14 @@
 from miserly.runtime.faults import Breaker, Unavailable
 from miserly.runtime.hooks import SourceCall
 from miserly.runtime.on_demand import OnDemand
-from miserly.runtime.receipt import Purchase, Receipt
+from miserly.runtime.receipt import Acquisition, Receipt
 from miserly.runtime.sources import Priced, Source, batched
 
 __all__ = [
+    "Acquisition",
     "Breaker",
     "OnDemand",
     "Priced",
-    "Purchase",
     "Receipt",
     "Source",
     "SourceCall",

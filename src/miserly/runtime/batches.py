@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from miserly.runtime.drivers import call_async, call_here, in_thread, with_timeout
-from miserly.runtime.faults import Failure
-from miserly.runtime.request import Call, Request, clock
+from miserly.runtime.faults import Fault
+from miserly.runtime.request import Call, PredictionRequest, clock
 
 if TYPE_CHECKING:
     from miserly.runtime.on_demand import OnDemand
@@ -35,7 +35,7 @@ def run_many(
     """Receipts of many requests, batch by batch; see `OnDemand.predict_many`."""
     following = iter(rows)
     while some := list(islice(following, batch_size)):
-        requests = [Request(served, raw, budget, deadline, None, prices) for raw in some]
+        requests = [PredictionRequest(served, raw, budget, deadline, None, prices) for raw in some]
         if served.runs_here and deadline is None:
             _run_here(requests)
         else:
@@ -47,7 +47,7 @@ def run_many(
 class Unit:
     """Calls of one source for several requests, made as one; or one call, if the source is not batched."""
 
-    def __init__(self, pairs: list[tuple[Request, Call]]) -> None:
+    def __init__(self, pairs: list[tuple[PredictionRequest, Call]]) -> None:
         self.pairs = pairs
         self.source = pairs[0][1].source
         self.end = min(request.end for request, _ in pairs)
@@ -83,7 +83,7 @@ class Unit:
                     raise error
                 outcome = request.read(call, self.source.one_of(results, i, len(self.pairs)))
             except Exception as raised:
-                outcome = Failure.of(raised)
+                outcome = Fault.of(raised)
             if request.served.hooks is not None:
                 request.served.hooks.after_source(request, call, outcome)
             delay = request.delay_after(call, outcome)
@@ -96,11 +96,11 @@ class Unit:
         return longest
 
 
-def _units(requests: list[Request]) -> tuple[list[Request], list[Unit]]:
+def _units(requests: list[PredictionRequest]) -> tuple[list[PredictionRequest], list[Unit]]:
     """The requests that go on, and what to call for them now."""
-    going: list[Request] = []
+    going: list[PredictionRequest] = []
     units: list[Unit] = []
-    together: dict[Any, list[tuple[Request, Call]]] = {}
+    together: dict[Any, list[tuple[PredictionRequest, Call]]] = {}
     for request in requests:
         calls = request.wanted(together=True)
         if request.stopped_by:
@@ -117,7 +117,7 @@ def _units(requests: list[Request]) -> tuple[list[Request], list[Unit]]:
 # -- here ----------------------------------------------------------------------------------------------------
 
 
-def _run_here(requests: list[Request]) -> None:
+def _run_here(requests: list[PredictionRequest]) -> None:
     while requests:
         requests, units = _units(requests)
         for unit in units:
@@ -147,7 +147,7 @@ def _call(unit: Unit) -> float | None:
 # -- in an event loop ----------------------------------------------------------------------------------------
 
 
-async def _run_async(served: OnDemand, requests: list[Request]) -> None:
+async def _run_async(served: OnDemand, requests: list[PredictionRequest]) -> None:
     while requests:
         requests, units = _units(requests)
         tasks = {asyncio.ensure_future(_make(unit, served.pool)): unit for unit in units}

@@ -7,17 +7,30 @@ import queue
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from math import nan
 from typing import TYPE_CHECKING, Any
 
-from miserly.runtime.faults import Failure, PoolExhausted
+import numpy as np
+
+from miserly.runtime.faults import Fault, PoolExhausted
 from miserly.runtime.pool import Job, ThreadPool
-from miserly.runtime.request import Call, Items, Request, clock
+from miserly.runtime.receipt import Entry
+from miserly.runtime.request import Call, Deliveries, PredictionRequest, clock
 from miserly.runtime.sources import BoundSource
 
 if TYPE_CHECKING:
     from miserly.runtime.hooks import Hooks
 
-__all__ = ["call_async", "call_here", "in_thread", "run_async", "run_here", "run_in_threads", "with_timeout"]
+__all__ = [
+    "call_async",
+    "call_here",
+    "in_thread",
+    "run_async",
+    "run_here",
+    "run_in_threads",
+    "run_plain",
+    "with_timeout",
+]
 
 _LATE = "it had not answered by the deadline"
 
@@ -25,25 +38,25 @@ _LATE = "it had not answered by the deadline"
 # -- here ----------------------------------------------------------------------------------------------------
 
 
-def run_here(request: Request) -> None:
+def run_here(request: PredictionRequest) -> None:
     """Make all calls one after the other, in this thread."""
     while calls := request.wanted():
         for call in calls:
             request.deliver(call, call_here(request, call))
 
 
-def call_here(request: Request, call: Call) -> Items | Failure:
+def call_here(request: PredictionRequest, call: Call) -> Deliveries | Fault:
     """Make one call in this thread, with its retries; gives its outcome."""
     hooks = request.served.hooks
     while True:
-        outcome: Items | Failure | None = request.begin(call)
+        outcome: Deliveries | Fault | None = request.begin(call)
         if outcome is None:
             if hooks is not None:
                 hooks.before_source(request, call)
             try:
                 outcome = request.read(call, _result(request, call))
             except Exception as error:
-                outcome = Failure.of(error)
+                outcome = Fault.of(error)
             if hooks is not None:
                 hooks.after_source(request, call, outcome)
         delay = request.delay_after(call, outcome)
@@ -52,7 +65,7 @@ def call_here(request: Request, call: Call) -> Items | Failure:
         time.sleep(delay)
 
 
-def _result(request: Request, call: Call) -> Any:
+def _result(request: PredictionRequest, call: Call) -> Any:
     source = call.source
     if source.rules.batched:
         arguments = {name: [value] for name, value in call.arguments.items()}
@@ -60,10 +73,50 @@ def _result(request: Request, call: Call) -> Any:
     return source.function(request.raw, **call.arguments)
 
 
+def run_plain(
+    request: PredictionRequest,
+    calls: list[Callable[[Any], Any] | None],
+    codes: list[dict[str, float]],
+) -> None:
+    """`run_here` for sources that take the raw input alone: the short way, as long as all goes well.
+
+    `calls` has the function of each column, None if it is not so simple, `codes` the codes of categories.
+    """
+    trail, raw, entries, sources = request.trail, request.raw, request.entries, request.served.sources
+    f = trail.need
+    while f >= 0:
+        call = calls[f]
+        if call is None or sources[f].breaker.failures:
+            break
+        begun = clock()
+        given: Any = None
+        error: Exception | None = None
+        try:
+            given = call(raw)
+        except Exception as raised:
+            error = raised
+        seconds, kind = clock() - begun, type(given)
+        if kind is float or kind is np.float64:
+            value = nan if codes[f] else given
+        else:
+            value = codes[f].get(given, nan) if kind is str else nan
+        if error is None and value - value == 0.0:  # finite
+            following = trail.put(f, value)
+            entries.append(Entry(f, given, seconds, trail.scores))
+            f = following
+            continue
+        again = request.resolve(f, begun, given, error)
+        if again is not None:
+            request.deliver(again, call_here(request, again))
+        request.use_stash()
+        f = -1 if request.stopped_by else trail.need
+    run_here(request)
+
+
 # -- in threads ----------------------------------------------------------------------------------------------
 
 
-def run_in_threads(request: Request, pool: ThreadPool) -> None:
+def run_in_threads(request: PredictionRequest, pool: ThreadPool) -> None:
     """Make the calls in threads of a pool, those that a node needs together at the same time."""
     _Threads(request, pool).run()
 
@@ -71,7 +124,7 @@ def run_in_threads(request: Request, pool: ThreadPool) -> None:
 class _Threads:
     """The calls of one request that are under way in a pool."""
 
-    def __init__(self, request: Request, pool: ThreadPool) -> None:
+    def __init__(self, request: PredictionRequest, pool: ThreadPool) -> None:
         self.request, self.pool = request, pool
         self.hooks: Hooks | None = request.served.hooks
         self.inbox: queue.SimpleQueue[tuple[Call, int, Any, BaseException | None]] = queue.SimpleQueue()
@@ -107,7 +160,7 @@ class _Threads:
     def _start(self, call: Call) -> None:
         failure = self.request.begin(call)
         if failure is None and self.pool.exhausted:
-            failure = Failure.of(PoolExhausted(f"all {self.pool.size} threads are held by calls that hang"))
+            failure = Fault.of(PoolExhausted(f"all {self.pool.size} threads are held by calls that hang"))
         if failure is not None:
             self._finish(call, failure)
             return
@@ -133,7 +186,7 @@ class _Threads:
                 continue
             if call in self.jobs and call.retries == number:  # not given up before
                 del self.jobs[call]
-                outcome = request.read(call, result) if error is None else Failure.of(error)
+                outcome = request.read(call, result) if error is None else Fault.of(error)
                 self._finish(call, outcome)
 
     def _time_passed(self) -> None:
@@ -145,13 +198,13 @@ class _Threads:
             if now >= end:
                 self.pool.abandon(job)
                 del self.jobs[call]
-                self._finish(call, Failure.of(_too_slow(call.source, job, self.pool)))
+                self._finish(call, Fault.of(_too_slow(call.source, job, self.pool)))
         for call, until in list(self.waiting.items()):
             if now >= until:
                 del self.waiting[call]
                 self._start(call)
 
-    def _finish(self, call: Call, outcome: Items | Failure) -> None:
+    def _finish(self, call: Call, outcome: Deliveries | Fault) -> None:
         if self.hooks is not None:
             self.hooks.after_source(self.request, call, outcome)
         delay = self.request.delay_after(call, outcome)
@@ -171,7 +224,7 @@ def _too_slow(source: BoundSource, job: Job, pool: ThreadPool) -> Exception:
 # -- in an event loop ----------------------------------------------------------------------------------------
 
 
-async def run_async(request: Request, pool: ThreadPool) -> None:
+async def run_async(request: PredictionRequest, pool: ThreadPool) -> None:
     """Make the calls in the running event loop; sources that are not async in threads of a pool."""
     served = request.served
     simple = request.end == float("inf") and not served.speculate
@@ -188,7 +241,7 @@ async def run_async(request: Request, pool: ThreadPool) -> None:
 
 
 async def _call_together(
-    request: Request, calls: list[Call], tasks: dict[Call, asyncio.Task[Any]], pool: ThreadPool
+    request: PredictionRequest, calls: list[Call], tasks: dict[Call, asyncio.Task[Any]], pool: ThreadPool
 ) -> None:
     """Start calls, and wait for those that the plan asks for."""
     more = request.ahead() if request.served.speculate else []
@@ -212,12 +265,12 @@ async def _call_together(
             return
 
 
-async def call_async(request: Request, call: Call, pool: ThreadPool) -> Items | Failure:
+async def call_async(request: PredictionRequest, call: Call, pool: ThreadPool) -> Deliveries | Fault:
     """Make one call, with its retries; gives its outcome."""
     hooks = request.served.hooks
     limit = request.served.limit
     while True:
-        outcome: Items | Failure | None = request.begin(call)
+        outcome: Deliveries | Fault | None = request.begin(call)
         if outcome is None:
             if hooks is not None:
                 hooks.before_source(request, call)
@@ -229,7 +282,7 @@ async def call_async(request: Request, call: Call, pool: ThreadPool) -> Items | 
                         result = await _result_async(request, call, pool)
                 outcome = request.read(call, result)
             except Exception as error:
-                outcome = Failure.of(error)
+                outcome = Fault.of(error)
             if hooks is not None:
                 hooks.after_source(request, call, outcome)
         delay = request.delay_after(call, outcome)
@@ -238,7 +291,7 @@ async def call_async(request: Request, call: Call, pool: ThreadPool) -> Items | 
         await asyncio.sleep(delay)
 
 
-async def _result_async(request: Request, call: Call, pool: ThreadPool) -> Any:
+async def _result_async(request: PredictionRequest, call: Call, pool: ThreadPool) -> Any:
     source = call.source
     if not source.is_async:
         return await in_thread(lambda: _result(request, call), source, pool)
@@ -250,7 +303,7 @@ async def _result_async(request: Request, call: Call, pool: ThreadPool) -> Any:
 
 
 async def with_timeout(work: Any, timeout: float | None) -> Any:
-    """The result of an awaitable, or a `TimeoutError`. Nobody waits for one that ignores its cancellation."""
+    """The result of an awaitable, or a `TimeoutError`. One that ignores its cancellation is left behind."""
     if timeout is None:
         return await work
     task = asyncio.ensure_future(work)
@@ -280,7 +333,7 @@ async def in_thread(function: Callable[[], Any], source: BoundSource, pool: Thre
                 future.set_exception(error)
 
     def done(result: Any, error: BaseException | None) -> None:
-        with suppress(RuntimeError):  # the loop has been closed: nobody waits
+        with suppress(RuntimeError):  # the loop has been closed: no request waits
             loop.call_soon_threadsafe(settle, result, error)
 
     job = pool.submit(function, done)

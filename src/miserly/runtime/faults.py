@@ -11,7 +11,7 @@ from typing import Any
 
 from miserly.errors import SourceError
 
-__all__ = ["FALLBACKS", "Breaker", "Failure", "Invalid", "PoolExhausted", "Unavailable", "delay_before"]
+__all__ = ["FALLBACKS", "Breaker", "Fault", "Invalid", "PoolExhausted", "Unavailable", "delay_before"]
 
 FALLBACKS = ("missing", "stop", "raise")
 # Outcomes of a call. The first two bring a value or the news that there is none, and are never tried again.
@@ -34,7 +34,7 @@ class PoolExhausted(SourceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Fault:
     """Why a call brought no value.
 
     Attributes
@@ -58,7 +58,7 @@ class Failure:
         return self.outcome not in _NO_RETRY
 
     @classmethod
-    def of(cls, error: BaseException) -> Failure:
+    def of(cls, error: BaseException) -> Fault:
         """The failure that an exception of a source means."""
         if isinstance(error, Unavailable):
             return cls(DECLINED, str(error), error)
@@ -89,8 +89,11 @@ class Breaker:
     Parameters
     ----------
     failures : int, default=10
+        How many in a row.
     seconds : float, default=30.0
+        How long the source is left alone.
     clock : callable, default=time.monotonic
+        Gives the time in seconds.
 
     Examples
     --------
@@ -116,7 +119,12 @@ class Breaker:
         return self.failures >= self._limit and self._clock() < self._until
 
     def lets_through(self) -> bool:
-        """Return whether a call may be made now."""
+        """Return whether a call may be made now.
+
+        Returns
+        -------
+        bool
+        """
         if self.failures < self._limit:
             return True
         with self._lock:

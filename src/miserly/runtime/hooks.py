@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from miserly.errors import SourceError, did_you_mean, warn_once
-from miserly.runtime.faults import NAN, NULL, VALUE, Failure
+from miserly.errors import SourceError, did_you_mean
+from miserly.runtime.faults import NAN, NULL, VALUE, Fault
 
 if TYPE_CHECKING:
     from miserly.runtime.receipt import Receipt
-    from miserly.runtime.request import Call, Items, Request
+    from miserly.runtime.request import Call, Deliveries, PredictionRequest
 
 __all__ = ["Hooks", "SourceCall"]
 
@@ -20,7 +21,7 @@ _NAMES = ("before_source", "after_source", "on_answer")
 
 @dataclass(frozen=True, slots=True)
 class SourceCall:
-    """What a hook is told about one call of a source.
+    """What a hook is given about one call of a source.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class SourceCall:
     seconds : float or None
         How long it took; None before the call.
     outcome : str or None
-        As in `Purchase.outcome`; None before the call.
+        As in `Acquisition.outcome`; None before the call.
     message : str
         What went wrong.
     """
@@ -74,15 +75,16 @@ class Hooks:
         }
         if not any(callable(hook) for hook in found.values()):
             raise SourceError(f"hooks need one of the functions {', '.join(_NAMES)}")
+        self._warned: set[str] = set()
         self._found: dict[str, Callable[[Any], Any] | None] = found
 
-    def before_source(self, request: Request, call: Call) -> None:
+    def before_source(self, request: PredictionRequest, call: Call) -> None:
         self._tell("before_source", lambda: _call(request, call))
 
-    def after_source(self, request: Request, call: Call, outcome: Items | Failure) -> None:
+    def after_source(self, request: PredictionRequest, call: Call, outcome: Deliveries | Fault) -> None:
         from miserly.runtime.request import clock
 
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, Fault):
             how, message = outcome.outcome, outcome.message
         else:
             outcomes = [outcome[f].outcome for f in call.columns]
@@ -99,9 +101,11 @@ class Hooks:
         try:
             hook(made())
         except Exception as error:
-            warn_once(f"hook {id(self)} {name}", f"the hook {name} failed: {type(error).__name__}: {error}")
+            if name not in self._warned:
+                self._warned.add(name)
+                warnings.warn(f"the hook {name} failed: {type(error).__name__}: {error}", RuntimeWarning, 2)
 
 
-def _call(request: Request, call: Call, *rest: Any) -> SourceCall:
+def _call(request: PredictionRequest, call: Call, *rest: Any) -> SourceCall:
     features = tuple(request.served.plan.costs.name(f) for f in call.columns)
     return SourceCall(call.source.name, features, call.retries + 1, call.ahead, request.raw, request, *rest)

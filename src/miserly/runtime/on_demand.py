@@ -16,11 +16,11 @@ from miserly.errors import SourceError
 from miserly.plan import Plan, load
 from miserly.plan.engine.walker import stepper
 from miserly.runtime.batches import run_many, stream
-from miserly.runtime.drivers import call_here, run_async, run_here, run_in_threads
+from miserly.runtime.drivers import run_async, run_here, run_in_threads, run_plain
 from miserly.runtime.hooks import Hooks
-from miserly.runtime.pool import ThreadPool
-from miserly.runtime.receipt import Entry, Receipt
-from miserly.runtime.request import Request, clock
+from miserly.runtime.pool import LoopThread, ThreadPool
+from miserly.runtime.receipt import Receipt
+from miserly.runtime.request import PredictionRequest
 from miserly.runtime.sources import Source, bind_sources, check_rules
 
 __all__ = ["OnDemand"]
@@ -129,7 +129,7 @@ class OnDemand:
         self._concurrency = concurrency
         self._pool = ThreadPool(max(threads, concurrency or 1))
         self._limits: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()
-        self._loop: _Loop | None = None
+        self._loop: LoopThread | None = None
         self._lock = threading.Lock()
         used = [self.sources[f] for f in self.plan.features.tolist()]
         self._is_async = any(source.is_async for source in used)
@@ -181,9 +181,9 @@ class OnDemand:
         SourceError
             If a source failed whose fallback is "raise".
         """
-        request = Request(self, raw, budget, _seconds(deadline), known, prices)
+        request = PredictionRequest(self, raw, budget, _seconds(deadline), known, prices)
         if self._is_plain and deadline is None:
-            self._run_plain(request)
+            run_plain(request, self._calls, self._codes)
         elif self._is_async:
             self.in_background(run_async(request, self._pool))
         elif self._needs_threads or deadline is not None:
@@ -219,56 +219,26 @@ class OnDemand:
         -------
         Receipt
         """
-        request = Request(self, raw, budget, _seconds(deadline), known, prices)
+        request = PredictionRequest(self, raw, budget, _seconds(deadline), known, prices)
         await run_async(request, self._pool)
         return self.answered(request)
 
-    def answered(self, request: Request) -> Receipt:
-        """The receipt of a request that has ended, told to the hook."""
+    def answered(self, request: PredictionRequest) -> Receipt:
+        """Return the receipt of a request that has ended, after the hook has seen it.
+
+        Parameters
+        ----------
+        request : PredictionRequest
+            One that has ended.
+
+        Returns
+        -------
+        Receipt
+        """
         receipt = request.receipt()
         if self.hooks is not None:
             self.hooks.on_answer(receipt)
         return receipt
-
-    def _run_plain(self, request: Request) -> None:
-        """`run_here` for sources that take the raw input alone: the short way, as long as all goes well."""
-        trail, raw, entries = request.trail, request.raw, request.entries
-        calls, codes, sources = self._calls, self._codes, self.sources
-        f = trail.need
-        while f >= 0 and calls[f] is not None and not sources[f].breaker.failures:
-            begun = clock()
-            try:
-                given = calls[f](raw)
-            except Exception as error:
-                self._settle_first(request, f, begun, error=error)
-            else:
-                seconds = clock() - begun
-                kind = type(given)
-                value = (
-                    given
-                    if kind is float or kind is np.float64
-                    else codes[f].get(given)
-                    if kind is str
-                    else None
-                )
-                if value is None or value - value != 0.0 or (kind is not str and codes[f]):
-                    self._settle_first(request, f, begun, given)
-                else:
-                    following = trail.put(f, value)
-                    entries.append(Entry(f, given, seconds, trail.scores))
-                    f = following
-                    continue
-            f = -1 if request.stopped_by else trail.need
-        run_here(request)
-
-    def _settle_first(
-        self, request: Request, f: int, begun: float, given: Any = None, error: Exception | None = None
-    ) -> None:
-        """Anything but a plain number or category: it may be missing, wrong, an error, or a category."""
-        again = request.resolve(f, begun, given, error)
-        if again is not None:
-            request.deliver(again, call_here(request, again))
-        request.use_stash()
 
     # -- many requests -------------------------------------------------------------------------------
 
@@ -300,38 +270,9 @@ class OnDemand:
         list of Receipt
             In the order of `rows`.
         """
-        return list(self.iterate(rows, budget, deadline, prices, batch_size))
-
-    def iterate(
-        self,
-        rows: Iterable[Any],
-        budget: float | None = None,
-        deadline: float | None = None,
-        prices: Mapping[Any, float] | None = None,
-        batch_size: int = 1024,
-    ) -> Iterable[Receipt]:
-        """The same as `predict_many`, one receipt after the other: at most one batch is in memory.
-
-        Parameters
-        ----------
-        rows : iterable
-            As for `predict_many`.
-        budget : float, optional
-            As for `predict_many`.
-        deadline : float, optional
-            As for `predict_many`.
-        prices : mapping of feature or group to float, optional
-            As for `predict_many`.
-        batch_size : int, default=1024
-            As for `predict_many`.
-
-        Yields
-        ------
-        Receipt
-        """
         if batch_size < 1:
             raise SourceError(f"batch_size is a whole number of at least 1, not {batch_size!r}")
-        yield from run_many(self, rows, budget, _seconds(deadline), prices, batch_size)
+        return list(run_many(self, rows, budget, _seconds(deadline), prices, batch_size))
 
     def stream(
         self,
@@ -353,9 +294,9 @@ class OnDemand:
         concurrency : int, default=100
             How many requests are under way together.
 
-        Yields
-        ------
-        Receipt
+        Returns
+        -------
+        async iterator of Receipt
             In the order of `rows`.
         """
         return stream(self, rows, budget, deadline, concurrency)
@@ -363,7 +304,19 @@ class OnDemand:
     # -- parts ---------------------------------------------------------------------------------------
 
     def encode(self, f: int, given: Any) -> float:
-        """The number of a value of column `f`, as the plan computes with it."""
+        """Return a value as the number that the plan computes with.
+
+        Parameters
+        ----------
+        f : int
+            Its column.
+        given : object
+            A number, a category, or a missing value.
+
+        Returns
+        -------
+        float
+        """
         return self.plan.encoder.value(f, given, self.unknown)
 
     @property
@@ -388,10 +341,16 @@ class OnDemand:
         return not self._is_async and not self._needs_threads
 
     def in_background(self, work: Any) -> None:
-        """Run a coroutine in an event loop of our own, and wait for it."""
+        """Run a coroutine in an event loop of a thread of its own, and wait for it.
+
+        Parameters
+        ----------
+        work : coroutine
+            What to run.
+        """
         with self._lock:
             if self._loop is None:
-                self._loop = _Loop()
+                self._loop = LoopThread()
         self._loop.run(work)
 
     def close(self) -> None:
@@ -408,32 +367,6 @@ class OnDemand:
 
     def __repr__(self) -> str:
         return f"OnDemand({self.plan!r})"
-
-
-class _Loop:
-    """An event loop in a thread of its own, for async sources of requests that are not async."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="miserly-loop", daemon=True).start()
-
-    def run(self, work: Any) -> Any:
-        try:
-            running = asyncio.get_running_loop()
-        except RuntimeError:
-            running = None
-        if running is self._loop:
-            work.close()
-            raise SourceError("predict was called by an async source of the same OnDemand; use apredict")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 def _plan_of(plan: Any) -> Plan:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from miserly.errors import warn_once
+from miserly.errors import SourceError
 
-__all__ = ["Job", "ThreadPool"]
+__all__ = ["Job", "LoopThread", "ThreadPool"]
 
 
 class Job:
@@ -32,8 +34,8 @@ class Job:
 class ThreadPool:
     """A pool of daemon threads that are started when they are needed.
 
-    A thread cannot be stopped from outside. A call that hangs is abandoned: nobody waits for it, but it keeps
-    its thread until it returns. When all threads are held by such calls, further calls fail until one
+    A thread cannot be stopped from outside. A call that hangs is abandoned: no request waits for it, but it
+    keeps its thread until it returns. When all threads are held by such calls, further calls fail until one
     returns, and a warning says so.
 
     Parameters
@@ -64,6 +66,7 @@ class ThreadPool:
         self._idle = 0
         self._hung = 0
         self._closed = False
+        self._warned = False
 
     @property
     def n_threads(self) -> int:
@@ -124,11 +127,13 @@ class ThreadPool:
                 self._hung += 1
             else:
                 self._jobs.remove(job)
-        if self.exhausted:
-            warn_once(
-                f"pool {id(self)}",
+        if self.exhausted and not self._warned:
+            self._warned = True
+            warnings.warn(
                 f"all {self.size} threads for sources are held by calls that hang; further calls fail until "
                 "one of them returns. Give such a source a timeout of its own, or make it async",
+                RuntimeWarning,
+                stacklevel=2,
             )
 
     def close(self) -> None:
@@ -162,3 +167,31 @@ class ThreadPool:
             if not abandoned:
                 job.done(result, error)
             del job, result, error
+
+
+class LoopThread:
+    """An event loop in a thread of its own, for async sources of requests that are not async."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="miserly-loop", daemon=True).start()
+
+    def run(self, work: Any) -> Any:
+        """Run a coroutine there, and wait for its result."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is self._loop:
+            work.close()
+            raise SourceError("predict was called by an async source of the same OnDemand; use apredict")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from miserly.plan import Plan, links
 from miserly.runtime.faults import NAN, NULL, VALUE
 
-__all__ = ["STOPS", "Entry", "Purchase", "Receipt"]
+__all__ = ["STOPS", "Acquisition", "Entry", "Receipt"]
 
 STOPS = ("answered", "budget", "deadline", "failure")
 DELIVERED = (VALUE, NULL, NAN)
@@ -42,12 +42,13 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Purchase:
+class Acquisition:
     """One feature that was asked for.
 
     Attributes
     ----------
     feature : str or int
+        Its name, or its column where features have no names.
     order : int
         From 1.
     value : object
@@ -55,7 +56,7 @@ class Purchase:
     price : float
         The listed price at that time, with the set-up of the feature's group.
     reserved : float
-        What was set aside before the call: the listed price, or the bound of its source.
+        What was reserved before the call: the listed price, or the bound of its source.
     cost : float
         What was paid.
     seconds : float
@@ -117,9 +118,10 @@ class Purchase:
 class Receipt:
     """The answer to one request, and what was bought for it. `print` shows it, `to_dict` gives it as JSON.
 
-    Attributes
+    Parameters
     ----------
     plan : Plan
+        The plan that answered.
     cost : float
         What was paid: purchases, calls that failed and are billed all the same, and evaluations.
     evaluation_cost : float
@@ -130,13 +132,20 @@ class Receipt:
         The same in words.
     node : int
         The node of the plan that answered; -1 if none was finished, and the answer is the plan's base.
-    scores : array of n_outputs
+    scores : tuple of float
+        The answer before the link.
     seconds : float
         How long the request took.
     budget, deadline : float or None
         What the request was given; the budget is that of the plan if it is smaller.
     known : tuple
         The features that were known before, for which nothing was paid.
+    entries : sequence of Entry
+        What was asked for, as it was logged; `trail` shows it.
+    prices : array, optional
+        The prices of the request, if they are not those of the plan.
+    unused : sequence of Entry
+        What was bought ahead and not needed; `speculated` shows it.
     """
 
     plan: Plan
@@ -158,15 +167,26 @@ class Receipt:
 
     @cached_property
     def answer(self) -> Any:
-        """The prediction: a number or a class."""
+        """The prediction: a number or a class.
+
+        Returns
+        -------
+        object
+        """
         return links.labels(self.plan.link, self._row(self.scores), self.plan.classes)[0]
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64] | None:
-        """The class probabilities, or None where the plan has none."""
+        """The class probabilities, or None where the plan has none.
+
+        Returns
+        -------
+        array of (n_classes,), or None
+        """
         if not self.plan.has_probabilities:
             return None
-        return links.probabilities(self.plan.link, self._row(self.scores))[0]
+        chances: NDArray[np.float64] = links.probabilities(self.plan.link, self._row(self.scores))[0]
+        return chances
 
     @property
     def acquired(self) -> tuple[Any, ...]:
@@ -179,13 +199,23 @@ class Receipt:
         return {one.feature: one.value for one in self.trail if one.delivered}
 
     @cached_property
-    def trail(self) -> tuple[Purchase, ...]:
-        """The purchases in order."""
+    def trail(self) -> tuple[Acquisition, ...]:
+        """The purchases in order.
+
+        Returns
+        -------
+        tuple of Acquisition
+        """
         return self._purchases(self.entries, self._costs())
 
     @cached_property
-    def speculated(self) -> tuple[Purchase, ...]:
-        """What was bought ahead and not needed. It is not in `cost`."""
+    def speculated(self) -> tuple[Acquisition, ...]:
+        """What was bought ahead and not needed. It is not in `cost`.
+
+        Returns
+        -------
+        tuple of Acquisition
+        """
         return self._purchases(self.unused, [float(entry.cost or 0.0) for entry in self.unused])
 
     @property
@@ -284,7 +314,7 @@ class Receipt:
             listed.append(price if entry.price is None else entry.price)
         return listed
 
-    def _purchases(self, entries: Sequence[Entry], costs: Sequence[float]) -> tuple[Purchase, ...]:
+    def _purchases(self, entries: Sequence[Entry], costs: Sequence[float]) -> tuple[Acquisition, ...]:
         if not entries:
             return ()
         plan = self.plan
@@ -293,7 +323,7 @@ class Receipt:
         chances = links.probabilities(plan.link, scores) if plan.has_probabilities else None
         listed = self._listed() if entries is self.entries else [entry.price or 0.0 for entry in entries]
         return tuple(
-            Purchase(
+            Acquisition(
                 feature=plan.costs.name(entry.column),
                 order=i + 1,
                 value=entry.value,

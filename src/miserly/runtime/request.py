@@ -25,7 +25,7 @@ from miserly.runtime.faults import (
     NULL,
     REFUSED,
     VALUE,
-    Failure,
+    Fault,
     Invalid,
     delay_before,
 )
@@ -36,12 +36,12 @@ from miserly.utils.checks import is_missing, read_price
 if TYPE_CHECKING:
     from miserly.runtime.on_demand import OnDemand
 
-__all__ = ["Call", "Items", "Request"]
+__all__ = ["Call", "Deliveries", "PredictionRequest"]
 
 clock = time.perf_counter
 
 
-class Item(NamedTuple):
+class Delivery(NamedTuple):
     """The value of one feature, as a source gave it."""
 
     value: float  # encoded
@@ -51,7 +51,7 @@ class Item(NamedTuple):
     call: Call
 
 
-Items = dict[int, Item]  # by column
+Deliveries = dict[int, Delivery]  # by column
 
 
 class Call:
@@ -63,7 +63,7 @@ class Call:
     columns : tuple of int
         The columns that the plan asks for.
     reserved : float
-        What is set aside for it.
+        The amount reserved for it.
     retries : int
         Calls made after the first one.
     ahead : bool
@@ -84,7 +84,7 @@ class Call:
         self.seconds = 0.0
 
 
-class Request:
+class PredictionRequest:
     """One request for an answer; see `OnDemand.predict`."""
 
     __slots__ = ("begun", "deadline", "end", "entries", "known", "prices", "raw", "reason", "served",
@@ -105,7 +105,7 @@ class Request:
         self.deadline = deadline
         self.end = float("inf") if deadline is None else self.begun + deadline
         self.entries: list[Entry] = []
-        self.stash: Items = {}  # values that have come and are not used yet
+        self.stash: Deliveries = {}  # values that have come and are not used yet
         self.unused: list[Entry] = []
         self.stopped_by = ""
         self.reason = ""
@@ -164,15 +164,15 @@ class Request:
 
     # -- a call ---------------------------------------------------------------------------------------
 
-    def begin(self, call: Call) -> Failure | None:
+    def begin(self, call: Call) -> Fault | None:
         """Prepare a call; gives why it cannot be made."""
         if not call.source.breaker.lets_through():
-            return Failure(REFUSED, "its circuit breaker is open after many failures in a row")
+            return Fault(REFUSED, "its circuit breaker is open after many failures in a row")
         if call.source.asks or call.source.asks_all:
             try:
                 call.arguments = call.source.arguments(self.acquired())
             except Invalid as error:
-                return Failure(DECLINED, str(error), error)
+                return Fault(DECLINED, str(error), error)
         return None
 
     def acquired(self) -> dict[Any, Any]:
@@ -184,10 +184,10 @@ class Request:
         )
         return values
 
-    def read(self, call: Call, result: Any) -> Items | Failure:
+    def read(self, call: Call, result: Any) -> Deliveries | Fault:
         """What a result brings: items by column, or why it cannot be used."""
         cost = None
-        items: Items = {}
+        items: Deliveries = {}
         try:
             if isinstance(result, Priced):
                 cost, result = read_price(result.cost, "the cost of a Priced value"), result.value
@@ -199,26 +199,26 @@ class Request:
                         raise Invalid(str(error)) from error
                 cost = None if cost is None else 0.0  # the first one pays for all
         except (SourceError, ValueError) as error:
-            return Failure(INVALID, str(error), error)
+            return Fault(INVALID, str(error), error)
         for f in call.columns:
             if f not in items:
-                return Failure(INVALID, f"it gave no value for {self.served.plan.costs.name(f)!r}")
+                return Fault(INVALID, f"it gave no value for {self.served.plan.costs.name(f)!r}")
             if items[f].outcome == NAN:
-                return Failure(NAN, "it gave NaN; give None where there is no value", items=items)
+                return Fault(NAN, "it gave NaN; give None where there is no value", items=items)
         return items
 
-    def _item(self, call: Call, f: int, given: Any, cost: float | None) -> Item:
+    def _item(self, call: Call, f: int, given: Any, cost: float | None) -> Delivery:
         if given is None:
-            return Item(np.nan, None, cost, NULL, call)
+            return Delivery(np.nan, None, cost, NULL, call)
         value = self.served.encode(f, given)
         # An unknown category that counts as missing is a value; NaN is none.
-        return Item(value, given, cost, NAN if value != value and is_missing(given) else VALUE, call)
+        return Delivery(value, given, cost, NAN if value != value and is_missing(given) else VALUE, call)
 
-    def delay_after(self, call: Call, outcome: Items | Failure) -> float | None:
+    def delay_after(self, call: Call, outcome: Deliveries | Fault) -> float | None:
         """Seconds to wait before the call is made again; None if this outcome is final."""
         call.seconds = clock() - call.begun
         rules, breaker = call.source.rules, call.source.breaker
-        if not isinstance(outcome, Failure):
+        if not isinstance(outcome, Fault):
             breaker.succeeded()
             return None
         if outcome.outcome not in (DECLINED, REFUSED, EXHAUSTED):
@@ -234,7 +234,7 @@ class Request:
         call.retries += 1
         return delay
 
-    def _bill_failure(self, call: Call, failure: Failure) -> None:
+    def _bill_failure(self, call: Call, failure: Fault) -> None:
         if call.source.rules.charge_on_failure and failure.outcome not in (REFUSED, EXHAUSTED, NAN):
             call.lost += call.price
             if not call.ahead:
@@ -244,7 +244,7 @@ class Request:
         """Take what the first call for column `f` brought; gives the call if it is to be made again."""
         call = Call(self.served.sources[f], (f,), self.trail.price(f), ahead=False)
         call.begun = begun
-        outcome = self.read(call, given) if error is None else Failure.of(error)
+        outcome = self.read(call, given) if error is None else Fault.of(error)
         delay = self.delay_after(call, outcome)
         if delay is not None:
             time.sleep(delay)
@@ -252,19 +252,19 @@ class Request:
         self.deliver(call, outcome)
         return None
 
-    def deliver(self, call: Call, outcome: Items | Failure) -> None:
+    def deliver(self, call: Call, outcome: Deliveries | Fault) -> None:
         """Take the final outcome of a call."""
-        if isinstance(outcome, Failure) and outcome.items is None:
+        if isinstance(outcome, Fault) and outcome.items is None:
             self._fail(call, outcome)
             return
-        items = outcome.items if isinstance(outcome, Failure) else outcome
+        items = outcome.items if isinstance(outcome, Fault) else outcome
         for f, item in (items or {}).items():
-            if not self.trail.is_told(f):
+            if not self.trail.is_known(f):
                 self.stash[f] = item
-        if isinstance(outcome, Failure) and not call.ahead:
+        if isinstance(outcome, Fault) and not call.ahead:
             self._fall_back(call, outcome)
 
-    def _fail(self, call: Call, failure: Failure) -> None:
+    def _fail(self, call: Call, failure: Fault) -> None:
         """Nothing came: log it, and go on by the rules of the source."""
         for f in call.columns:
             price = self.trail.price(f)
@@ -280,7 +280,7 @@ class Request:
         if not call.ahead:
             self._fall_back(call, failure)
 
-    def _fall_back(self, call: Call, failure: Failure) -> None:
+    def _fall_back(self, call: Call, failure: Fault) -> None:
         fallback = call.source.rules.fallback
         if fallback == "missing":
             if failure.items is None:
@@ -313,7 +313,7 @@ class Request:
             else:
                 return
 
-    def _take(self, f: int, item: Item, use: bool = True) -> None:
+    def _take(self, f: int, item: Delivery, use: bool = True) -> None:
         """Pay for a value that has come, and if it is of use give it to the plan."""
         trail, call = self.trail, item.call
         price = trail.price(f)
@@ -342,7 +342,7 @@ class Request:
         """The deadline has passed while some calls were under way."""
         for call in calls:
             call.seconds = clock() - call.begun
-            failure = Failure(LATE, message)
+            failure = Fault(LATE, message)
             self._bill_failure(call, failure)
             for f in call.columns:
                 entry = Entry(

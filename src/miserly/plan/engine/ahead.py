@@ -44,7 +44,7 @@ def certain(trail: Trail) -> list[int]:
             if capped and f != trail.need and not fits(most, trail.price_of([*bought, f]), trail.budget):
                 return list(sure)
             sure[f] = bought[f] = None
-        bought.update((f, None) for f in term.features.tolist() if not trail.is_told(f))
+        bought.update((f, None) for f in term.features.tolist() if not trail.is_known(f))
     return list(sure)
 
 
@@ -70,7 +70,7 @@ def possible(trail: Trail) -> list[int]:
             for t in plan.nodes[child].terms.tolist():
                 term = plan.terms[t]
                 found += [int(term.feature[0])] if isinstance(term, Tree) else term.features.tolist()
-    return [f for f in dict.fromkeys(found) if f >= 0 and f != trail.need and not trail.is_told(f)]
+    return [f for f in dict.fromkeys(found) if f >= 0 and f != trail.need and not trail.is_known(f)]
 
 
 def _terms_ahead(trail: Trail) -> Iterator[tuple[int, bool]]:
@@ -87,5 +87,5 @@ def _terms_ahead(trail: Trail) -> Iterator[tuple[int, bool]]:
 def _first_reads(trail: Trail, term: Term) -> list[int]:
     """The columns that a term reads in any case and that are not known: of a tree, one at most."""
     if not term.by_path:
-        return [f for f in term.features.tolist() if not trail.is_told(f)]
-    return next(([f] for f in term.reads(trail.known_values) if not trail.is_told(f)), [])
+        return [f for f in term.features.tolist() if not trail.is_known(f)]
+    return next(([f] for f in term.reads(trail.known_values) if not trail.is_known(f)), [])

@@ -25,7 +25,7 @@ ONWARD, THRESHOLD, CONFIDENCE, ELSEWHERE = Onward.code, Threshold.code, Confiden
 
 # The first places in `state`, before what is known of each feature, which groups are open, and which terms
 # were evaluated.
-NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE, TOLD_AT = range(9)
+NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE, KNOWN_AT = range(9)
 # The first places in `numbers`, before values and prices of features, set-ups of groups, and scores.
 SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
 
@@ -53,20 +53,18 @@ class Program(NamedTuple):
         The parts that are real numbers.
     state, numbers : sequences
         What a row starts with.
-    scores, prices, told, opened, evaluated : int
-        Where these begin: in `numbers` the scores and the prices (own prices, then set-ups), in `state` what
-        is known of each feature, which groups are open and which terms were evaluated. Values of features
-        begin at `values` in `numbers`.
+    opened, evaluated : int
+        Where the flags of open groups and of evaluated terms begin in `state`.
+    prices, scores : int
+        Where prices (of features, then of set-ups) and scores begin in `numbers`.
     """
 
     integers: Any
     reals: Any
     state: Any
     numbers: Any
-    told: int
     opened: int
     evaluated: int
-    values: int
     prices: int
     scores: int
 
@@ -74,9 +72,9 @@ class Program(NamedTuple):
     def of(cls, plan: Plan) -> Program:
         """The program of a plan, as arrays."""
         d, groups, s = plan.n_features, len(plan.costs.setup), plan.n_scores
-        told, opened = TOLD_AT, TOLD_AT + d
+        opened = KNOWN_AT + d
         evaluated = opened + groups
-        values, prices = VALUES_AT, VALUES_AT + d
+        prices = VALUES_AT + d
         scores = prices + d + groups
         whole, real = _parts(plan)
         head = np.zeros(_HEAD, dtype=np.int64)
@@ -89,15 +87,15 @@ class Program(NamedTuple):
         state[NODE], state[EXIT], state[NEEDED] = (0 if plan.nodes else -1), -1, -1
         numbers = np.zeros(scores + 2 * s)
         numbers[BUDGET] = plan.budget
-        numbers[values:prices] = np.nan
+        numbers[VALUES_AT:prices] = np.nan
         numbers[prices:scores] = np.concatenate([plan.costs.feature, plan.costs.setup])
         numbers[scores : scores + s] = plan.base
-        return cls(integers, reals, state, numbers, told, opened, evaluated, values, prices, scores)
+        return cls(integers, reals, state, numbers, opened, evaluated, prices, scores)
 
     def as_lists(self) -> Program:
         """The same, for Python."""
-        first = (part.tolist() for part in self[:4])
-        return Program(*first, *self[4:])
+        integers, reals, state, numbers = (part.tolist() for part in self[:4])
+        return self._replace(integers=integers, reals=reals, state=state, numbers=numbers)
 
 
 def _joined(head: NDArray[Any], parts: dict[int, NDArray[Any]], first: list[NDArray[Any]]) -> NDArray[Any]:

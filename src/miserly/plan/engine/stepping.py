@@ -2,7 +2,7 @@
 
 This is the whole interface between a plan and the world. A trail asks only for what the plan meets on the
 way of this row, never twice, and can answer after any step from the last node it finished. A feature is paid
-when its value is told, not before.
+when its value is given, not before.
 
     trail = plan.start(budget=20)
     while need := trail.next():
@@ -76,7 +76,7 @@ class Trail(Walker):
         The trail stops before the first thing that does not fit.
     count : {"path", "tree"}
         Ask for features as splits meet them, or for all that a term might need at once, which are paid
-        together once all of them are told.
+        together once all of them are given.
     unknown : {"error", "missing"}, default="error"
         A value that is neither a known category nor missing is an error, or counts as missing.
     prices : mapping of feature or group to float, optional
@@ -152,7 +152,7 @@ class Trail(Walker):
         self.set_price(place, read_price(price, f"the price of {name!r}"))
 
     def _keep(self, f: int, value: float) -> None:
-        if not self.is_told(f):
+        if not self.is_known(f):
             self.keep(f, value)
             return
         old = self.known_values[f]

@@ -28,6 +28,7 @@ from miserly.plan.engine.program import (
     EVALUATIONS,
     EXIT,
     GROUP,
+    KNOWN_AT,
     LOGISTIC,
     N_FEATURES,
     N_OUTPUTS,
@@ -57,7 +58,6 @@ from miserly.plan.engine.program import (
     TERM_POINTER,
     TERM_START,
     THRESHOLD,
-    TOLD_AT,
     TREE,
     TREE_CATEGORY,
     TREE_FEATURE,
@@ -79,7 +79,7 @@ ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE = range(6)
 # Where in a node the row is: before it, before a term, at a term that is paid, with its value, after a gate.
 AT_NODE, AT_TERM, IN_TERM, HAS_VALUE, SENT = range(5)
 # What is known of a feature: nothing, its value, or its value and that it is paid.
-UNKNOWN, TOLD, PAID = range(3)
+UNKNOWN, KNOWN, PAID = range(3)
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -99,7 +99,7 @@ def price(program, state, numbers, f):
 
 
 def mark_paid(program, state, f):
-    state[TOLD_AT + f] = PAID
+    state[KNOWN_AT + f] = PAID
     g = program[program[GROUP] + f]
     if g >= 0:
         state[program[OPENED] + g] = 1
@@ -110,7 +110,7 @@ def pay(program, state, numbers, f):
     due = price(program, state, numbers, f)
     if not fits(numbers[SPENT], due, numbers[BUDGET]):
         return STOPPED
-    if state[TOLD_AT + f] == UNKNOWN:
+    if state[KNOWN_AT + f] == UNKNOWN:
         state[NEEDED] = f
         return NEED
     numbers[SPENT] += due
@@ -126,9 +126,9 @@ def _pay_whole(program, constants, state, numbers, t):
     total, missing = evaluation, False
     for p in range(features + first, features + last):
         f = program[p]
-        if state[TOLD_AT + f] != PAID:
+        if state[KNOWN_AT + f] != PAID:
             total += price(program, state, numbers, f)
-            missing |= state[TOLD_AT + f] == UNKNOWN
+            missing |= state[KNOWN_AT + f] == UNKNOWN
             g = program[program[GROUP] + f]
             if g >= 0 and state[opened + g] == 0:
                 state[opened + g] = 2  # a second feature of the group does not pay it again
@@ -160,7 +160,7 @@ def _descend(program, constants, state, numbers):
     threshold, node = program[TREE_THRESHOLD], state[POSITION]
     f = program[feature + node]
     while f >= 0:
-        if state[TOLD_AT + f] != PAID:
+        if state[KNOWN_AT + f] != PAID:
             status = pay(program, state, numbers, f)
             if status != ENDED:
                 state[POSITION] = node
@@ -186,7 +186,7 @@ def _read_all(program, state, numbers, t):
     pointer, features = program[TERM_POINTER], program[TERM_FEATURE]
     for p in range(features + program[pointer + t], features + program[pointer + t + 1]):
         f = program[p]
-        if state[TOLD_AT + f] != PAID:
+        if state[KNOWN_AT + f] != PAID:
             status = pay(program, state, numbers, f)
             if status != ENDED:
                 return status

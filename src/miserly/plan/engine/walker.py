@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
-from miserly.plan.engine.program import TOLD_AT, VALUES_AT, Program
+from miserly.plan.engine.program import KNOWN_AT, VALUES_AT, Program
 from miserly.plan.engine.walk import ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
 from miserly.plan.gates import ListwiseGate
 
@@ -60,13 +60,13 @@ class Walker:
 
     @property
     def cost(self) -> float:
-        """Paid so far: features whose values were told, set-ups, evaluations."""
+        """Paid so far: features whose values were given, set-ups, evaluations."""
         return float(min(self._numbers[_at.SPENT], self._numbers[_at.BUDGET]))
 
     @property
     def acquired(self) -> NDArray[np.bool_]:
         """What was bought so far."""
-        bought = np.array(self._state[TOLD_AT : TOLD_AT + self.plan.n_features]) == _walk.PAID
+        bought = np.array(self._state[KNOWN_AT : KNOWN_AT + self.plan.n_features]) == _walk.PAID
         bought[self._given] = False
         return bought
 
@@ -110,7 +110,7 @@ class Walker:
 
     def price(self, f: int) -> float:
         """Return what column `f` costs now; 0 if it is paid."""
-        if self._state[TOLD_AT + f] == _walk.PAID:
+        if self._state[KNOWN_AT + f] == _walk.PAID:
             return 0.0
         return float(_walk.price(self._program.integers, self._state, self._numbers, f))
 
@@ -136,9 +136,9 @@ class Walker:
         """The prices of this trail: of all features, then of the set-ups of groups."""
         return np.array(self._numbers[self._program.prices : self._program.scores])
 
-    def is_told(self, f: int) -> bool:
-        """Return whether the value of column `f` was told, or given as known."""
-        return bool(self._state[TOLD_AT + f] != _walk.UNKNOWN)
+    def is_known(self, f: int) -> bool:
+        """Return whether the value of column `f` was given, or given as known."""
+        return bool(self._state[KNOWN_AT + f] != _walk.UNKNOWN)
 
     def put(self, f: int, value: float) -> int:
         """Give the value of the column needed now and go on: the short way for one value.
@@ -157,7 +157,7 @@ class Walker:
         """
         program, state, numbers = self._program, self._state, self._numbers
         numbers[VALUES_AT + f] = value
-        state[TOLD_AT + f] = _walk.TOLD
+        state[KNOWN_AT + f] = _walk.KNOWN
         self._status = status = self._walk(program[0], program[1], state, numbers)
         if status == NEED:
             return int(state[_at.NEEDED])
@@ -197,12 +197,12 @@ class Walker:
         Parameters
         ----------
         f : int
-            A column that was not told.
+            A column that was not given.
         value : float
             Its value as `Plan.encoder` encodes it; NaN where it is missing.
         """
         self._numbers[VALUES_AT + f] = value
-        self._state[TOLD_AT + f] = _walk.TOLD
+        self._state[KNOWN_AT + f] = _walk.KNOWN
 
     def give(self, f: int, value: float) -> None:
         """Take the value of a column as known before: nothing is paid, and its group counts as set up.
@@ -235,9 +235,9 @@ class Walker:
         Parameters
         ----------
         f : int
-            A column that was not told.
+            A column that was not given.
         """
-        self._state[TOLD_AT + f] = _walk.PAID
+        self._state[KNOWN_AT + f] = _walk.PAID
         self._given.append(f)
 
     def resume(self) -> None:
@@ -254,7 +254,7 @@ class Walker:
             features = self.plan.terms[self._state[_at.NEEDED]].features.tolist()
         else:
             return []
-        return [f for f in features if not self.is_told(f)]
+        return [f for f in features if not self.is_known(f)]
 
     def _go_on(self) -> None:
         """Walk until something is needed that the trail does not have."""
@@ -281,7 +281,7 @@ class Walker:
         term, known = self.plan.terms[t], self.known_values
         if term.by_path:
             for f in term.reads(known):
-                if self._state[TOLD_AT + f] != _walk.PAID:
+                if self._state[KNOWN_AT + f] != _walk.PAID:
                     status = _walk.pay(program.integers, self._state, self._numbers, f)
                     if status != ENDED:
                         return int(status)
