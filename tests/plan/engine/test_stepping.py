@@ -87,7 +87,7 @@ def test_what_is_known_is_neither_asked_nor_paid(plan):
 def test_what_is_told_unasked_is_paid_when_it_is_used(plan):
     trail = plan.start(budget=3)
     trail.tell({"chol": 3, "age": 61})
-    assert trail.cost == 1 and trail.next() == ("pain",)  # nothing is paid before it is told
+    assert trail.cost == 1 and trail.next() == ("pain",)  # nothing is paid before it is given
     trail.tell({"pain": "none"})
     assert trail.stopped and trail.cost == 3  # chol is known but does not fit
 
