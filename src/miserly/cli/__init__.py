@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from miserly import __version__
-from miserly.cli.plan_commands import compress, fit, predict, show
-from miserly.cli.search_commands import bench, datasets, demo, frontier
+from miserly.cli import plan_commands, search_commands
 
 __all__ = ["app"]
 
@@ -23,7 +22,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, frontier, fit, predict, show, compress, bench, datasets):
+for command in (
+    search_commands.demo,
+    search_commands.frontier,
+    plan_commands.fit,
+    plan_commands.predict,
+    plan_commands.show,
+    plan_commands.compress,
+    search_commands.bench,
+    search_commands.datasets,
+):
     app.command()(command)
 
 
