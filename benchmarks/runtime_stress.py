@@ -58,7 +58,8 @@ class Report:
             f"receipts that do not add up: {self.wrong_sums}; budgets passed: {self.budgets_passed}",
             f"stopped by {dict(self.stops)}",
             f"outcomes of calls {dict(self.outcomes)}",
-            f"most threads: {self.threads}; peak memory at each tenth, MB: {[round(one) for one in self.memory]}",
+            f"most threads: {self.threads}",
+            f"peak memory at each tenth, MB: {[round(one) for one in self.memory]}",
         ]
 
 
