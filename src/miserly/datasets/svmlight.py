@@ -139,11 +139,6 @@ def write_svmlight(path: str | Path, X: ArrayLike, y: ArrayLike, qid: ArrayLike 
         dump_svmlight_file(X, y, file, zero_based=False, query_id=qid)
 
 
-def _open(path: Path) -> IO[bytes]:
-    file: IO[bytes] = _OPENERS.get(path.suffix.lower(), open)(path, "rb")
-    return file
-
-
 def _compressed(file: IO[bytes], path: Path) -> contextlib.AbstractContextManager[Any]:
     """Open file that compresses as the suffix of `path` asks."""
     if path.suffix.lower() == ".gz":
@@ -153,7 +148,7 @@ def _compressed(file: IO[bytes], path: Path) -> contextlib.AbstractContextManage
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbers and texts of the lines that hold a row, without comments."""
-    with _open(path) as file:
+    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
         for number, line in enumerate(file, 1):
             row = line.partition(b"#")[0].strip()
             if row:

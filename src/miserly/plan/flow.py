@@ -334,8 +334,5 @@ def _label_columns(plan: Plan, y: ArrayLike | None, n: int) -> tuple[Floats, tup
     strange = labels[~columns.any(axis=1)]
     if len(strange):
         raise DataError(f"label {plain(strange[0])} is none of the plan's classes, {plan.classes.tolist()}")
-    return columns.astype(np.float64), tuple(_class_name(label) for label in plan.classes)
-
-
-def _class_name(label: Any) -> str:
-    return plain(label) if isinstance(label, str) else f"class {plain(label)}"
+    names = (plain(label) if isinstance(label, str) else f"class {plain(label)}" for label in plan.classes)
+    return columns.astype(np.float64), tuple(names)

@@ -89,15 +89,16 @@ def _bars(plan: Plan, bought: Sequence[Purchase]) -> list[Bar]:
             last = evaluation if item is items[-1] else 0.0
             bars.append(Bar(row.first, row.last, (item.feature,), spent, item.setup, item.own, last))
             spent = bars[-1].end
-    bars = [bar for bar in bars if bar.features or bar.evaluation or _is_long(plan, bar)]
+    final = len(plan.nodes) - 1
+    bars = [
+        bar
+        for bar in bars
+        if bar.features or bar.evaluation or bar.last - bar.first >= _PAUSE or bar.last == final
+    ]
     if len(bars) <= _MOST_BARS:
         return bars
     bars = [bar for bar in bars if bar.features or bar.evaluation or bar is bars[-1]]
     return bars if len(bars) <= _MOST_BARS else _condensed(bars)
-
-
-def _is_long(plan: Plan, bar: Bar) -> bool:
-    return bar.last - bar.first >= _PAUSE or bar.last == len(plan.nodes) - 1
 
 
 def _condensed(bars: list[Bar]) -> list[Bar]:

@@ -199,15 +199,11 @@ def digest(plan: Plan) -> str:
     }
     found = hashlib.blake2b(json.dumps(head, sort_keys=True, default=_plain).encode(), digest_size=_LENGTH)
     arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
-    for name in sorted(arrays, key=_place):
+    for name in sorted(arrays, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
         values = arrays[name]
         found.update(f"{name} {values.dtype.str} {values.shape}".encode())
         found.update(np.ascontiguousarray(values).data)
     return found.hexdigest()
-
-
-def _place(name: str) -> int:
-    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
 def _plain(value: object) -> object:
