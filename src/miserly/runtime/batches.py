@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from miserly.runtime.drivers import call_async, call_here, in_thread, with_timeout
 from miserly.runtime.faults import Fault
 from miserly.runtime.request import Call, PredictionRequest, clock
+from miserly.utils.sources import entry_of
 
 if TYPE_CHECKING:
     from miserly.runtime.on_demand import OnDemand
@@ -81,7 +82,7 @@ class Unit:
             try:
                 if error is not None:
                     raise error
-                outcome = request.read(call, self.source.one_of(results, i, len(self.pairs)))
+                outcome = request.read(call, entry_of(results, i, len(self.pairs)))
             except Exception as raised:
                 outcome = Fault.of(raised)
             if request.served.hooks is not None:

@@ -17,6 +17,7 @@ from miserly.runtime.pool import Job, ThreadPool
 from miserly.runtime.receipt import Entry
 from miserly.runtime.request import Call, Deliveries, PredictionRequest, clock
 from miserly.runtime.sources import BoundSource
+from miserly.utils.sources import entry_of
 
 if TYPE_CHECKING:
     from miserly.runtime.hooks import Hooks
@@ -69,7 +70,7 @@ def _result(request: PredictionRequest, call: Call) -> Any:
     source = call.source
     if source.rules.batched:
         arguments = {name: [value] for name, value in call.arguments.items()}
-        return source.one_of(source.function([request.raw], **arguments), 0, 1)
+        return entry_of(source.function([request.raw], **arguments), 0, 1)
     return source.function(request.raw, **call.arguments)
 
 
@@ -298,7 +299,7 @@ async def _result_async(request: PredictionRequest, call: Call, pool: ThreadPool
     if source.rules.batched:
         arguments = {name: [value] for name, value in call.arguments.items()}
         results = await with_timeout(source.function([request.raw], **arguments), source.rules.timeout)
-        return source.one_of(results, 0, 1)
+        return entry_of(results, 0, 1)
     return await with_timeout(source.function(request.raw, **call.arguments), source.rules.timeout)
 
 

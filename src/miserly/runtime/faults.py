@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from miserly.errors import SourceError
+from miserly.utils.sources import Invalid
 
 __all__ = ["FALLBACKS", "Breaker", "Fault", "Invalid", "PoolExhausted", "Unavailable", "delay_before"]
 
@@ -23,10 +24,6 @@ _NO_RETRY = (DECLINED, REFUSED, EXHAUSTED)
 
 class Unavailable(SourceError):
     """A source raises this if it cannot get the feature and should not be asked again for this input."""
-
-
-class Invalid(SourceError):
-    """What a source gave cannot be used: another shape, another type, an unknown category."""
 
 
 class PoolExhausted(SourceError):

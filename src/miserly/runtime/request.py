@@ -168,9 +168,9 @@ class PredictionRequest:
         """Prepare a call; gives why it cannot be made."""
         if not call.source.breaker.lets_through():
             return Fault(REFUSED, "its circuit breaker is open after many failures in a row")
-        if call.source.asks or call.source.asks_all:
+        if call.source.asks:
             try:
-                call.arguments = call.source.arguments(self.acquired())
+                call.arguments = call.source.signature.arguments(self.acquired())
             except Invalid as error:
                 return Fault(DECLINED, str(error), error)
         return None

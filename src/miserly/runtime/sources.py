@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from miserly.errors import SourceError, did_you_mean
 from miserly.plan import Plan
-from miserly.runtime.faults import FALLBACKS, Breaker, Invalid, Unavailable
+from miserly.runtime.faults import FALLBACKS, Breaker, Unavailable
 from miserly.utils.checks import read_price
+from miserly.utils.sources import Priced, Signature, batched, is_batched, read_signature, values_by_name
 
 __all__ = ["BoundSource", "Priced", "Source", "batched", "bind_sources"]
 
-ACQUIRED = "acquired"  # a parameter of this name gets all values acquired so far
-
-
-@dataclass(frozen=True, slots=True)
-class Priced:
-    """A value together with what it really cost, for sources whose price is known only afterwards.
-
-    Parameters
-    ----------
-    value : object
-        What the source would return otherwise.
-    cost : float
-        The price that was paid, in the unit of the plan's costs, with the set-up of a group.
-
-    Examples
-    --------
-    >>> Priced(0.7, cost=0.012).cost
-    0.012
-    """
-
-    value: Any
-    cost: float
+_NOTHING = Signature((), asks_all=False, is_async=False)
 
 
 @dataclass(frozen=True)
@@ -90,29 +69,6 @@ class Source:
             read_price(self.bound, "the bound of a source")
 
 
-def batched(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a source that takes many raw inputs at once: a decorator.
-
-    Parameters
-    ----------
-    function : callable
-        Takes a list of raw inputs and gives a sequence of values, one for each.
-
-    Returns
-    -------
-    callable
-        The function itself, marked.
-
-    Examples
-    --------
-    >>> @batched
-    ... def lengths(texts):
-    ...     return [len(text) for text in texts]
-    """
-    function.__miserly_batched__ = True  # type: ignore[attr-defined]
-    return function
-
-
 def check_rules(
     timeout: float | None, retries: int | None, backoff: float | None, fallback: str | None
 ) -> None:
@@ -139,8 +95,8 @@ class BoundSource:
         The columns that it gets.
     single : bool
         Whether it gives one value instead of several.
-    asks : tuple of (str, int, bool)
-        The parameters that get acquired features: name, column, whether the parameter has a default.
+    signature : Signature
+        What it asks for besides the raw input.
     plain : bool
         Whether it is called with the raw input alone and gives one value, in the thread of the caller.
     breaker : Breaker
@@ -152,54 +108,29 @@ class BoundSource:
     names: tuple[Any, ...]
     single: bool
     rules: Source
-    is_async: bool
-    asks: tuple[tuple[str, int, bool], ...] = ()
-    asks_all: bool = False
+    signature: Signature
     breaker: Breaker = field(default_factory=Breaker)
 
     @property
+    def is_async(self) -> bool:
+        return self.signature.is_async
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for features acquired before."""
+        return bool(self.signature.asks) or self.signature.asks_all
+
+    @property
     def plain(self) -> bool:
-        return self.single and not (
-            self.is_async or self.asks or self.asks_all or self.rules.batched or self.rules.bound is not None
-        )
-
-    def arguments(self, values: Mapping[Any, Any]) -> dict[str, Any]:
-        """The keyword arguments of a call, given the values acquired so far by feature."""
-        given: dict[str, Any] = {ACQUIRED: dict(values)} if self.asks_all else {}
-        for parameter, _, has_default in self.asks:
-            if parameter in values:
-                given[parameter] = values[parameter]
-            elif not has_default:
-                raise Invalid(f"it needs {parameter!r}, which was not acquired before")
-        return given
-
-    def one_of(self, results: Any, i: int, n: int) -> Any:
-        """Entry `i` of what a batched source gave for `n` inputs; `Invalid` if it has another length."""
-        try:
-            length = len(results)
-        except TypeError:
-            raise Invalid(f"it is batched and gave {type(results).__name__}, not a list") from None
-        if length != n:
-            raise Invalid(f"it is batched and gave {length} values for {n} inputs")
-        return results[i]
+        rules = self.rules
+        return self.single and not (self.is_async or self.asks or rules.batched or rules.bound is not None)
 
     def by_column(self, result: Any) -> dict[int, Any]:
         """The values of a result, by column; raises `Invalid` if it has another shape."""
         if self.single:
             return {self.columns[0]: result}
-        if isinstance(result, Mapping):
-            places = dict(zip(self.names, self.columns, strict=True))
-            strange = [name for name in result if name not in places]
-            if strange:
-                raise Invalid(f"it gave {strange[0]!r}, which is not among its features")
-            return {places[name]: value for name, value in result.items()}
-        if isinstance(result, (str, bytes)) or (
-            not isinstance(result, Sequence) and not hasattr(result, "__len__")
-        ):
-            raise Invalid(f"it gave {type(result).__name__} for {len(self.columns)} features; give a mapping")
-        if len(result) != len(self.columns):
-            raise Invalid(f"it gave {len(result)} values for {len(self.columns)} features")
-        return dict(zip(self.columns, result, strict=True))
+        places = dict(zip(self.names, self.columns, strict=True))
+        return {places[name]: value for name, value in values_by_name(result, self.names).items()}
 
 
 def bind_sources(plan: Plan, sources: Mapping[Any, Any], defaults: Source) -> list[BoundSource]:
@@ -221,13 +152,12 @@ def _bind(plan: Plan, key: Any, given: Any, defaults: Source) -> BoundSource:
     if rules is None:
         raise SourceError(f"the source of {key!r} must be a callable or a Source, not {given!r}")
     columns = _columns(plan, key)
-    many = getattr(rules.function, "__miserly_batched__", False) or rules.batched
+    many = is_batched(rules.function) or rules.batched
     filled = {
         one.name: getattr(defaults, one.name)
         for one in fields(Source)
         if getattr(rules, one.name) is None and one.name != "bound"
     }
-    asks, asks_all = _asks(plan, rules.function, key)
     return BoundSource(
         name=key,
         function=rules.function,
@@ -237,10 +167,7 @@ def _bind(plan: Plan, key: Any, given: Any, defaults: Source) -> BoundSource:
         rules=Source(
             **{**{one.name: getattr(rules, one.name) for one in fields(Source)}, **filled, "batched": many}
         ),
-        is_async=inspect.iscoroutinefunction(rules.function)
-        or inspect.iscoroutinefunction(getattr(rules.function, "__call__", None)),  # noqa: B004
-        asks=asks,
-        asks_all=asks_all,
+        signature=read_signature(rules.function, key, plan.costs.names or ()),
     )
 
 
@@ -259,34 +186,6 @@ def _columns(plan: Plan, key: Any) -> tuple[int, ...]:
         ) from None
 
 
-def _asks(
-    plan: Plan, function: Callable[..., Any], key: Any
-) -> tuple[tuple[tuple[str, int, bool], ...], bool]:
-    """The parameters after the first one that are names of features, and whether `acquired` is one."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # built in: takes the raw input
-        return (), False
-    if not parameters:
-        raise SourceError(f"the source of {key!r} must take the raw input as its first argument")
-    asks, asks_all = [], False
-    names = set(plan.costs.names or ())
-    for one in parameters[1:]:
-        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            continue
-        has_default = one.default is not one.empty
-        if one.name in names:
-            asks.append((one.name, plan.costs.index(one.name), has_default))
-        elif one.name == ACQUIRED:
-            asks_all = True
-        elif not has_default:
-            raise SourceError(
-                f"the source of {key!r} asks for {one.name!r}, which is no feature of the plan"
-                f"{did_you_mean(one.name, names)}"
-            )
-    return tuple(asks), asks_all
-
-
 def _look_up(plan: Plan, f: int, defaults: Source) -> BoundSource:
     """A column without a source is an entry of the raw input."""
     name = plan.costs.name(f)
@@ -297,7 +196,7 @@ def _look_up(plan: Plan, f: int, defaults: Source) -> BoundSource:
         except (KeyError, IndexError, TypeError):
             raise Unavailable(f"{name!r} has no source, and the raw input has no such entry") from None
 
-    return BoundSource(name, look, (f,), (name,), True, Source(look, **_rules(defaults)), is_async=False)
+    return BoundSource(name, look, (f,), (name,), True, Source(look, **_rules(defaults)), _NOTHING)
 
 
 def _rules(defaults: Source) -> dict[str, Any]:
