@@ -2,7 +2,9 @@
 
 from miserly.costs.costs import Costs, Feature
 from miserly.costs.ledger import Ledger
+from miserly.costs.measuring import measure
 from miserly.costs.prices import BudgetState, PriceList, fits, mean_fits, mean_limit
+from miserly.costs.timings import Measurement, Timing
 from miserly.utils.checks import read_budget
 
 __all__ = [
@@ -10,9 +12,12 @@ __all__ = [
     "Costs",
     "Feature",
     "Ledger",
+    "Measurement",
     "PriceList",
+    "Timing",
     "fits",
     "mean_fits",
     "mean_limit",
+    "measure",
     "read_budget",
 ]

@@ -95,15 +95,9 @@ class Costs(CostQueries):
 
     def _fill(
         self,
-        own: Floats,
-        member: Ints,
-        setup: Floats,
-        names: tuple[str, ...] | None,
-        group_names: tuple[str, ...],
-        evaluation: float,
-        unit: str,
-        index: dict[Hashable, int],
-    ) -> None:
+        own: Floats, member: Ints, setup: Floats, names: tuple[str, ...] | None, group_names: tuple[str, ...],
+        evaluation: float, unit: str, index: dict[Hashable, int],
+    ) -> None:  # fmt: skip
         if not isinstance(unit, str) or unit.splitlines() not in ([], [unit]):
             raise CostError(f"the unit must be one line of text, not {unit!r}")
         check_sum(own, setup)
@@ -145,6 +139,34 @@ class Costs(CostQueries):
             return cls([cost] * int(columns), **rest)
         refuse_duplicates([str(name) for name in columns], "column")
         return cls(dict.fromkeys(columns, cost), **rest)
+
+    @classmethod
+    def measure(cls, sources: Mapping[Any, Any], samples: Sequence[Any], **rest: Any) -> Costs:
+        """Measure how long sources take, and make costs of it.
+
+        Parameters
+        ----------
+        sources : mapping of feature or group to callable
+            As for `miserly.runtime.OnDemand`, sync or async.
+        samples : sequence of object
+            Raw inputs to call them with.
+        **rest
+            Other parameters of `miserly.costs.measure`, which also gives the spread of the times: `repeats`,
+            `unit`, `price`, `groups`, `batch_size`.
+
+        Returns
+        -------
+        Costs
+            In milliseconds by default. The price of a group is its set-up; its features cost 0 then.
+
+        Examples
+        --------
+        >>> Costs.measure({"length": len}, ["a text", "another text"]).unit
+        'ms'
+        """
+        from miserly.costs.measuring import measure
+
+        return measure(sources, samples, **rest).costs
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Costs:
@@ -295,16 +317,10 @@ class Costs(CostQueries):
         else:
             order = self._order(columns)
         new = object.__new__(Costs)
-        new._fill(
-            self.feature[order],
-            self.group[order],
-            self.setup,
-            tuple(columns),
-            self.group_names,
-            self.evaluation,
-            self.unit,
-            {name: i for i, name in enumerate(columns)},
-        )
+        index: dict[Hashable, int] = {name: i for i, name in enumerate(columns)}
+        own, member = self.feature[order], self.group[order]
+        rest = (self.group_names, self.evaluation, self.unit, index)
+        new._fill(own, member, self.setup, tuple(columns), *rest)
         return new
 
     def _order(self, columns: Sequence[str]) -> Ints:
@@ -339,16 +355,8 @@ class Costs(CostQueries):
         new = object.__new__(Costs)
         with np.errstate(over="ignore"):  # _fill refuses infinite costs
             feature, setup = self.feature * factor, self.setup * factor
-        new._fill(
-            feature,
-            self.group,
-            setup,
-            self.names,
-            self.group_names,
-            self.evaluation * factor,
-            self.unit,
-            self._index,
-        )
+        rest = (self.group_names, self.evaluation * factor, self.unit, self._index)
+        new._fill(feature, self.group, setup, self.names, *rest)
         return new
 
     # -- equality, copies and text ---------------------------------------------------------------------
