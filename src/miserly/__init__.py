@@ -25,6 +25,7 @@ _HOME = {
     "GreedyMiserRanker": "miserly.learners",
     "EarlyExit": "miserly.learners",
     "Handover": "miserly.learners",
+    "ModelCalls": "miserly.learners",
     "AFRClassifier": "miserly.learners",
     "CSTCRegressor": "miserly.learners",
     "CSTCClassifier": "miserly.learners",

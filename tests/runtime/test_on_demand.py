@@ -272,6 +272,20 @@ def test_a_fault_is_tried_again_and_then_counts_as_missing(predict, kind):
 
 
 @all_ways
+def test_a_group_that_failed_is_not_asked_again_for_its_other_features(predict):
+    asked = []
+
+    def blood(raw):
+        asked.append(raw)
+        raise ConnectionError("no line")
+
+    of_features = {name: source for name, source in sources().items() if name in ("age", "pain")}
+    receipt = adds_up(predict(OnDemand(heart(), {**of_features, "blood": blood}), PATIENT))
+    assert len(asked) == (2 if predict is how_many else 1)  # which makes two requests
+    assert receipt.acquired == ("age", "pain") and receipt.stopped_by == "answered"
+
+
+@all_ways
 def test_a_fault_may_end_the_run(predict):
     receipt = adds_up(predict(OnDemand(heart(), sources(chol=broken), fallback="stop"), PATIENT))
     assert receipt.stopped_by == "failure" and receipt.answer == "ill" and receipt.cost == 3.0

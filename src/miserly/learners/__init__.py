@@ -49,6 +49,7 @@ from miserly.learners.trees import (
 from miserly.learners.wrap import (
     EarlyExit,
     Handover,
+    ModelCalls,
 )
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "GreedyMiserRanker",
     "GreedyMiserRegressor",
     "Handover",
+    "ModelCalls",
     "PlanEstimator",
     "ReducedSVC",
     "SoftCascadeClassifier",

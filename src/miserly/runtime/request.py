@@ -284,8 +284,9 @@ class PredictionRequest:
         fallback = call.source.rules.fallback
         if fallback == "missing":
             if failure.items is None:
-                for f in call.columns:
-                    self.trail.waive(f)
+                for f in call.source.columns:  # one call brings them all: none of them is asked for again
+                    if not self.trail.is_known(f):
+                        self.trail.waive(f)
                 self.trail.resume()
             return
         self.stop("failure", f"the source of {call.source.name!r}: {failure.message}")
