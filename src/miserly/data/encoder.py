@@ -207,7 +207,7 @@ give None where a value is missing, or unknown='missing' to take such values as 
         matrix = matrix_from(X)
         if matrix.ndim != 2 or matrix.shape[1] != self.n_columns:
             raise DataError(f"rows must have {self.n_columns} columns; the array has shape {matrix.shape}")
-        coded = [f for f in wanted if f in self.categories]
+        coded = bool(self.categories) and any(f in self.categories for f in wanted)
         if not coded and matrix.dtype.kind in "iufb":
             return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
         return _side_by_side(

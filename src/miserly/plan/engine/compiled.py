@@ -359,6 +359,8 @@ def run_plan(
 
 def _blocks(start: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bundles together in blocks of about as many rows as fit the cache."""
+    if len(start) > 1 and start[-2] < BLOCK_ROWS:  # the answer for few rows, which have little time
+        return np.array([0, len(start) - 1])
     block = start[:-1] // BLOCK_ROWS
     first = np.flatnonzero(np.diff(block, prepend=-1)) if len(block) else np.zeros(0, np.int64)
     return np.append(first, len(start) - 1).astype(np.int64)
@@ -366,7 +368,9 @@ def _blocks(start: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _pieces(n: int, n_threads: int | None, n_rows: int) -> list[tuple[int, int]]:
     """`n` things cut into one piece per thread; one piece where there are few rows."""
-    many = max(1, min(n_threads or os.cpu_count() or 1, n)) if n_rows >= PARALLEL_ROWS else 1
+    if n_rows < PARALLEL_ROWS:
+        return [(0, n)]
+    many = max(1, min(n_threads or os.cpu_count() or 1, n))
     cuts = np.linspace(0, n, many + 1).astype(int).tolist()
     return list(pairwise(cuts))
 
