@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from miserly.errors import DataError
 from miserly.learners.wrap.call_rows import Columns, RowMaker, row_of
+from miserly.utils.sources import Priced, read_signature
 
 __all__ = [
     "PARTS",
@@ -25,10 +24,8 @@ __all__ = [
     "answer_columns",
     "check_outputs",
     "fitted_to",
-    "is_async",
     "is_estimator",
     "is_fitted_here",
-    "milliseconds",
     "model_columns",
     "out_of_fold",
     "recorded_answers",
@@ -51,12 +48,6 @@ def check_outputs(parts: Any) -> tuple[str, ...]:
 
 def is_estimator(model: Any) -> bool:
     return hasattr(model, "fit") and hasattr(model, "predict")
-
-
-def is_async(function: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004
-    )
 
 
 # -- estimators ----------------------------------------------------------------------------------------------
@@ -221,7 +212,7 @@ def _plain(name: str, value: Any) -> str | float | None:
 
 def answer_columns(name: str, answers: Sequence[Any]) -> Columns:
     """Recorded answers of a callable, as columns."""
-    read = [read_answer(name, unpriced(answer)[0]) for answer in answers]
+    read = [read_answer(name, answer.value if isinstance(answer, Priced) else answer) for answer in answers]
     names = list(dict.fromkeys(key for row in read for key in row))
     if not names:
         raise DataError(f"{name!r} has no answer to any row")
@@ -235,17 +226,10 @@ def answer_columns(name: str, answers: Sequence[Any]) -> Columns:
     return columns
 
 
-def unpriced(answer: Any) -> tuple[Any, Callable[[Any], Any] | None]:
-    """The value of an answer, and what puts its price back on if it has one (`miserly.runtime.Priced`)."""
-    if dataclasses.is_dataclass(answer) and not isinstance(answer, type) and hasattr(answer, "cost"):
-        return answer.value, lambda value: dataclasses.replace(answer, value=value)  # type: ignore[attr-defined]
-    return answer, None
-
-
 def recorded_answers(name: str, model: Any, X: Any, given: Any, n: int) -> Sequence[Any]:
     """The answers of a callable to all rows: those given, or those it gives now."""
     if given is None:
-        if is_async(model):
+        if read_signature(model, name).is_async:
             raise DataError(f"{name!r} is async; give its recorded answers")
         return [model(row_of(X, i)) for i in range(n)]
     listed = list(given)
@@ -296,13 +280,13 @@ class AnswerSource:
 
     def read(self, answer: Any) -> Any:
         """Return an answer by column. What the training table did not hold is missing."""
-        value, priced = unpriced(answer)
-        read = read_answer(self.name, value)
+        if isinstance(answer, Priced):
+            return Priced(self.read(answer.value), answer.cost)
+        read = read_answer(self.name, answer)
         strange = [column for column in read if column not in self.columns]
         if strange:
             raise DataError(f"{self.name!r} gave {strange[0]!r}, which the training answers did not have")
-        found = {column: self._kept(column, read.get(column)) for column in self.columns}
-        return found if priced is None else priced(found)
+        return {column: self._kept(column, read.get(column)) for column in self.columns}
 
     def _kept(self, column: str, value: Any) -> Any:
         if column in self.known:
@@ -321,15 +305,3 @@ class AsyncAnswerSource(AnswerSource):
     async def __call__(self, raw: Any, **acquired: Any) -> Any:
         """Return the answer to one raw input, by column."""
         return self.read(await self.function(self._input(raw), **acquired))
-
-
-def milliseconds(source: Callable[[Any], Any], raws: Sequence[Any], batched: bool) -> float:
-    """Median duration of a call for one row, after a first call that is not counted."""
-    inputs = [[raw] for raw in raws] if batched else list(raws)
-    source(inputs[0])
-    durations = []
-    for one in inputs:
-        begun = time.perf_counter()
-        source(one)
-        durations.append(time.perf_counter() - begun)
-    return 1000.0 * float(np.median(durations))

@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from miserly.costs import Costs
+from miserly.costs import Costs, measure
 from miserly.errors import CostError, DataError, did_you_mean
 from miserly.learners.wrap.answers import (
     AnswerSource,
@@ -26,10 +26,8 @@ from miserly.learners.wrap.answers import (
     answer_columns,
     check_outputs,
     fitted_to,
-    is_async,
     is_estimator,
     is_fitted_here,
-    milliseconds,
     model_columns,
     out_of_fold,
     recorded_answers,
@@ -44,10 +42,11 @@ from miserly.learners.wrap.call_rows import (
     row_count,
     row_of,
 )
+from miserly.utils.sources import read_signature
 
 __all__ = ["ModelCalls"]
 
-_TIMED = 100  # calls that are timed for a price
+_TIMED = 50  # rows on which models are timed
 
 
 class ModelCalls(TransformerMixin, BaseEstimator):
@@ -66,8 +65,8 @@ class ModelCalls(TransformerMixin, BaseEstimator):
         may be ``async``. A callable answers with text (a label), a number, a pair of label and confidence, a
         mapping of such values by name, or None if it has no answer.
     prices : mapping of str to float or None, default=None
-        Price of asking each model. By default models are timed: the price is the median duration of a call
-        for one row, in milliseconds.
+        Price of asking each model. By default models are timed (`miserly.costs.measure`): the price is the
+        median duration of a call for one row, in milliseconds.
     outputs : sequence of {"probabilities", "label", "confidence"}, or mapping of model to it, \
 default=("probabilities", "confidence")
         What the answer of a classifier is made of. "probabilities" is one column for each class (one for two
@@ -290,7 +289,7 @@ default=("probabilities", "confidence")
             if is_estimator(model):
                 found[name] = ModelSource(name, model, self._parts(name), known, row, self._maker)
             else:
-                kind = AsyncAnswerSource if is_async(model) else AnswerSource
+                kind = AsyncAnswerSource if read_signature(model, name).is_async else AnswerSource
                 found[name] = kind(name, model, columns, known, row)
         return found
 
@@ -350,16 +349,13 @@ default=("probabilities", "confidence")
     def _price(self, X: Any, n: int, answers: Mapping[str, Any]) -> dict[str, float]:
         if self.prices is not None:
             return {name: float(self.prices[name]) for name in self.models}
-        rows = np.linspace(0, n - 1, min(n, _TIMED)).astype(int)
-        raws = [row_of(X, int(row)) for row in rows]
-        found = {}
-        for name, source in self._sources().items():
-            if (isinstance(source, AnswerSource) and name in answers) or isinstance(
-                source, AsyncAnswerSource
-            ):
+        sources = self._sources()
+        for name, source in sources.items():
+            if name in answers or isinstance(source, AsyncAnswerSource):
                 raise CostError(f"{name!r} cannot be timed by its recorded answers; give its price")
-            found[name] = milliseconds(source, raws, isinstance(source, ModelSource))
-        return found
+        samples = [row_of(X, int(i)) for i in np.linspace(0, n - 1, min(n, _TIMED))]
+        timed = measure(sources, samples, repeats=3, batch_size=1)
+        return {timing.source: timing.warm for timing in timed.timings}
 
     def _joint_costs(self, ordinary: Columns, columns: Columns) -> Costs:
         own = own_costs(self.costs, ordinary)
