@@ -164,6 +164,23 @@ def test_booleans_and_numbers_are_known_however_they_are_written(tmp_path):
     assert predicted == model.predict(asked).tolist()
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_zeros_and_ones_are_booleans(tmp_path, kind):
+    """A boolean column that another program writes as 0 and 1: the same answers, and no value is missing."""
+    rng = np.random.default_rng(0)
+    smokes = rng.random(300) < 0.5
+    frame = pd.DataFrame({"smokes": smokes, "age": rng.normal(size=300), "ill": smokes})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    learn = ("fit", tmp_path / "a.csv", "--target", "ill", *QUICK, "--out", tmp_path / "m.miser")
+    assert run(*learn).exit_code == 0
+    numbers = frame.assign(smokes=smokes.astype(int), ill=smokes.astype(int))
+    getattr(numbers, f"to_{kind}")(tmp_path / f"b.{kind}", index=False)
+    done = run("predict", tmp_path / "m.miser", tmp_path / f"b.{kind}", "--json", "--unknown", "error")
+    record = json.loads(done.stdout)
+    assert done.stderr == "" and record["unknown_values"] == {} and record["accuracy"] == 1.0
+    assert [row["prediction"] for row in record["predictions"]] == smokes.tolist()
+
+
 def test_all_bad_numbers_are_reported_and_nothing_is_written(folder, tmp_path, row_by_row):
     lines = ["age,chol,thal", *["50,200,normal"] * 40]
     lines[9], lines[31], lines[38] = "50,2OO,normal", "5O,200,normal", "50,1.000,5,normal"

@@ -141,11 +141,11 @@ def is_date(text: str) -> bool:
 
 
 class Known:
-    """The known values of a column by the text of a cell. Booleans may be in any case.
+    """The known values of a column by the text of a cell. Booleans may be in any case, or be 0 and 1.
 
     >>> known = Known((False, True), Format())
-    >>> known("TRUE"), "maybe" in known
-    (True, False)
+    >>> known("TRUE"), known("0"), "maybe" in known
+    (True, False, False)
     """
 
     def __init__(self, values: Iterable[Any], form: Format) -> None:
@@ -155,6 +155,7 @@ class Known:
         for value in values:
             if isinstance(value, (bool, np.bool_)):
                 self._text |= dict.fromkeys((str(value), str(value).lower(), str(value).upper()), value)
+                self._numbers.setdefault(float(value), value)  # as Python's encoder, for which False is 0
             elif isinstance(value, str):
                 self._text[value] = value
             elif value is not None:
