@@ -1,8 +1,9 @@
 """Run the Python blocks and `miserly` commands of documents, and compare the output shown under them.
 
 A document is run from top to bottom in an empty folder. A ``python`` block followed by a ``text`` block must
-print exactly that text. A ``console`` block contains commands after ``$`` and their output. A line of three
-dots matches any output. Blocks marked ``python no-run`` or ``console no-run`` are not run.
+print exactly that text. A ``console`` block contains commands after ``$`` and their output; ``< FILE`` gives
+a command its standard input. A line of three dots matches any output. Blocks marked ``python no-run`` or
+``console no-run`` are not run.
 
 ``python -m tests.documents README.md docs/*.md`` writes the present output into the documents.
 """
@@ -81,7 +82,11 @@ def _run_console(block: Block) -> str:
     for command in re.findall(r"^\$ (.*)$", block.text, re.MULTILINE):
         words = shlex.split(command)
         assert words[0] == "miserly", f"only miserly commands are run, not {command!r}"
-        done = CliRunner().invoke(app, words[1:], env={"COLUMNS": WIDTH})
+        typed = None
+        if "<" in words:
+            typed = Path(words[-1]).read_text(encoding="utf-8")
+            words = words[: words.index("<")]
+        done = CliRunner().invoke(app, words[1:], env={"COLUMNS": WIDTH}, input=typed)
         assert done.exit_code == 0, f"{command}: {done.output}"
         out += [f"$ {command}", *(line.rstrip() for line in done.stdout.splitlines())]
     return "\n".join(out) + "\n"

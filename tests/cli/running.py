@@ -31,8 +31,10 @@ def table(n=120, seed=0):
     return frame
 
 
-def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+def run(*words, lines=None):
+    """Run a command; `lines` are typed by the person, one answer each."""
+    typed = None if lines is None else "".join(f"{line}\n" for line in lines)
+    return CliRunner().invoke(app, [str(word) for word in words], input=typed)
 
 
 def complaints(done, code=1):

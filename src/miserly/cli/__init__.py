@@ -1,4 +1,4 @@
-"""The command line: `miserly demo | frontier | fit | predict | show | compress | bench | datasets`.
+"""The command line: `miserly demo | frontier | fit | predict | ask | show | compress | bench | datasets`.
 
 The commands are in `plan_commands` and `search_commands`. Nothing that learns is imported before it is
 needed: `miserly --help` and `miserly predict` start at once.
@@ -27,6 +27,7 @@ for command in (
     search_commands.frontier,
     plan_commands.fit,
     plan_commands.predict,
+    plan_commands.ask,
     plan_commands.show,
     plan_commands.compress,
     search_commands.bench,

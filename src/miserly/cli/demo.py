@@ -17,6 +17,7 @@ from miserly.cli.plans import plan_panel, shortened
 from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
 from miserly.plan.engine.stepping import Trail
+from miserly.plan.facts import FEATURES, range_facts
 from miserly.selection import Frontier, frontier
 from miserly.selection.offers import Offer, offers, suggested
 from miserly.selection.requests import Request
@@ -42,6 +43,17 @@ TESTS = {
     "ca": "vessels seen in fluoroscopy",
     "thal": "thallium scan",
 }
+# What the numbers of the table mean, for `miserly ask`.
+CODES = {
+    "sex": "0 female, 1 male",
+    "cp": "1 typical angina, 2 atypical angina, 3 other pain, 4 no pain",
+    "fbs": "0 at most 120 mg/dl, 1 above",
+    "restecg": "0 normal, 1 ST-T abnormality, 2 hypertrophy",
+    "exang": "0 no, 1 yes",
+    "slope": "1 up, 2 flat, 3 down",
+    "thal": "3 normal, 6 fixed defect, 7 reversible defect",
+}
+UNITS = {"age": "years", "trestbps": "mm Hg", "chol": "mg/dl", "thalach": "beats per minute", "oldpeak": "mm"}
 
 
 def run_demo(folder: Path) -> None:
@@ -157,7 +169,11 @@ def _chance(trail: Trail) -> float:
 def _save(folder: Path, found: Frontier, chosen: Offer) -> Plan:
     """Save the plan, its drawing and the report. Returns the plan as loaded from its file."""
     fitted = chosen.plan
-    info = {**fitted.info, "task": "classes", "target": "target", "budget": chosen.budget}
+    facts = range_facts(fitted, load_heart().X)
+    for name, fact in facts.items():
+        codes = f" ({CODES[name]})" if name in CODES else ""
+        fact |= {"about": f"{TESTS[name]}{codes}", "unit": UNITS.get(name, "")}
+    info = {**fitted.info, "task": "classes", "target": "target", "budget": chosen.budget, FEATURES: facts}
     fitted.replace(info=info).save(folder / "heart.miser")
     plan = load(folder / "heart.miser")
     plan.draw().save(folder / "plan.svg")
@@ -169,7 +185,7 @@ def _print_files(folder: Path, seconds: float) -> None:
     table = Table.grid(padding=(0, 2))
     for name, what in {
         "report.html": "what each budget buys, for a browser",
-        "heart.miser": f"the plan; see it with: miserly show {folder / 'heart.miser'}",
+        "heart.miser": f"the plan; try it with: miserly ask {folder / 'heart.miser'}",
         "plan.svg": "what the plan buys, in which order",
     }.items():
         table.add_row(Text(f"  {name}"), Text(what, style="dim"))

@@ -1,4 +1,4 @@
-"""Commands for one plan: `miserly fit`, `predict`, `show` and `compress`."""
+"""Commands for one plan: `miserly fit`, `predict`, `ask`, `show` and `compress`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from miserly.cli.options import (
     expanded,
 )
 
-__all__ = ["compress", "fit", "predict", "show"]
+__all__ = ["ask", "compress", "fit", "predict", "show"]
 
 
 @friendly
@@ -123,6 +123,57 @@ def predict(
     asked = PredictOptions(budget, query, proba, tuple(keep or ()), unknown.value)
     with opened(data, form) as source:
         answer(Predictions(plan, source, asked, Problems()), target, as_json)
+
+
+@friendly
+def ask(
+    model: Model,
+    budget: Annotated[
+        float | None, typer.Option(min=0.0, help="A cap: no more is paid.", show_default=False)
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=VALUE: a value that is there already and costs nothing; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    prices: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=PRICE of a feature or of the set-up of a group, or a file of costs; may be given "
+            "several times. By default the prices of the plan.",
+            show_default=False,
+        ),
+    ] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="The .json file to write the receipt to.", show_default=False)
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Play a saved plan with a person: one question at a time, its price, and the answer so far."""
+    from miserly.cli import asking
+    from miserly.cli.replies import read_known, read_prices
+    from miserly.plan import load
+    from miserly.runtime import Interview
+
+    if receipt is not None:
+        check_output(receipt, (".json",), (model,), force)
+    plan = load(model)
+    given = read_known(plan, known or ()), read_prices(plan, prices or ())
+    interview = Interview(plan, budget, *given)
+    console = asking.console_for(as_json)
+    done = asking.ask(interview, plan, model.name, console)
+    if receipt is not None:
+        asking.write_receipt(done, receipt)
+    if as_json:
+        print_json(done.to_dict())
+        return
+    asking.print_receipt(done, console)
+    if receipt is not None:
+        out.print(f"Receipt written to {receipt}", soft_wrap=True)
 
 
 @friendly

@@ -20,6 +20,7 @@ from miserly.data import frames as _frames
 from miserly.data.tasks import read_task
 from miserly.errors import CostError, did_you_mean
 from miserly.plan import Plan
+from miserly.plan.facts import FEATURES, range_facts
 
 __all__ = ["NUMBER_METRICS", "TrainingTable", "guess_task", "noted", "read_training_table"]
 
@@ -205,8 +206,9 @@ def _costs(
 
 
 def noted(plan: Plan, table: TrainingTable) -> Plan:
-    """The plan with a note about the table that it was fitted to."""
+    """The plan with a note about the table that it was fitted to, and the ranges of its features."""
     info = {**plan.info, "task": table.task, "target": table.target, "rows": len(table.y)}
+    info[FEATURES] = range_facts(plan, table.X)
     if table.options.query is not None:
         info["query"] = table.options.query
     return plan.replace(info=info)

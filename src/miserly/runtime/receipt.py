@@ -16,7 +16,7 @@ from miserly.runtime.faults import NAN, NULL, VALUE
 
 __all__ = ["STOPS", "Acquisition", "Entry", "Receipt"]
 
-STOPS = ("answered", "budget", "deadline", "failure")
+STOPS = ("answered", "budget", "deadline", "failure", "caller")
 DELIVERED = (VALUE, NULL, NAN)
 
 
@@ -126,8 +126,9 @@ class Receipt:
         What was paid: purchases, calls that failed and are billed all the same, and evaluations.
     evaluation_cost : float
         The part of `cost` that was paid for evaluations.
-    stopped_by : {"answered", "budget", "deadline", "failure"}
-        Why it stopped. "answered" means that the plan had no more questions.
+    stopped_by : {"answered", "budget", "deadline", "failure", "caller"}
+        Why it stopped. "answered" means that the plan had no more questions, "caller" that an `Interview`
+        was ended before.
     reason : str
         The same in words.
     node : int

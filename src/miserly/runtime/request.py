@@ -288,6 +288,10 @@ class PredictionRequest:
                     if not self.trail.is_known(f):
                         self.trail.waive(f)
                 self.trail.resume()
+                first = len(self.entries) - len(call.columns)  # they were logged last
+                self.entries[first:] = [
+                    one._replace(scores=self.trail.scores) for one in self.entries[first:]
+                ]
             return
         self.stop("failure", f"the source of {call.source.name!r}: {failure.message}")
         if fallback == "raise":

@@ -10,10 +10,10 @@ from miserly.plan.engine.stepping import Trail
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term, Tree
 
-__all__ = ["certain", "possible"]
+__all__ = ["certain", "possible", "remaining"]
 
 
-def certain(trail: Trail) -> list[int]:
+def certain(trail: Trail, *, onward: bool = False) -> list[int]:
     """The columns that the node needs whatever the values will be, in the order of purchase.
 
     The first one is what the trail asks for now. A column is certain only if the budget pays for it in any
@@ -23,6 +23,8 @@ def certain(trail: Trail) -> list[int]:
     ----------
     trail : Trail
         With ``count="path"``.
+    onward : bool, default=False
+        Also those of the following nodes, up to the first gate that decides.
 
     Returns
     -------
@@ -34,14 +36,12 @@ def certain(trail: Trail) -> list[int]:
     bought: dict[int, None] = {}  # all that may be bought before the next one
     most = trail.spent
     capped = trail.budget < inf
-    for t, is_fresh in _terms_ahead(trail):
+    for t, is_fresh in _terms_ahead(trail, onward):
         term = trail.plan.terms[t]
         most += term.evaluation if is_fresh else 0.0
         for f in _first_reads(trail, term):
-            if f in bought:
-                sure[f] = None
-                continue
-            if capped and f != trail.need and not fits(most, trail.price_of([*bought, f]), trail.budget):
+            before = [*bought] if f in bought else [*bought, f]
+            if capped and f != trail.need and not fits(most, trail.price_of(before), trail.budget):
                 return list(sure)
             sure[f] = bought[f] = None
         bought.update((f, None) for f in term.features.tolist() if not trail.is_known(f))
@@ -73,15 +73,58 @@ def possible(trail: Trail) -> list[int]:
     return [f for f in dict.fromkeys(found) if f >= 0 and f != trail.need and not trail.is_known(f)]
 
 
-def _terms_ahead(trail: Trail) -> Iterator[tuple[int, bool]]:
+def remaining(trail: Trail) -> tuple[list[int], float]:
+    """The columns that a row may still need until it leaves, in the order of nodes, and the most they cost.
+
+    Parameters
+    ----------
+    trail : Trail
+        With ``count="path"``.
+
+    Returns
+    -------
+    columns : list of int
+        Without the one that the trail asks for now.
+    most : float
+        The most that the row can still pay, with the column that is asked for now and with evaluations. No
+        more than what is left of the budget.
+    """
+    if trail.need < 0:
+        return [], 0.0
+    plan, evaluated = trail.plan, trail.evaluated
+    terms: dict[int, bool] = {}  # and whether their evaluation is to be paid
+    for t, is_fresh in _terms_ahead(trail):
+        terms.setdefault(t, is_fresh)
+    reached = {plan.nodes[trail.node].up, plan.nodes[trail.node].low}
+    for k in range(trail.node + 1, len(plan.nodes)):
+        if k in reached:
+            node = plan.nodes[k]
+            reached |= {node.up, node.low}
+            for t in node.terms.tolist():
+                terms.setdefault(t, not evaluated[t])
+    columns = dict.fromkeys(f for t in terms for f in plan.terms[t].features.tolist())
+    found = [f for f in columns if f != trail.need and not trail.is_known(f)]
+    most = trail.price_of([trail.need, *found])
+    most += sum(plan.terms[t].evaluation for t, is_fresh in terms.items() if is_fresh)
+    return found, min(most, max(0.0, trail.budget - trail.spent))
+
+
+def _terms_ahead(trail: Trail, onward: bool = False) -> Iterator[tuple[int, bool]]:
     """The terms that are still to be evaluated in this node, and whether their evaluation is to be paid."""
     nodes = trail.plan.tables.nodes
     k, now, last = trail.node, trail.entry, -1
-    for e in range(now, int(nodes.pointer[k + 1])):
-        t = int(nodes.term[e])
-        if t != last:
-            yield t, bool(nodes.fresh[e]) and e != now
-        last = t
+    first = now
+    while k != LEAVE:
+        for e in range(first, int(nodes.pointer[k + 1])):
+            t = int(nodes.term[e])
+            if t != last:
+                yield t, bool(nodes.fresh[e]) and e != now
+            last = t
+        node = trail.plan.nodes[k]
+        if not onward or node.gate.decides:
+            return
+        k, last = node.up, -1
+        first = int(nodes.pointer[k])
 
 
 def _first_reads(trail: Trail, term: Term) -> list[int]:
