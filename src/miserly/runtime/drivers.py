@@ -33,6 +33,7 @@ __all__ = [
     "with_timeout",
 ]
 
+_EXACT = 2**53  # whole numbers below it are floats without loss
 _LATE = "it had not answered by the deadline"
 
 
@@ -83,35 +84,73 @@ def run_plain(
 
     `calls` has the function of each column, None if it is not so simple, `codes` the codes of categories.
     """
-    trail, raw, entries, sources = request.trail, request.raw, request.entries, request.served.sources
+    trail, raw, entries, stash = request.trail, request.raw, request.entries, request.stash
+    sources = request.served.sources
+    brought: dict[int, tuple[Any, float]] = {}  # with another feature of its group: as given, and encoded
     f = trail.need
     while f >= 0:
-        call = calls[f]
-        if call is None or sources[f].breaker.failures:
+        if f in brought:
+            given, value = brought.pop(f)
+            following = trail.put(f, value)
+            entries.append(Entry(f, given, 0.0, trail.scores))
+            f = following
+            continue
+        call, source = calls[f], sources[f]
+        if call is None or source.breaker.failures:
             break
-        begun = clock()
-        given: Any = None
-        error: Exception | None = None
+        begun, given, error = clock(), None, None
         try:
             given = call(raw)
         except Exception as raised:
             error = raised
-        seconds, kind = clock() - begun, type(given)
-        if kind is float or kind is np.float64:
-            value = nan if codes[f] else given
-        else:
-            value = codes[f].get(given, nan) if kind is str else nan
-        if error is None and value - value == 0.0:  # finite
+        seconds, value, result = clock() - begun, nan, given
+        if error is None and source.single:
+            value = _quick_code(given, codes[f])
+        elif error is None and type(result) is dict and _bring(result, source, codes, brought):
+            given, value = brought.pop(f)
+        if value - value == 0.0:  # finite
             following = trail.put(f, value)
             entries.append(Entry(f, given, seconds, trail.scores))
             f = following
             continue
-        again = request.resolve(f, begun, given, error)
+        again = request.resolve(f, begun, result, error)
         if again is not None:
             request.deliver(again, call_here(request, again))
         request.use_stash()
+        if stash:  # values of a group that the short way cannot take
+            break
         f = -1 if request.stopped_by else trail.need
+    for f, (given, value) in brought.items():
+        request.keep(f, given, value)
     run_here(request)
+
+
+def _quick_code(given: Any, codes: dict[str, float]) -> float:
+    """The code of a value that needs no more checks, else NaN."""
+    kind = type(given)
+    if kind is str:
+        return codes.get(given, nan)
+    if (kind is float or kind is np.float64 or (kind is int and -_EXACT < given < _EXACT)) and not codes:
+        return float(given)
+    return nan
+
+
+def _bring(
+    result: dict[Any, Any], source: BoundSource, codes: list[dict[str, float]], brought: dict[int, Any]
+) -> bool:
+    """Take the values of a group; false, and nothing is taken, if some of them need more checks."""
+    places = source.places
+    if result.keys() != places.keys():
+        return False
+    read = {}
+    for name, given in result.items():
+        f = places[name]
+        value = _quick_code(given, codes[f])
+        if value - value != 0.0:
+            return False
+        read[f] = (given, value)
+    brought.update(read)
+    return True
 
 
 # -- in threads ----------------------------------------------------------------------------------------------

@@ -146,6 +146,7 @@ class OnDemand:
         self._calls = [source.function if source.plain else None for source in self.sources]
         if compiled is not False:
             stepper(self.plan, compiled=True)
+            self.plan.start()  # compiles now, not in the first request
         self.plan.start()  # compiles the walk, or reads it from its cache: now, and not in the first request
 
     # -- one request ---------------------------------------------------------------------------------

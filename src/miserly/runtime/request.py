@@ -266,19 +266,18 @@ class PredictionRequest:
 
     def _fail(self, call: Call, failure: Fault) -> None:
         """Nothing came: log it, and go on by the rules of the source."""
-        for f in call.columns:
-            price = self.trail.price(f)
-            entry = Entry(
-                f, None, call.seconds, self.trail.scores, price, call.reserved, call.lost, call.retries,
-                failure.outcome, failure.message,
-            )  # fmt: skip
-            call.lost = call.reserved = call.seconds = 0.0  # the first one has it
-            if call.ahead:
-                self.unused.append(entry)
-            else:
-                self.entries.append(entry)
+        self._log(call, failure)
         if not call.ahead:
             self._fall_back(call, failure)
+
+    def _log(self, call: Call, failure: Fault) -> None:
+        for f in call.columns:
+            entry = Entry(
+                f, None, call.seconds, self.trail.scores, self.trail.price(f), call.reserved, call.lost,
+                call.retries, failure.outcome, failure.message,
+            )  # fmt: skip
+            call.lost = call.reserved = call.seconds = 0.0  # the first one has it
+            (self.unused if call.ahead else self.entries).append(entry)
 
     def _fall_back(self, call: Call, failure: Fault) -> None:
         fallback = call.source.rules.fallback
@@ -302,6 +301,11 @@ class PredictionRequest:
             raise error from failure.error
 
     # -- what has come --------------------------------------------------------------------------------
+
+    def keep(self, f: int, given: Any, value: float) -> None:
+        """Keep a value that came with another feature of its group, in case the plan needs it."""
+        call = Call(self.served.sources[f], (), 0.0, ahead=False)
+        self.stash.setdefault(f, Delivery(value, given, None, VALUE, call))
 
     def use_stash(self) -> None:
         """Give the plan what it needs of what has come."""
@@ -349,13 +353,7 @@ class PredictionRequest:
             call.seconds = clock() - call.begun
             failure = Fault(LATE, message)
             self._bill_failure(call, failure)
-            for f in call.columns:
-                entry = Entry(
-                    f, None, call.seconds, self.trail.scores, self.trail.price(f), call.reserved, call.lost,
-                    call.retries, LATE, message,
-                )  # fmt: skip
-                call.lost = call.reserved = call.seconds = 0.0
-                (self.unused if call.ahead else self.entries).append(entry)
+            self._log(call, failure)
         self.stop("deadline", f"{self.deadline:g} seconds are over")
 
     # -- the end --------------------------------------------------------------------------------------

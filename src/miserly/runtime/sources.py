@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from miserly.errors import SourceError, did_you_mean
@@ -98,7 +99,9 @@ class BoundSource:
     signature : Signature
         What it asks for besides the raw input.
     plain : bool
-        Whether it is called with the raw input alone and gives one value, in the thread of the caller.
+        Whether it is called with the raw input alone, in the thread of the caller.
+    places : dict
+        The column of each of its features, by name.
     breaker : Breaker
     """
 
@@ -123,14 +126,17 @@ class BoundSource:
     @property
     def plain(self) -> bool:
         rules = self.rules
-        return self.single and not (self.is_async or self.asks or rules.batched or rules.bound is not None)
+        return not (self.is_async or self.asks or rules.batched or rules.bound is not None)
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        return dict(zip(self.names, self.columns, strict=True))
 
     def by_column(self, result: Any) -> dict[int, Any]:
         """The values of a result, by column; raises `Invalid` if it has another shape."""
         if self.single:
             return {self.columns[0]: result}
-        places = dict(zip(self.names, self.columns, strict=True))
-        return {places[name]: value for name, value in values_by_name(result, self.names).items()}
+        return {self.places[name]: value for name, value in values_by_name(result, self.names).items()}
 
 
 def bind_sources(plan: Plan, sources: Mapping[Any, Any], defaults: Source) -> list[BoundSource]:
