@@ -10,9 +10,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from miserly.runtime.calls import Call, clock
 from miserly.runtime.drivers import call_async, call_here, in_thread, with_timeout
 from miserly.runtime.faults import Fault
-from miserly.runtime.request import Call, PredictionRequest, clock
+from miserly.runtime.request import PredictionRequest
 from miserly.utils.sources import entry_of
 
 if TYPE_CHECKING:

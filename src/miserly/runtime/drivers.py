@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from miserly.runtime.calls import Call, Deliveries, clock
 from miserly.runtime.faults import Fault, PoolExhausted
 from miserly.runtime.pool import Job, ThreadPool
 from miserly.runtime.receipt import Entry
-from miserly.runtime.request import Call, Deliveries, PredictionRequest, clock
+from miserly.runtime.request import PredictionRequest
 from miserly.runtime.sources import BoundSource
 from miserly.utils.sources import entry_of
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from miserly.errors import SourceError, did_you_mean
+from miserly.runtime.calls import clock
 from miserly.runtime.faults import NAN, NULL, VALUE, Fault
 
 if TYPE_CHECKING:
+    from miserly.runtime.calls import Call, Deliveries
     from miserly.runtime.receipt import Receipt
-    from miserly.runtime.request import Call, Deliveries, PredictionRequest
+    from miserly.runtime.request import PredictionRequest
 
 __all__ = ["Hooks", "SourceCall"]
 
@@ -35,8 +37,8 @@ class SourceCall:
         Whether the feature is fetched before it is known to be needed.
     raw : object
         The raw input.
-    request : object
-        The same object for all calls of one request.
+    request : int
+        The number of the request in this process, as in `Receipt.request`.
     seconds : float or None
         How long it took; None before the call.
     outcome : str or None
@@ -50,7 +52,7 @@ class SourceCall:
     attempt: int
     ahead: bool
     raw: Any
-    request: Any
+    request: int
     seconds: float | None = None
     outcome: str | None = None
     message: str = ""
@@ -82,8 +84,6 @@ class Hooks:
         self._tell("before_source", lambda: _call(request, call))
 
     def after_source(self, request: PredictionRequest, call: Call, outcome: Deliveries | Fault) -> None:
-        from miserly.runtime.request import clock
-
         if isinstance(outcome, Fault):
             how, message = outcome.outcome, outcome.message
         else:
@@ -108,4 +108,6 @@ class Hooks:
 
 def _call(request: PredictionRequest, call: Call, *rest: Any) -> SourceCall:
     features = tuple(request.served.plan.costs.name(f) for f in call.columns)
-    return SourceCall(call.source.name, features, call.retries + 1, call.ahead, request.raw, request, *rest)
+    return SourceCall(
+        call.source.name, features, call.retries + 1, call.ahead, request.raw, request.number, *rest
+    )

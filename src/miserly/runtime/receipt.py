@@ -147,6 +147,8 @@ class Receipt:
         The prices of the request, if they are not those of the plan.
     unused : sequence of Entry
         What was bought ahead and not needed; `speculated` shows it.
+    request : int
+        The number of the request in this process.
     """
 
     plan: Plan
@@ -163,6 +165,7 @@ class Receipt:
     entries: Sequence[Entry]
     prices: Any = None
     unused: Sequence[Entry] = ()
+    request: int = 0
 
     # -- the answer ----------------------------------------------------------------------------------
 
@@ -293,7 +296,7 @@ class Receipt:
         costs = [price if entry.cost is None else entry.cost for entry, price in pairs]
         for _ in range(4):  # rounding errors of sums in another order, and of a cap just reached
             rest = self.cost - (sum(costs) + self.evaluation_cost)
-            if not costs or rest == 0.0:
+            if not costs or rest == 0.0 or abs(rest) > 1e-9 * self.cost:
                 break
             largest = max(range(len(costs)), key=costs.__getitem__)
             costs[largest] += rest

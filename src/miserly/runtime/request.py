@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from miserly.costs import fits
 from miserly.errors import DataError, SourceError
 from miserly.plan.engine.ahead import certain, possible
 from miserly.plan.engine.stepping import Trail
+from miserly.runtime.calls import Call, Deliveries, Delivery, clock
 from miserly.runtime.faults import (
     DECLINED,
     EXHAUSTED,
@@ -36,59 +38,16 @@ from miserly.utils.checks import is_missing, read_price
 if TYPE_CHECKING:
     from miserly.runtime.on_demand import OnDemand
 
-__all__ = ["Call", "Deliveries", "PredictionRequest"]
+__all__ = ["PredictionRequest"]
 
-clock = time.perf_counter
-
-
-class Delivery(NamedTuple):
-    """The value of one feature, as a source gave it."""
-
-    value: float  # encoded
-    given: Any
-    cost: float | None  # what the source says it cost
-    outcome: str
-    call: Call
-
-
-Deliveries = dict[int, Delivery]  # by column
-
-
-class Call:
-    """One source that is called for one request, retries included.
-
-    Attributes
-    ----------
-    source : BoundSource
-    columns : tuple of int
-        The columns that the plan asks for.
-    reserved : float
-        The amount reserved for it.
-    retries : int
-        Calls made after the first one.
-    ahead : bool
-        Whether the plan may come to need it, but does not yet.
-    """
-
-    __slots__ = ("ahead", "arguments", "begun", "columns", "lost", "price", "reserved", "retries", "seconds",
-                 "source")  # fmt: skip
-
-    def __init__(self, source: BoundSource, columns: tuple[int, ...], price: float, ahead: bool) -> None:
-        self.source, self.columns, self.price, self.ahead = source, columns, price, ahead
-        bound = source.rules.bound
-        self.reserved = price if bound is None else float(bound)
-        self.retries = 0
-        self.lost = 0.0  # billed for calls that failed
-        self.arguments: dict[str, Any] = {}
-        self.begun = clock()
-        self.seconds = 0.0
+_numbers = count(1)
 
 
 class PredictionRequest:
     """One request for an answer; see `OnDemand.predict`."""
 
-    __slots__ = ("begun", "deadline", "end", "entries", "known", "prices", "raw", "reason", "served",
-                 "stash", "stopped_by", "trail", "unused")  # fmt: skip
+    __slots__ = ("begun", "deadline", "end", "entries", "known", "number", "prices", "raw", "reason",
+                 "served", "stash", "stopped_by", "trail", "unused")  # fmt: skip
 
     def __init__(
         self,
@@ -100,6 +59,7 @@ class PredictionRequest:
         prices: Mapping[Any, float] | None,
     ) -> None:
         self.begun = clock()
+        self.number = next(_numbers)
         self.served, self.raw, self.known, self.prices = served, raw, known, prices
         self.trail = Trail(served.plan, known, budget, unknown=served.unknown, prices=prices)
         self.deadline = deadline
@@ -298,6 +258,8 @@ class PredictionRequest:
                 f"the source of {call.source.name!r} failed ({failure.outcome}): {failure.message}"
             )
             error.receipt = self.receipt()
+            if self.served.hooks is not None:
+                self.served.hooks.on_answer(error.receipt)
             raise error from failure.error
 
     # -- what has come --------------------------------------------------------------------------------
@@ -393,4 +355,5 @@ class PredictionRequest:
             self.entries,
             None if self.prices is None else trail.listed_prices,
             self.unused,
+            self.number,
         )

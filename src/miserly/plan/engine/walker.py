@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs import fits
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.program import KNOWN_AT, VALUES_AT, Program
@@ -61,7 +62,8 @@ class Walker:
     @property
     def cost(self) -> float:
         """Paid so far: features whose values were given, set-ups, evaluations."""
-        return float(min(self._numbers[_at.SPENT], self._numbers[_at.BUDGET]))
+        spent, budget = float(self._numbers[_at.SPENT]), float(self._numbers[_at.BUDGET])
+        return budget if budget < spent and fits(0.0, spent, budget) else spent  # above it by rounding alone
 
     @property
     def acquired(self) -> NDArray[np.bool_]:
