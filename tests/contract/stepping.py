@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from miserly.plan import Plan
+from miserly.runtime import OnDemand
 
 from .tasks import Rows
 
-__all__ = ["OnDemand", "step", "step_on_demand"]
-
-OnDemand: Any = import_module("miserly.runtime").OnDemand if find_spec("miserly.runtime") else None
+__all__ = ["step", "step_on_demand"]
 
 
 def step(plan: Plan, rows: Rows, budget: float | None, count: str) -> Any:
@@ -59,14 +57,36 @@ def _step_query(plan: Plan, X: Any, budget: float | None, count: str) -> Any:
     return query
 
 
-def step_on_demand(path: Any, plan: Plan, X: Any, budget: float | None) -> Any:
-    """Receipts of `OnDemand`, whose sources look features up by row number."""
+def step_on_demand(path: Any, plan: Plan, X: Any, budget: float | None, how: str) -> Any:
+    """Receipts of `OnDemand`, whose sources look features up by row number: plain ones, or async ones."""
     names = [plan.costs.name(f) for f in range(plan.n_features)]
-    sources = {name: (lambda i, f=f: X[i, f]) for f, name in enumerate(names)}
-    served = OnDemand(path, sources=sources)
-    receipts = [served.predict(i, budget=budget) for i in range(len(X))]
+    if how == "sync":
+        served = OnDemand(path, sources={name: _look_up(X, f) for f, name in enumerate(names)})
+        receipts = [served.predict(i, budget=budget) for i in range(len(X))]
+    else:
+        served = OnDemand(path, sources={name: _look_up_async(X, f) for f, name in enumerate(names)})
+        receipts = asyncio.run(_all(served, len(X), budget))
+    for receipt in receipts:
+        assert sum(one.cost for one in receipt.trail) + receipt.evaluation_cost == receipt.cost
     return SimpleNamespace(
         answers=np.array([receipt.answer for receipt in receipts]),
         cost=np.array([receipt.cost for receipt in receipts]),
         acquired=np.array([[name in set(receipt.acquired) for name in names] for receipt in receipts]),
+        exit=np.array([receipt.node for receipt in receipts]),
+        evaluation=np.array([receipt.evaluation_cost for receipt in receipts]),
     )
+
+
+def _look_up(X: Any, f: int) -> Any:
+    return lambda i: X[i, f]
+
+
+def _look_up_async(X: Any, f: int) -> Any:
+    async def look(i: int) -> Any:
+        return X[i, f]
+
+    return look
+
+
+async def _all(served: Any, n: int, budget: float | None) -> list[Any]:
+    return [await served.apredict(i, budget=budget) for i in range(n)]

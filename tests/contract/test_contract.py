@@ -15,7 +15,7 @@ from miserly.plan import Tree
 from miserly.plan.engine.batch import levels
 
 from .cases import Case, every_case
-from .stepping import OnDemand, step, step_on_demand
+from .stepping import step, step_on_demand
 from .tasks import Rows
 
 CASES = every_case()
@@ -58,13 +58,16 @@ def test_stepping_agrees_with_the_batch_run(case: Case, count, budget):
 
 
 @every
-@pytest.mark.skipif(OnDemand is None, reason="joins when miserly.runtime has OnDemand")
+@pytest.mark.parametrize("how", ["sync", "async"])
 @pytest.mark.parametrize("budget", ["no budget", "half"])
-def test_on_demand_agrees_with_the_batch_run(case: Case, budget, tmp_path):
+def test_on_demand_agrees_with_the_batch_run(case: Case, budget, how, tmp_path):
     X, plan, limit = case.task.fresh.X, case.fitted.plan_, case.budgets()[budget]
     plan.save(tmp_path / "m.miser")
-    receipts = step_on_demand(tmp_path / "m.miser", plan, X, limit)
-    same(receipts, plan.run(X, limit), ("cost", "acquired"))  # every row a query of its own
+    receipts = step_on_demand(tmp_path / "m.miser", plan, X, limit, how)
+    run = plan.run(X, limit)  # every row a query of its own
+    same(receipts, run, ("cost", "acquired", "exit"))
+    evaluation = run.evaluated @ np.array([term.evaluation for term in plan.terms])
+    np.testing.assert_allclose(receipts.evaluation, evaluation, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(receipts.answers, plan.predict(X, limit))
 
 

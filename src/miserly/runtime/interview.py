@@ -12,10 +12,11 @@ from miserly.plan.engine.stepping import Answer
 from miserly.plan.facts import FeatureFacts, feature_facts
 from miserly.plan.nodes import LEAVE
 from miserly.plan.show.wording import Wording, when
+from miserly.runtime.calls import Call, clock
 from miserly.runtime.faults import Fault, Unavailable
 from miserly.runtime.on_demand import OnDemand
 from miserly.runtime.receipt import Receipt
-from miserly.runtime.request import Call, PredictionRequest, clock
+from miserly.runtime.request import PredictionRequest
 
 if TYPE_CHECKING:
     from miserly.plan.engine.stepping import Trail

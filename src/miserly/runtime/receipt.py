@@ -124,8 +124,8 @@ class Receipt:
         The plan that answered.
     cost : float
         What was paid: purchases, calls that failed and are billed all the same, and evaluations.
-    evaluation_cost : float
-        The part of `cost` that was paid for evaluations.
+    evaluations : float
+        The part of `cost` that was paid for evaluations; see `evaluation_cost`.
     stopped_by : {"answered", "budget", "deadline", "failure", "caller"}
         Why it stopped. "answered" means that the plan had no more questions, "caller" that an `Interview`
         was ended before.
@@ -153,7 +153,7 @@ class Receipt:
 
     plan: Plan
     cost: float
-    evaluation_cost: float
+    evaluations: float
     stopped_by: str
     reason: str
     node: int
@@ -210,7 +210,7 @@ class Receipt:
         -------
         tuple of Acquisition
         """
-        return self._purchases(self.entries, self._costs())
+        return self._purchases(self.entries, self._costs)
 
     @cached_property
     def speculated(self) -> tuple[Acquisition, ...]:
@@ -226,6 +226,11 @@ class Receipt:
     def speculation_cost(self) -> float:
         """What was paid for features that were bought ahead and not needed."""
         return math.fsum(one.cost for one in self.speculated)
+
+    @property
+    def evaluation_cost(self) -> float:
+        """The part of `cost` that was paid for evaluations: `cost` less the sum over `trail`, exactly."""
+        return self.cost - sum(self._costs) if self.evaluations else 0.0
 
     @property
     def total_cost(self) -> float:
@@ -290,16 +295,16 @@ class Receipt:
     def _row(self, scores: Any) -> NDArray[np.float64]:
         return np.array(scores, dtype=np.float64)[None]
 
+    @cached_property
     def _costs(self) -> list[float]:
-        """What was paid for each entry. Their sum, then the evaluations, gives exactly `cost`."""
+        """What was paid for each entry."""
         pairs = zip(self.entries, self._listed(), strict=True)
         costs = [price if entry.cost is None else entry.cost for entry, price in pairs]
-        for _ in range(4):  # rounding errors of sums in another order, and of a cap just reached
-            rest = self.cost - (sum(costs) + self.evaluation_cost)
-            if not costs or rest == 0.0 or abs(rest) > 1e-9 * self.cost:
-                break
-            largest = max(range(len(costs)), key=costs.__getitem__)
-            costs[largest] += rest
+        paid = [i for i, cost in enumerate(costs) if cost]
+        rest = self.cost - sum(costs)
+        if paid and not self.evaluations and 0.0 < abs(rest) <= 1e-9 * self.cost:  # rounding errors alone
+            last = paid[-1]
+            costs[last] = self.cost - sum(costs[:last])
         return costs
 
     def _listed(self) -> list[float]:
