@@ -3,18 +3,23 @@
 from miserly.runtime.faults import Breaker, Unavailable
 from miserly.runtime.hooks import SourceCall
 from miserly.runtime.interview import Interview, Question
+from miserly.runtime.monitor import Drift, Monitor
 from miserly.runtime.on_demand import OnDemand
 from miserly.runtime.receipt import Acquisition, Receipt
+from miserly.runtime.reference import Reference
 from miserly.runtime.sources import Priced, Source, batched
 
 __all__ = [
     "Acquisition",
     "Breaker",
+    "Drift",
     "Interview",
+    "Monitor",
     "OnDemand",
     "Priced",
     "Question",
     "Receipt",
+    "Reference",
     "Source",
     "SourceCall",
     "Unavailable",
