@@ -319,6 +319,11 @@ class OnDemand:
         -------
         float
         """
+        codes = self._codes[f]
+        if type(given) is float and not codes and given - given == 0.0:  # finite: the short way
+            return given
+        if type(given) is str and codes.get(given, np.nan) == codes.get(given):
+            return codes[given]
         return self.plan.encoder.value(f, given, self.unknown)
 
     @property

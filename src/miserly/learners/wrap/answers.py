@@ -53,45 +53,55 @@ def is_estimator(model: Any) -> bool:
 # -- estimators ----------------------------------------------------------------------------------------------
 
 
+def kind_of(model: Any) -> str:
+    """The method of a fitted estimator that tells most; finding it takes longer than some models do."""
+    if is_regressor(model):
+        return "predict"
+    methods = ("predict_proba", "decision_function")
+    return next((method for method in methods if hasattr(model, method)), "label")
+
+
 def model_columns(
-    name: str, model: Any, rows: Any, parts: Sequence[str], classes: NDArray[Any] | None = None
+    name: str,
+    model: Any,
+    rows: Any,
+    parts: Sequence[str],
+    classes: NDArray[Any] | None = None,
+    kind: str | None = None,
 ) -> Columns:
     """The answers of a fitted estimator to rows, as columns.
 
-    `classes` are those of the columns; a model of a fold may know fewer.
+    `classes` are those of the columns; a model of a fold may know fewer. `kind` is what `kind_of` gives.
     """
-    if is_regressor(model):
+    kind = kind or kind_of(model)
+    if kind == "predict":
         return {f"{name}.value": np.asarray(model.predict(rows), dtype=np.float64)}
-    if not hasattr(model, "predict_proba") and not hasattr(model, "decision_function"):
+    if kind == "label":
         return {f"{name}.label": [str(label) for label in model.predict(rows)]}
-    known, scores = _class_scores(model, rows)
+    known, scores = model.classes_, np.asarray(getattr(model, kind)(rows), dtype=np.float64)
+    if scores.ndim == 1:  # the decision values of two classes
+        scores = np.column_stack([-scores, scores])
     best = scores.argmax(axis=1)
+    has_probabilities = kind == "predict_proba"
     columns: Columns = {}
     if "probabilities" in parts:
-        columns |= _by_class(name, known if classes is None else classes, known, scores, model)
+        # A class that a fold did not have: its probability is 0, its decision value is missing.
+        absent = 0.0 if has_probabilities else np.nan
+        columns |= _by_class(name, known if classes is None else classes, known, scores, absent)
     if "label" in parts:
         words = [str(one) for one in known]
         columns[f"{name}.label"] = [words[i] for i in best]
     if "confidence" in parts:
-        columns[f"{name}.confidence"] = _confidence(scores, best, hasattr(model, "predict_proba"))
+        columns[f"{name}.confidence"] = _confidence(scores, best, has_probabilities)
     return columns
 
 
-def _class_scores(model: Any, rows: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The classes of a model, and the probability or decision value of each for each row."""
-    if hasattr(model, "predict_proba"):
-        return model.classes_, np.asarray(model.predict_proba(rows), dtype=np.float64)
-    values = np.asarray(model.decision_function(rows), dtype=np.float64)
-    return model.classes_, np.column_stack([-values, values]) if values.ndim == 1 else values
-
-
 def _by_class(
-    name: str, wanted: NDArray[Any], known: NDArray[Any], scores: NDArray[np.float64], model: Any
+    name: str, wanted: NDArray[Any], known: NDArray[Any], scores: NDArray[np.float64], absent: float
 ) -> Columns:
     """One column for each class, or for the second of two."""
-    if not np.array_equal(wanted, known):
-        # A class that a fold did not have: its probability is 0, its decision value is missing.
-        filled = np.full((len(scores), len(wanted)), 0.0 if hasattr(model, "predict_proba") else np.nan)
+    if wanted is not known and not np.array_equal(wanted, known):
+        filled = np.full((len(scores), len(wanted)), absent)
         filled[:, np.searchsorted(wanted, known)] = scores
         scores = filled
     if len(wanted) == 2:
@@ -137,8 +147,10 @@ class ModelSource:
         row: Callable[[Any], Any] | None,
         maker: RowMaker,
     ) -> None:
-        self.name, self.model, self.parts, self.known = name, model, tuple(parts), dict(known)
+        self.name, self.parts, self.known = name, tuple(parts), dict(known)
         self.row, self.maker = row, maker
+        self.model = model.estimator if isinstance(model, FrozenEstimator) else model
+        self.kind = kind_of(self.model)
 
     def __call__(self, raws: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the answers to raw inputs, by column."""
@@ -147,7 +159,7 @@ class ModelSource:
 
     def rows_of(self, X: Any) -> list[dict[str, Any]]:
         """Return the answers to rows that are as the model takes them."""
-        columns = model_columns(self.name, self.model, X, self.parts)
+        columns = model_columns(self.name, self.model, X, self.parts, kind=self.kind)
         names = tuple(columns)
         values = [
             [one if one in self.known.get(name, ()) else None for one in given]
