@@ -36,6 +36,7 @@ BENCHMARKS = {
     "astc_speed": Benchmark(("--quick",)),
     "guarantee": Benchmark(("--quick",)),
     "guarantee_best": Benchmark(("--quick",)),
+    "text_cascade": Benchmark(("--quick",), needs_data=True),
     "frontier_race": Benchmark(("--quick",), needs_data=True),
     "cvm": Benchmark(("--quick",), needs_data=True),
     "cstc": Benchmark(("--quick",), needs_data=True),
