@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import CountVectorizer
@@ -79,6 +80,18 @@ def test_in_sample_answers_of_the_fitted_model_are_not_in_the_training_table():
     table = calls.fit_transform(X, y)
     assert (calls.transform(X)["near.label"] == y).all()  # the model knows these rows by heart
     assert 0.8 < (table["near.label"] == y).mean() < 0.97
+
+
+def test_a_plan_learned_from_in_sample_answers_trusts_a_model_that_knows_nothing_else():
+    """What the folds are for: the same learner, with and without them."""
+    labels = np.array(["no", "yes"])[(NEW @ [1.5, 1.0, 1.0, 1.0] > 0).astype(int)]
+    calls = calls_of({"rule": rule, "memory": Counting()})
+    table = calls.fit_transform(X, y)
+    honest = miser(costs=calls.costs_).fit(table, y)
+    in_sample = miser(costs=calls.costs_).fit(calls.transform(X), y)
+    new = calls.transform(NEW)
+    assert in_sample.score(calls.transform(X), y) == 1.0 and in_sample.score(new, labels) < 0.6
+    assert honest.score(new, labels) > 0.7
 
 
 def test_answers_out_of_fold_are_those_of_cross_validation():
@@ -186,6 +199,17 @@ def test_models_over_frames_get_frames():
     source = calls.sources()
     assert source["expert"]([new.iloc[3].to_dict()])[0]["expert=yes"] == pytest.approx(batch["expert=yes"][3])
     assert source["rule"](new.iloc[3].to_dict()) == {"rule.value": NEW[3, 0]}
+
+
+def test_texts_may_be_a_series_with_any_index():
+    texts = pd.Series(["yes please", "no thanks"] * 40, index=range(500, 580))
+    labels = pd.Series(["yes", "no"] * 40, index=range(80))
+    calls = calls_of(
+        {"length": len, "model": make_pipeline(CountVectorizer(), LogisticRegression())}, prices=None
+    )
+    table = calls.fit_transform(texts, labels)
+    assert table["length.value"].tolist() == [10.0, 9.0] * 40
+    assert ((table["model=yes"] > 0.5) == (labels == "yes")).all()
 
 
 def test_polars_features_give_a_polars_table():
@@ -445,6 +469,7 @@ def test_a_callable_may_ask_for_what_is_known_already():
         (DataError, "no answer to any row", lambda: calls_of().fit(X, y, answers={"rule": [None] * 600})),
         (DataError, "every row exactly once", lambda: calls_of(cv=[([0, 1], [2, 3])]).fit(X, y)),
         (DataError, "gave list", lambda: calls_of({"a": lambda x: [1, 2, 3]}).fit(X, y)),
+        (DataError, "sparse rows are no raw inputs", lambda: calls_of().fit(csr_array(X), y)),
         (DataError, "rows of features", lambda: calls_of().fit(X, y, features=X[:5])),
     ],
 )  # fmt: skip

@@ -44,6 +44,11 @@ class RowMaker:
     @classmethod
     def of(cls, X: Any) -> RowMaker:
         """Read from the training rows what the models take."""
+        if hasattr(X, "toarray"):
+            raise DataError(
+                "sparse rows are no raw inputs; give what they were made from, with the vectoriser in a "
+                "pipeline, or call .toarray() on them"
+            )
         if is_frame(X):
             return cls("frame", X[:0])
         return cls("array" if isinstance(X, np.ndarray) and X.ndim > 1 else "list")
@@ -70,7 +75,7 @@ def row_of(X: Any, i: int) -> Any:
         import narwhals as nw
 
         return nw.from_native(X, eager_only=True)[i : i + 1].rows(named=True)[0]
-    return X[i]
+    return X.iloc[i] if hasattr(X, "iloc") else X[i]
 
 
 def ordinary_columns(features: Any, costs: Any, n: int) -> Columns:
