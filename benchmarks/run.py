@@ -29,6 +29,8 @@ class Benchmark:
 
 BENCHMARKS = {
     "scoring_speed": Benchmark(("--quick",)),
+    "runtime_speed": Benchmark(("--quick",)),
+    "email_triage": Benchmark(("--quick",)),
     "grow_speed": Benchmark(
         ("--rows", "20000", "--features", "100", "--trees", "5"),
         ("--rows", "473134", "--features", "519", "--trees", "20"),

@@ -22,6 +22,7 @@ OTHERS = {
     "docs": ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/benchmarks/*.md"),
     "tests": ("tests/**/*.py",),
     "benchmarks": ("benchmarks/**/*.py",),
+    "examples": ("examples/**/*.py",),
 }
 
 # Rooms that still use such words. This list only gets shorter.
