@@ -362,6 +362,15 @@ def test_answers_may_be_mappings_with_gaps():
     assert calls.sources()["llm"](X[0]) == {"llm.label": "yes", "llm.urgency": 1.0}
 
 
+def test_a_pair_may_lack_its_label_and_prices_of_answers_are_no_features():
+    calls = calls_of({"llm": lambda x: Priced(("yes", 0.9), cost=2.0)})
+    table = calls.fit_transform(X, answers={"llm": [Priced((None, 0.1), cost=1.0), ("yes", 0.8)] * 300})
+    assert table["llm.label"].isna().tolist()[:2] == [True, False]
+    assert table["llm.confidence"].tolist()[:2] == [0.1, 0.8]
+    assert calls.transform(X[:2])["llm.confidence"].tolist() == [0.9, 0.9]
+    assert calls.sources()["llm"](X[0]).cost == 2.0
+
+
 def llm_calls(function):
     answers = ["yes" if row @ [1.5, 1.0, 1.0, 1.0] > 0 else "no" for row in X]
     calls = calls_of({"rule": rule, "llm": function})
@@ -463,7 +472,7 @@ def test_a_callable_may_ask_for_what_is_known_already():
         (CostError, "no price for 'expert'", lambda: calls_of(prices={"rule": 1}).fit(X, y)),
         (DataError, "'ruel', which is no model", lambda: calls_of().fit(X, y, answers={"ruel": []})),
         (DataError, "2 answers of 'rule'", lambda: calls_of().fit(X, y, answers={"rule": ["a", "b"]})),
-        (DataError, "is fitted here", lambda: calls_of().fit(X, y, answers={"expert": ["a"] * 600})),
+        (DataError, "answers itself", lambda: calls_of().fit(X, y, answers={"expert": ["a"] * 600})),
         (DataError, "outputs are some of", lambda: calls_of(outputs=("labels",)).fit(X, y)),
         (DataError, "text and numbers", lambda: calls_of().fit(X, y, answers={"rule": MIXED})),
         (DataError, "no answer to any row", lambda: calls_of().fit(X, y, answers={"rule": [None] * 600})),

@@ -206,7 +206,8 @@ def read_answer(name: str, answer: Any) -> dict[str, Any]:
     if isinstance(answer, tuple):
         if len(answer) != 2:
             raise DataError(f"{name!r} gave {len(answer)} values; a pair is a label and its confidence")
-        return {f"{name}.label": str(answer[0]), f"{name}.confidence": _plain(name, answer[1])}
+        label = None if answer[0] is None else str(answer[0])
+        return {f"{name}.label": label, f"{name}.confidence": _plain(name, answer[1])}
     value = _plain(name, answer)
     return {f"{name}.label" if isinstance(value, str) else f"{name}.value": value}
 
@@ -224,7 +225,7 @@ def _plain(name: str, value: Any) -> str | float | None:
 
 def answer_columns(name: str, answers: Sequence[Any]) -> Columns:
     """Recorded answers of a callable, as columns."""
-    read = [read_answer(name, answer.value if isinstance(answer, Priced) else answer) for answer in answers]
+    read = [read_answer(name, answer) for answer in answers]
     names = list(dict.fromkeys(key for row in read for key in row))
     if not names:
         raise DataError(f"{name!r} has no answer to any row")
@@ -239,12 +240,12 @@ def answer_columns(name: str, answers: Sequence[Any]) -> Columns:
 
 
 def recorded_answers(name: str, model: Any, X: Any, given: Any, n: int) -> Sequence[Any]:
-    """The answers of a callable to all rows: those given, or those it gives now."""
+    """The answers of a callable to all rows, without prices: those given, or those it gives now."""
     if given is None:
         if read_signature(model, name).is_async:
             raise DataError(f"{name!r} is async; give its recorded answers")
-        return [model(row_of(X, i)) for i in range(n)]
-    listed = list(given)
+        given = (model(row_of(X, i)) for i in range(n))
+    listed = [one.value if isinstance(one, Priced) else one for one in given]
     if len(listed) != n:
         raise DataError(f"{len(listed)} answers of {name!r} for {n} rows")
     return listed

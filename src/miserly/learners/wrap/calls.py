@@ -301,7 +301,7 @@ default=("probabilities", "confidence")
             self.models_[name] = model
             return answer_columns(name, recorded_answers(name, model, X, given, n))
         if given is not None:
-            raise DataError(f"answers are given for {name!r}, which is fitted here; leave them out")
+            raise DataError(f"{name!r} is an estimator and answers itself; leave its recorded answers out")
         parts = self._parts(name)
         if isinstance(model, FrozenEstimator):
             self.models_[name] = model
