@@ -92,6 +92,8 @@ give None where a value is missing, or unknown='missing' to take such values as 
         float
             The number or code; NaN if the value is missing.
         """
+        if type(value) is float and value - value == 0.0 and column not in self.categories:
+            return value  # a finite number, the most common case
         one = np.empty(1, dtype=object)
         one[0] = value
         return float(self._encode(column, one, unknown, numbered=False)[0])

@@ -109,7 +109,8 @@ class Trail(Walker):
                 self._set_price(name, price)
         if known is not None:
             for name, value in known.items():
-                self.give(self._column(name), self._read(name, value))
+                f = self._column(name)
+                self.give(f, self._read(f, value))
         self._go_on()
 
     # -- the interface -------------------------------------------------------------------------------
@@ -127,9 +128,12 @@ class Trail(Walker):
         ----------
         values : mapping of feature to value
         """
-        read = {self._column(name): self._read(name, value) for name, value in values.items()}
-        for f, value in read.items():
-            self._keep(f, value)
+        read = {}
+        for name, value in values.items():
+            f = self._column(name)
+            read[f] = self._read(f, value)
+        for f, number in read.items():
+            self._keep(f, number)
         self.resume()
 
     def answer(self) -> Answer:
@@ -168,8 +172,8 @@ class Trail(Walker):
         except ValueError as error:
             raise PlanError(f"{what} a feature that the plan does not know: {error}") from None
 
-    def _read(self, name: Any, value: Any) -> float:
-        return self.plan.encoder.value(self._column(name), value, self._unknown)
+    def _read(self, f: int, value: Any) -> float:
+        return self.plan.encoder.value(f, value, self._unknown)
 
     def _shown(self, f: int, value: float) -> str:
         """A value as the user gave it."""
