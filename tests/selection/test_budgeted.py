@@ -24,6 +24,7 @@ from miserly import (
     load,
 )
 from miserly.errors import CostError, DataError
+from miserly.runtime import Monitor, Reference
 
 from .tables import COSTS, miser, table
 
@@ -91,6 +92,17 @@ def test_a_confidence_keeps_rows_and_is_reported():
     (certificate,) = model.guarantee_
     assert (certificate.limit, certificate.confidence, certificate.n_units) == (12.0, 0.9, 80)
     assert classifier(mean_budget=12.0).fit(X, y).frontier_.result.kept is None
+
+
+def test_the_kept_rows_are_the_reference_of_a_monitor(tmp_path):
+    X, y, _ = table(400)
+    model = classifier(mean_budget=12.0, confidence=0.9).fit(X, y)
+    model.plan_.save(tmp_path / "m.miser")
+    monitor = Monitor(load(tmp_path / "m.miser"))
+    kept = model.frontier_.result.kept
+    assert monitor.reference == Reference.of(model.plan_, kept.X) and monitor.reference.n == 80
+    assert len(model.plan_.guarantees) == 1
+    assert "reference" not in classifier(mean_budget=12.0).fit(X, y).plan_.info
 
 
 def test_the_cheapest_that_loses_little():

@@ -121,6 +121,7 @@ def vouched(monkeypatch):
         by_model = dict(zip(models, bills, strict=True))
         monkeypatch.setattr(Refitter, "fit", lambda self, one, rows, request: FittedModel(one))
         monkeypatch.setattr(_certification, "evaluate_once", lambda plan, *given: by_model[plan.candidate])
+        monkeypatch.setattr(_certification, "with_reference", lambda plan, rows: plan)
         return Chooser(evaluator, Costs(COSTS), models, kept, kept)
 
     return make

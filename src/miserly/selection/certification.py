@@ -28,7 +28,7 @@ from miserly.selection.requests import Request
 from miserly.selection.row_values import RowValues, scores_of
 from miserly.selection.tables import shown
 
-__all__ = ["Certifier", "Refitter", "evaluate_once", "with_guarantees"]
+__all__ = ["Certifier", "Refitter", "evaluate_once", "with_guarantees", "with_reference"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -120,7 +120,9 @@ class Certifier:
         guarantees = self.guarantees(requirements, found[chosen], theirs)
         if not passed:
             raise CostError(self._refusal(request, guarantees))
-        return chosen, with_guarantees(models[chosen], [*self.certain(request), *guarantees])
+        model = models[chosen]
+        model.plan_ = with_reference(model.plan_, kept)
+        return chosen, with_guarantees(model, [*self.certain(request), *guarantees])
 
     def certain(self, request: Request) -> list[Guarantee]:
         """What holds with certainty: the cap, which the plan carries."""
@@ -265,6 +267,16 @@ def with_guarantees(model: Any, guarantees: Sequence[Guarantee]) -> Any:
     model.plan_ = plan
     model.set_guarantee([replace(one, plan=plan.digest) for one in guarantees])
     return model
+
+
+def with_reference(plan: Plan, rows: Rows) -> Plan:
+    """The plan with what it did on rows that it has not seen, for a `Monitor`."""
+    if rows.qid is not None:  # documents of a query are not independent
+        return plan
+    from miserly.runtime.reference import Reference
+
+    done = plan.run(rows.X, compiled=engine_for(plan, len(rows)), unknown="missing")
+    return Reference.of(plan, done).attach(plan)
 
 
 def _by_unit(values: Floats, queries: Queries) -> Floats:
