@@ -8,7 +8,7 @@ import pytest
 from miserly.costs import Costs
 from miserly.errors import DataError
 from miserly.plan import Plan
-from miserly.plan.flow import flow, fuse, is_chain, remaining, stages
+from miserly.plan.flow import flow, fuse, remaining, stages
 
 from . import sample_plans
 from .hand_made import LABELS, ROWS, cascade, tree
@@ -25,7 +25,7 @@ def test_stages_end_where_rows_part():
         (0, 2, None, None),
         (1, 3, None, None),
     ]
-    assert is_chain(stages(cascade())) and not is_chain(parts)
+    assert tree().has_forks and not cascade().has_forks
 
 
 def test_a_tree_by_hand():

@@ -26,7 +26,6 @@ __all__ = [
     "Visit",
     "flow",
     "fuse",
-    "is_chain",
     "plan_of",
     "purchased",
     "read_rows",
@@ -147,13 +146,9 @@ def _all_go_on(plan: Plan, k: int) -> bool:
     return node.up != LEAVE and node.low == LEAVE and not node.is_exit
 
 
-def is_chain(parts: Sequence[PlanStage]) -> bool:
-    return all(len(stage.children) < 2 for stage in parts)
-
-
 def fuse(parts: Sequence[PlanStage], most: int) -> list[PlanStage]:
     """The stages of a chain, neighbours merged so that at most `most` are left."""
-    if not is_chain(parts) or len(parts) <= most:
+    if len(parts) <= most:
         return list(parts)
     pieces = np.array_split(np.arange(len(parts)), most)
     fused = [tuple(node for i in piece for node in parts[i].nodes) for piece in pieces]
@@ -211,7 +206,9 @@ def flow(
     ([1.0, 0.5], [1.0, 11.0], [4.0, 5.0])
     """
     plan = plan_of(model)
-    parts = stages(plan) if most is None else fuse(stages(plan), most)
+    parts = stages(plan)
+    if most is not None and not plan.has_forks:
+        parts = fuse(parts, most)
     matrix = read_rows(plan, X, qid)
     labels, classes = _label_columns(plan, y, len(matrix))
     spent, at = np.zeros(len(parts)), np.zeros(len(matrix), dtype=np.int64)

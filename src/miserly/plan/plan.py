@@ -201,6 +201,11 @@ class Plan(Runnable):
         return parents
 
     @property
+    def has_forks(self) -> bool:
+        """Whether a node has two children. Without forks a plan is a chain, which rows may leave early."""
+        return any(LEAVE not in (node.up, node.low) for node in self.nodes)
+
+    @property
     def can_stage(self) -> bool:
         """Whether `run_staged` can run the plan: a chain without gates and without a budget of its own."""
         from miserly.plan.compose import is_chain

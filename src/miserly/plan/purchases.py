@@ -21,7 +21,9 @@ from miserly.plan.terms import Term
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Item", "Purchase", "Row", "Stretch", "bill", "costliest", "purchases", "stretches"]
+__all__ = ["Item", "Purchase", "Row", "Stretch", "bill", "chain_bill", "costliest", "purchases", "stretches"]
+
+_PAUSE = 5  # steps without a purchase that are worth a row of a chain's bill
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,19 @@ def bill(nodes: Sequence[int], bought: Sequence[Purchase]) -> list[Row]:
         else:
             rows.append(Row(k, k, new))
     return rows
+
+
+def chain_bill(plan: Plan, bought: Sequence[Purchase]) -> list[Row]:
+    """The bill of a plan without forks, less the short pauses between two purchases."""
+    n = len(plan.nodes)
+    return [
+        row
+        for row in bill(range(n), bought)
+        if row.purchase.items
+        or row.purchase.evaluation
+        or row.last - row.first >= _PAUSE
+        or row.last == n - 1
+    ]
 
 
 def _children(plan: Plan, k: int) -> list[int]:

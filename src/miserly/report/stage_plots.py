@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from miserly.plan.extraction import Extracted, Similarity, extracted, leaf_similarity
-from miserly.plan.flow import is_chain, plan_of, remaining, stages
+from miserly.plan.flow import plan_of, remaining
 from miserly.report.style import COLOURS, SOFT, STYLE, dress, matplotlib, save, stage_name, subtitle
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def plot_extracted(
     """
     found = extracted(model, X, tiers, qid=qid)
     plan = plan_of(model)
-    level = "stage" if is_chain(stages(plan)) else "level of the tree"
+    level = "level of the tree" if plan.has_forks else "stage"
     shown = (
         "what some node up to there may read" if X is None else "what a row has bought by then, on average"
     )
@@ -151,7 +151,7 @@ def plot_leaf_similarity(
         The figure that was drawn.
     """
     found = leaf_similarity(model, X, qid=qid)
-    chain = is_chain(stages(plan_of(model)))
+    chain = not plan_of(model).has_forks
     side = float(np.clip(1.8 + 0.5 * len(found.leaves), 4.2, 9.0))
     caption = "features that both have, of those that either has"
     return _picture(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from miserly.errors import DataError
-from miserly.plan.flow import Flow, PlanStage, is_chain
+from miserly.plan.flow import Flow, PlanStage
 from miserly.plan.show.phrases import plain
 from miserly.plan.show.wording import Wording
 from miserly.utils.files import atomic_path
@@ -123,7 +123,7 @@ class StageBox:
         self.share = f"{percent(found.reached[i])} of {found.rows}"
         self.label = label_words(found, found.label, i)
         paid = money(found.cost[i], plain(words.unit, _LONGEST_UNIT))
-        self.name, self.paid = self._beside(stage_name(found.stages[i], is_chain(found.stages)), paid)
+        self.name, self.paid = self._beside(stage_name(found.stages[i], not found.plan.has_forks), paid)
         self.lines = wrap([words.feature(f) for f in found.features[i]], wide - 3 * _PAD)
         self.classes = found.label[i] if found.classes and found.label is not None else None
         n_lines = 1 + len(self.lines) + (bool(self.label) and not inline)

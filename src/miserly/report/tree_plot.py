@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from miserly.plan.flow import Flow, flow, is_chain
+from miserly.plan.flow import Flow, flow
 from miserly.plan.gates import Threshold
 from miserly.report.style import (
     COLOURS,
@@ -90,7 +90,7 @@ def plot_tree(
     )
     pyplot, rc_context = matplotlib()
     with rc_context(STYLE):
-        picture = _Chain(found) if is_chain(found.stages) else _Tree(found, levels)
+        picture = _Tree(found, levels) if found.plan.has_forks else _Chain(found)
         figure = pyplot.figure(figsize=(picture.width, picture.height))
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(0, picture.width), ylim=(picture.height, 0))

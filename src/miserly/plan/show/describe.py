@@ -11,7 +11,7 @@ import numpy as np
 
 from miserly.plan.links import LINKS
 from miserly.plan.nodes import Node
-from miserly.plan.purchases import Item, Purchase, Row, Stretch, bill, purchases, stretches
+from miserly.plan.purchases import Item, Purchase, Row, Stretch, bill, chain_bill, purchases, stretches
 from miserly.plan.show.phrases import listing, number, plural
 from miserly.plan.show.wording import Wording, exits, when
 from miserly.plan.terms import TERMS, Term
@@ -23,7 +23,6 @@ __all__ = ["describe"]
 
 # Enough for a person to read; what is left out is counted.
 _MOST_ROWS = 120  # rows of a chain's bill
-_PAUSE = 5  # steps without a purchase that are worth a line
 _MOST_AT_ONCE = 12  # features that one step buys, each on its own line
 _MOST_STEPS, _MOST_LINES = 6, 24  # of steps written out
 _MOST_STRETCHES = 63  # of a tree of classifiers
@@ -119,7 +118,7 @@ def _chain(plan: Plan, words: Wording) -> list[str]:
 
 
 def _bill(plan: Plan, words: Wording, bought: Sequence[Purchase]) -> list[str]:
-    rows = [row for row in bill(range(len(plan.nodes)), bought) if _worth_a_line(plan, row)]
+    rows = chain_bill(plan, bought)
     lines = [line for row in rows[:_MOST_ROWS] for line in _bill_lines(row, words)]
     table = [f"  {line}" for line in _aligned(lines, "<<>><")]
     hidden = rows[_MOST_ROWS:]
@@ -130,12 +129,6 @@ def _bill(plan: Plan, words: Wording, bought: Sequence[Purchase]) -> list[str]:
             f"the total is then {words.price(hidden[-1].purchase.total)}"
         )
     return table
-
-
-def _worth_a_line(plan: Plan, row: Row) -> bool:
-    """Not a pause of a few steps between two purchases."""
-    long = row.last - row.first >= _PAUSE or row.last == len(plan.nodes) - 1
-    return bool(row.purchase.items or row.purchase.evaluation or long)
 
 
 def _bill_lines(row: Row, words: Wording) -> Iterator[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from miserly.plan.purchases import Purchase, bill, purchases
+from miserly.plan.purchases import Purchase, chain_bill, purchases
 from miserly.plan.show.phrases import plural
 from miserly.plan.show.svg import FAINT, INK, LINE, LOW, OWN, PAPER, SETUP, SOFT, WORK, Sheet, fit, width_of
 from miserly.plan.show.wording import Wording, exits
@@ -26,7 +26,6 @@ _LEFT, _NAME, _AXIS, _AXIS_END, _TOTAL, _EXIT = 28.0, 92.0, 256.0, 690.0, 790.0,
 _ROW = 25.0
 _MOST_BARS = 28
 _MOST_EXPENSIVE = 10  # purchases that keep a row of their own when there are too many
-_PAUSE = 5  # steps without a purchase that are worth a row
 _MOST_MARKS = 200  # on the line of steps
 
 
@@ -80,7 +79,7 @@ def draw_chain(plan: Plan, sheet: Sheet, words: Wording, top: float) -> tuple[fl
 def _bars(plan: Plan, bought: Sequence[Purchase]) -> list[Bar]:
     """One bar for each feature bought and for each long pause; neighbours merged where they are too many."""
     bars: list[Bar] = []
-    for row in bill(range(len(plan.nodes)), bought):
+    for row in chain_bill(plan, bought):
         items, evaluation = row.purchase.items, row.purchase.evaluation
         spent = bars[-1].end if bars else 0.0
         if not items:
@@ -89,12 +88,6 @@ def _bars(plan: Plan, bought: Sequence[Purchase]) -> list[Bar]:
             last = evaluation if item is items[-1] else 0.0
             bars.append(Bar(row.first, row.last, (item.feature,), spent, item.setup, item.own, last))
             spent = bars[-1].end
-    final = len(plan.nodes) - 1
-    bars = [
-        bar
-        for bar in bars
-        if bar.features or bar.evaluation or bar.last - bar.first >= _PAUSE or bar.last == final
-    ]
     if len(bars) <= _MOST_BARS:
         return bars
     bars = [bar for bar in bars if bar.features or bar.evaluation or bar is bars[-1]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from miserly.plan.gates import Confidence
-from miserly.plan.purchases import purchases, stretches
+from miserly.plan.purchases import purchases
 from miserly.plan.show.phrases import plural
 from miserly.plan.show.wording import Wording
 from miserly.report.page.content import ReportContent, Words
@@ -202,7 +202,7 @@ def _are_unclear(one: Offer, node: int, share: float) -> bool:
     """Whether a node of a chain buys exactly for the rows that no earlier exit was confident about."""
     plan = one.plan
     leaves = [k for k, at in enumerate(plan.nodes) if at.is_exit]
-    if len(stretches(plan)) > 1 or not leaves or leaves[0] >= node:
+    if plan.has_forks or not leaves or leaves[0] >= node:
         return False
     by_doubt = all(isinstance(plan.nodes[k].gate, Confidence) for k in leaves)
     return by_doubt and share >= 0.95 * float(np.mean(one.run.exit >= node))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from miserly.plan import Plan
-from miserly.plan.purchases import stretches
 from miserly.plan.show.phrases import number, plain
 from miserly.report.page.content import ReportContent, Words, model_name, price_text, settings
 from miserly.report.page.html import Column, details, paragraph, section, table, text
@@ -90,7 +89,7 @@ def plan_section(content: ReportContent) -> str:
 
 def _has_branches(plan: Plan) -> bool:
     """Whether rows take different paths."""
-    return len(stretches(plan)) > 1 or any(node.is_exit for node in plan.nodes)
+    return plan.has_forks or any(node.is_exit for node in plan.nodes)
 
 
 def _key(content: ReportContent) -> str:
@@ -114,7 +113,7 @@ def _chart_of_rows(content: ReportContent) -> str:
         warnings.filterwarnings("ignore", "Glyph .* missing")  # text stays text and uses the browser's fonts
         figure = plot_tree(content.plan, rows.X, rows.y, qid=rows.qid)
         figure.savefig(file, format="svg", metadata={"Date": None})
-    shape = "tree" if len(stretches(content.plan)) > 1 else "chain"
+    shape = "tree" if content.plan.has_forks else "chain"
     label = f"The plan drawn as a {shape}, with the shares of {content.words.rows}. A description is below."
     data = base64.b64encode(file.getvalue()).decode("ascii")
     return f'<img alt="{text(label)}" src="data:image/svg+xml;base64,{data}">'
