@@ -39,8 +39,11 @@ class Doubt(Gate):
     def problem_in(self, n_scores, link):
         return "a doubt gate where nothing is scored" if self.channel >= n_scores else None
 
-    def goes_up(self, scores, link, n_outputs):
-        return np.abs(scores[:, self.channel]) <= self.width
+    def values(self, scores, link, n_outputs):
+        return np.abs(scores[:, self.channel])
+
+    def sends_up(self, values):
+        return values <= self.width
 
     def up_words(self, words):
         return f"{words.score(self.channel)} is within {number(self.width)} of zero"

@@ -20,7 +20,7 @@ from miserly.learners.common.training import measure
 from miserly.metrics import Metric, Queries
 from miserly.plan import LEAVE, Capacity, Confidence, Plan, Proximity, Rank, Threshold, links
 from miserly.plan.engine.batch import settle
-from miserly.plan.gates import Gate
+from miserly.plan.gates import Gate, ListwiseGate
 
 __all__ = [
     "LISTWISE",
@@ -115,7 +115,7 @@ class StagedScores:
     cost: NDArray[np.float64]
     link: str
     queries: Queries | None = None
-    _confidence: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    _values: dict[tuple[int, str], NDArray[np.float64]] = field(default_factory=dict)
     _order: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @classmethod
@@ -131,17 +131,18 @@ class StagedScores:
     def n_exits(self) -> int:
         return len(self.scores) - 1
 
-    def confidence(self, i: int) -> NDArray[np.float64]:
-        """Probability of the most probable class of each row at exit `i`."""
-        if i not in self._confidence:
-            self._confidence[i] = links.probabilities(self.link, self.scores[i]).max(axis=1)
-        return self._confidence[i]
+    def values(self, i: int, gate: Gate) -> NDArray[np.float64]:
+        """What a gate at exit `i` decides by, computed once for all gates of a kind."""
+        key = i, gate.kind
+        if key not in self._values:
+            self._values[key] = gate.values(self.scores[i], self.link, self.scores.shape[2])
+        return self._values[key]
 
-    def best_first(self, i: int) -> NDArray[np.int64]:
-        """Rows sorted by query, and within a query by falling score at exit `i`."""
+    def rising(self, i: int) -> NDArray[np.int64]:
+        """Rows sorted by query, and within a query by rising score at exit `i`."""
         assert self.queries is not None
         if i not in self._order:
-            self._order[i] = np.lexsort((-self.scores[i, :, 0], self.queries.code))
+            self._order[i] = np.lexsort((self.scores[i, :, 0], self.queries.code))
         return self._order[i]
 
     def at(self, exits: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -156,44 +157,19 @@ def leave(staged: StagedScores, gates: Sequence[Gate]) -> NDArray[np.int64]:
     exits = np.full(n, staged.n_exits, dtype=np.int64)
     inside = np.ones(n, dtype=np.bool_)
     for i, gate in enumerate(gates):
-        going = inside & _leaves(staged, i, gate, inside)
+        going = inside & ~_goes_up(staged, i, gate, inside)
         exits[going] = i
         inside &= ~going
     return exits
 
 
-def _leaves(staged: StagedScores, i: int, gate: Gate, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if isinstance(gate, Confidence):
-        return staged.confidence(i) >= gate.level
-    score = staged.scores[i, :, 0]
-    if isinstance(gate, Threshold):
-        return ~(score > gate.value)
+def _goes_up(staged: StagedScores, i: int, gate: Gate, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    values = staged.values(i, gate)
+    if not isinstance(gate, ListwiseGate):
+        return gate.sends_up(values)
     assert staged.queries is not None
-    sizes = staged.queries.sizes
-    if isinstance(gate, Capacity):
-        keep = np.maximum(1, np.ceil(gate.share * sizes)).astype(np.int64)
-    else:
-        assert isinstance(gate, (Proximity, Rank))
-        keep = np.full(len(sizes), gate.k, dtype=np.int64)
-    cut = kth_best(staged, i, inside, keep)
-    return score < (cut - gate.slack if isinstance(gate, Proximity) else cut)[staged.queries.code]
-
-
-def kth_best(
-    staged: StagedScores, i: int, inside: NDArray[np.bool_], keep: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """For each query, the `keep`-th best score of the rows still inside; -inf if there are fewer."""
-    assert staged.queries is not None
-    sizes = staged.queries.sizes
-    order = staged.best_first(i)
-    present = inside[order]
-    upto = np.cumsum(present)
-    before = np.repeat(upto[np.cumsum(sizes) - sizes] - present[np.cumsum(sizes) - sizes], sizes)
-    query = np.repeat(np.arange(len(sizes)), sizes)
-    at_place = present & (upto - before == keep[query])
-    cut = np.full(len(sizes), -np.inf)
-    cut[query[at_place]] = staged.scores[i, order[at_place], 0]
-    return cut
+    rising = staged.rising(i)
+    return gate.sends_up_of_queries(values, staged.queries.code, staged.queries.sizes, rising[inside[rising]])
 
 
 def with_gates(plan: Plan, stops: Sequence[int], gates: Sequence[Gate]) -> Plan:
@@ -207,7 +183,7 @@ def with_gates(plan: Plan, stops: Sequence[int], gates: Sequence[Gate]) -> Plan:
 def candidate_thresholds(rule: str, staged: StagedScores, k: int) -> NDArray[np.float64]:
     """Thresholds to compare, at which different numbers of rows leave. At the last one no row leaves."""
     if rule == "confidence":
-        found = np.array([staged.confidence(i) for i in range(staged.n_exits)])
+        found = np.array([links.probabilities(staged.link, some).max(axis=1) for some in staged.scores[:-1]])
         return np.array([0.0, *dividers(found), np.inf])
     if rule == "score":
         score = staged.scores[:-1, :, 0]
@@ -244,12 +220,11 @@ def _distances(staged: StagedScores, k: int) -> NDArray[np.float64]:
     The last of several exits is left out: its slack is 0 for every threshold.
     """
     assert staged.queries is not None
-    every_row = np.ones(staged.scores.shape[1], dtype=np.bool_)
-    places = np.full(len(staged.queries), k)
+    queries = staged.queries
     found = [np.zeros(1)]
     for i in range(max(1, staged.n_exits - 1)):
-        best = kth_best(staged, i, every_row, places)[staged.queries.code]
-        below = best - staged.scores[i, :, 0]
+        score = staged.scores[i, :, 0]
+        below = Rank(k).cuts(score, queries.code, queries.sizes, staged.rising(i))[queries.code] - score
         found.append(below[below > 0.0] / remaining(i + 1, staged.n_exits))
     return np.concatenate(found)
 

@@ -150,8 +150,5 @@ def _who_goes_up(
 ) -> NDArray[np.bool_]:
     if not isinstance(gate, ListwiseGate):
         return gate.goes_up(scores, plan.link, plan.n_outputs)
-    up = np.ones(len(scores), dtype=np.bool_)
-    for b in np.unique(bundle):
-        there = bundle == b
-        up[there] = ~(scores[there, 0] < gate.leave_below(scores[there, 0], int(size[b])))
-    return up
+    values = gate.values(scores, plan.link, plan.n_outputs)
+    return gate.sends_up_of_queries(values, bundle, size, np.lexsort((values, bundle)))

@@ -106,9 +106,40 @@ class Gate(ABC):
 
     # -- the rule ------------------------------------------------------------------------------------
 
+    def values(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.float64]:
+        """The number of each row that the gate decides by; the first score by default.
+
+        Parameters
+        ----------
+        scores : array of (n, n_scores)
+            The scores of the node for each row.
+        link : str
+            The link of the plan.
+        n_outputs : int
+            How many of the scores are answers.
+
+        Returns
+        -------
+        array of (n,)
+        """
+        return scores[:, 0]
+
     @abstractmethod
+    def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows go up, given their `values`.
+
+        Parameters
+        ----------
+        values : array of (n,)
+            The number of each row; of a list-wise gate, of each document of one query.
+
+        Returns
+        -------
+        bool array of (n,)
+        """
+
     def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
-        """Which rows go up.
+        """Which rows go up, given their scores.
 
         Parameters
         ----------
@@ -123,6 +154,7 @@ class Gate(ABC):
         -------
         bool array of (n,)
         """
+        return self.sends_up(self.values(scores, link, n_outputs))
 
     # -- words ---------------------------------------------------------------------------------------
 
@@ -185,29 +217,86 @@ class ListwiseGate(Gate):
     listwise: ClassVar[bool] = True
 
     @abstractmethod
-    def n_kept(self, n_query: int) -> int:
-        """How many documents of a query go up.
+    def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many documents of each query go up.
 
         Parameters
         ----------
-        n_query : int
-            The number of documents that the query began with.
+        n_query : int array of (n_queries,)
+            The number of documents that each query began with.
 
         Returns
         -------
-        int
+        int array of (n_queries,)
         """
 
-    def leave_below(self, scores: NDArray[np.float64], n_query: int) -> float:
-        """The score below which documents of a query go low.
+    def cuts(
+        self,
+        values: NDArray[np.float64],
+        query: NDArray[np.int64],
+        n_query: NDArray[np.int64],
+        rising: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """The value of each query below which its documents go low; -inf where all of them go up.
 
-        Documents with the same score as the last one kept are kept too, so that the order of the rows does
+        Documents with the same value as the last one kept are kept too, so that the order of the rows does
         not matter.
 
         Parameters
         ----------
-        scores : array
-            The scores of the documents of the query that have not left.
+        values : array of (n,)
+            The value of each document.
+        query : int array of (n,)
+            The query of each document, counted from 0.
+        n_query : int array of (n_queries,)
+            The number of documents that each query began with.
+        rising : int array
+            The documents that have not left, query by query, those of a query by rising value.
+
+        Returns
+        -------
+        array of (n_queries,)
+        """
+        n_present = np.bincount(query[rising], minlength=len(n_query))
+        keep = self.n_kept(n_query)
+        enough = keep <= n_present
+        found = np.full(len(n_query), -np.inf)
+        found[enough] = values[rising[(np.cumsum(n_present) - keep)[enough]]]
+        return found
+
+    def sends_up_of_queries(
+        self,
+        values: NDArray[np.float64],
+        query: NDArray[np.int64],
+        n_query: NDArray[np.int64],
+        rising: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Which documents of several queries go up; the parameters are those of `cuts`.
+
+        Parameters
+        ----------
+        values : array of (n,)
+            The value of each document.
+        query : int array of (n,)
+            The query of each document, counted from 0.
+        n_query : int array of (n_queries,)
+            The number of documents that each query began with.
+        rising : int array
+            The documents that have not left, query by query, those of a query by rising value.
+
+        Returns
+        -------
+        bool array of (n,)
+        """
+        return ~(values < self.cuts(values, query, n_query, rising)[query])
+
+    def leave_below(self, values: NDArray[np.float64], n_query: int) -> float:
+        """The value below which documents of one query go low.
+
+        Parameters
+        ----------
+        values : array
+            The values of the documents of the query that have not left.
         n_query : int
             The number of documents that the query began with.
 
@@ -215,11 +304,11 @@ class ListwiseGate(Gate):
         -------
         float
         """
-        keep = self.n_kept(n_query)
-        return -np.inf if keep > len(scores) else float(np.sort(scores)[len(scores) - keep])
+        query = np.zeros(len(values), dtype=np.int64)
+        return float(self.cuts(values, query, np.array([n_query]), np.argsort(values))[0])
 
-    def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
-        return ~(scores[:, 0] < self.leave_below(scores[:, 0], len(scores)))
+    def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return ~(values < self.leave_below(values, len(values)))
 
 
 def register(gate: _Class) -> _Class:

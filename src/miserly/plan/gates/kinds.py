@@ -31,8 +31,8 @@ class Onward(Gate):
     def check(self) -> None:
         pass
 
-    def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
-        return np.ones(len(scores), dtype=np.bool_)
+    def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.ones(len(values), dtype=np.bool_)
 
     def up_words(self, words: Wording) -> str:
         return "always"
@@ -71,8 +71,11 @@ class Threshold(Gate):
     def problem_in(self, n_scores: int, link: str) -> str | None:
         return None if self.channel < n_scores else f"a gate on score {self.channel} of {n_scores}"
 
-    def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
-        return scores[:, self.channel] > self.value
+    def values(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.float64]:
+        return scores[:, self.channel]
+
+    def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return values > self.value
 
     def up_words(self, words: Wording) -> str:
         return f"{words.score(self.channel)} is above {number(self.value)}"
@@ -117,8 +120,11 @@ class Confidence(Gate):
             return None
         return f"a confidence gate, but link {link!r} has no probabilities"
 
-    def goes_up(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.bool_]:
-        return ~(links.confidence(link, scores[:, :n_outputs]) >= self.level)
+    def values(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.float64]:
+        return links.confidence(link, scores[:, :n_outputs])
+
+    def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return ~(values >= self.level)
 
     def up_words(self, words: Wording) -> str:
         return f"no class has a probability of {number(self.level)} or more yet"
@@ -162,11 +168,17 @@ class Proximity(ListwiseGate):
         if not (self.slack >= 0.0 and self.k >= 1):
             raise PlanError(f"a proximity gate needs slack >= 0 and k >= 1, not {self}")
 
-    def n_kept(self, n_query: int) -> int:
-        return self.k
+    def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(n_query), self.k)
 
-    def leave_below(self, scores: NDArray[np.float64], n_query: int) -> float:
-        return super().leave_below(scores, n_query) - self.slack
+    def cuts(
+        self,
+        values: NDArray[np.float64],
+        query: NDArray[np.int64],
+        n_query: NDArray[np.int64],
+        rising: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        return super().cuts(values, query, n_query, rising) - self.slack
 
     def up_words(self, words: Wording) -> str:
         return f"its score is within {number(self.slack)} of the {ordinal(self.k)} best still in its query"
@@ -199,8 +211,8 @@ class Rank(ListwiseGate):
         if self.k < 1:
             raise PlanError(f"a rank gate must keep at least one document, not {self.k}")
 
-    def n_kept(self, n_query: int) -> int:
-        return self.k
+    def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(n_query), self.k)
 
     def up_words(self, words: Wording) -> str:
         return f"it is among the {self.k} best still in its query"
@@ -232,8 +244,8 @@ class Capacity(ListwiseGate):
         if not 0.0 < self.share <= 1.0:
             raise PlanError(f"a capacity gate keeps a share in (0, 1], not {self.share}")
 
-    def n_kept(self, n_query: int) -> int:
-        return max(1, int(np.ceil(self.share * n_query)))
+    def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.maximum(1, np.ceil(self.share * n_query)).astype(np.int64)
 
     def up_words(self, words: Wording) -> str:
         return f"it is among the best {100 * self.share:.3g} % of its query"
