@@ -7,22 +7,23 @@ converted to numbers. The plan runs on larger batches. In ranking a batch holds 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Known, plain_cell
-from miserly.cli.console import Problems, also_in
+from miserly.cli.console import MOST_LINES, Problems, also_in
 from miserly.cli.table_files import Chunk, OpenTable, table_file
 from miserly.plan import Plan
 
-__all__ = ["Batch", "Batches"]
+__all__ = ["Batch", "Batches", "OddCells"]
 
 ROWS = 20_000  # of a batch ...
 MATRIX = 1_000_000  # ... unless they hold more numbers than this
 OTHER = "another class"
+_ODD = ("bad", "infinite", "strange")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,31 @@ class Batch:
         )
 
 
+@dataclass
+class OddCells:
+    """The cells of a column that cannot be used: how many, where the first ones are, and some of them.
+
+    >>> odd = OddCells()
+    >>> for line in range(2, 1000):
+    ...     odd.add(line, f"x{line}")
+    >>> odd.count, odd.lines, odd.first, odd.texts
+    (998, [2, 3, 4, 5, 6, 7], 'x2', ['x10', 'x100', 'x101'])
+    """
+
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    first: str = ""
+    texts: list[str] = field(default_factory=list)  # in alphabetical order
+
+    def add(self, line: int, text: str) -> None:
+        self.first = self.first if self.count else text
+        self.count += 1
+        if len(self.lines) <= MOST_LINES:
+            self.lines.append(line)
+        if text not in self.texts:
+            self.texts = sorted([*self.texts, text])[:3]
+
+
 def joined(batches: Sequence[Batch]) -> Batch:
     """The rows of several batches."""
     first = batches[0]
@@ -88,9 +114,11 @@ class Batches:
 
     Attributes
     ----------
-    bad, infinite, strange : dict of list
-        By column, the lines and texts of cells that are not numbers, of infinite numbers, and of unknown
-        categories. All of them are treated as missing.
+    bad, infinite, strange : dict of OddCells
+        By column, the cells that are not numbers, infinite numbers, and unknown categories. All of them are
+        treated as missing.
+    skip : int
+        The number of rows at the start of the file that are left out.
     """
 
     def __init__(
@@ -101,9 +129,10 @@ class Batches:
         self._known = {int(f): Known(values, source.form) for f, values in plan.categories.items()}
         self._classes = None if plan.classes is None else Known(plan.classes.tolist(), source.form)
         self._queries: dict[str, int] = {}
-        self.bad: dict[str, list[tuple[int, str]]] = {}
-        self.infinite: dict[str, list[tuple[int, str]]] = {}
-        self.strange: dict[str, list[tuple[int, str]]] = {}
+        self.bad: dict[str, OddCells] = {}
+        self.infinite: dict[str, OddCells] = {}
+        self.strange: dict[str, OddCells] = {}
+        self.skip = 0
         target = plan.info.get("target")
         self.target = target if target in self._file.header else None
 
@@ -115,20 +144,40 @@ class Batches:
         """The place of a cell, for messages."""
         return f"{self._source.name}, {self._file.unit} {line}, column {column!r}"
 
-    def report(self, cells: dict[str, list[tuple[int, str]]], what: str, problems: Problems) -> None:
+    @property
+    def kept_types(self) -> dict[str, Any]:
+        """The types of the columns that are kept, where the file has types."""
+        return {name: self._file.types[name] for name in self._keep if name in self._file.types}
+
+    @property
+    def share(self) -> float:
+        """The share of the file that was read."""
+        return self._file.share
+
+    def state(self) -> dict[str, Any]:
+        """The odd cells so far, for a run that goes on later."""
+        return {kind: {name: asdict(cells) for name, cells in getattr(self, kind).items()} for kind in _ODD}
+
+    def restore(self, state: dict[str, Any], n_rows: int) -> None:
+        """Go on after `n_rows` rows, with the odd cells of these rows."""
+        self.skip = n_rows
+        for kind in _ODD:
+            setattr(self, kind, {name: OddCells(**cells) for name, cells in state[kind].items()})
+
+    def report(self, cells: dict[str, OddCells], what: str, problems: Problems) -> None:
         """Add a problem for each column of `bad`, `infinite` or `strange`."""
         for name, found in cells.items():
-            line, text = found[0]
-            hint = self._source.form.hint(text) if cells is self.bad else ""
-            also = also_in([line for line, _ in found[1:]], self._file.unit)
-            problems.add(f"{self.place(line, name)}: {text!r} is {what}{'; ' + hint if hint else ''}{also}")
+            hint = self._source.form.hint(found.first) if cells is self.bad else ""
+            also = also_in(found.lines[1:], self._file.unit, found.count - 1)
+            place = self.place(found.lines[0], name)
+            problems.add(f"{place}: {found.first!r} is {what}{'; ' + hint if hint else ''}{also}")
 
     def __iter__(self) -> Iterator[Batch]:
         size = max(1, min(ROWS, MATRIX // max(1, self._plan.n_features)))
         if self._query is not None and not self._are_adjacent(self._query):
             size = 2**62  # a query may occur again in the last row
         waiting: list[Batch] = []
-        for chunk in self._file.chunks(self._columns):
+        for chunk in self._file.chunks(self._columns, self.skip):
             waiting.append(self._batch(chunk))
             if sum(map(len, waiting)) >= size:
                 full, left = _cut(joined(waiting))
@@ -184,7 +233,7 @@ class Batches:
                 try:
                     values[row] = known(cell)
                 except KeyError:
-                    self.strange.setdefault(name, []).append((chunk.lines[row], cell))
+                    self.strange.setdefault(name, OddCells()).add(chunk.lines[row], cell)
         return values
 
     def _some_numbers(self, name: str, chunk: Chunk) -> NDArray[np.float64]:
@@ -194,7 +243,7 @@ class Batches:
             number = self._source.form.numbers([cell])
             if number is None or np.isinf(number[0]):
                 cells = self.bad if number is None else self.infinite
-                cells.setdefault(name, []).append((line, cell.strip()))
+                cells.setdefault(name, OddCells()).add(line, cell.strip())
             else:
                 values[row] = number[0]
         return values

@@ -73,7 +73,8 @@ def friendly(command: Command) -> Command:
 
 def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {(error.strerror or str(error)).lower()}"
+        text = f"{error.filename}: {(error.strerror or str(error)).lower()}"
+        return "; ".join([text, *getattr(error, "__notes__", ())])
     return str(error)
 
 
@@ -244,14 +245,15 @@ class Problems:
             raise ManyProblems([*self._found[:MOST], *([f"and {more} more problems"] if more > 0 else [])])
 
 
-def also_in(places: Sequence[int], what: str = "line") -> str:
-    """The other places of a problem, for the end of a sentence.
+def also_in(places: Sequence[int], what: str = "line", n_places: int | None = None) -> str:
+    """The other places of a problem, for the end of a sentence; of very many, `places` may be the first.
 
     >>> also_in([]), also_in([7]), also_in([7, 9, 12, 13, 20, 31, 44])
     ('', '; also in line 7', '; also in lines 7, 9, 12, 13, 20 and 2 more')
     """
     if not places:
         return ""
+    n_places = n_places or len(places)
     named = ", ".join(map(str, places[:MOST_LINES]))
-    more = f" and {len(places) - MOST_LINES} more" if len(places) > MOST_LINES else ""
+    more = f" and {n_places - MOST_LINES} more" if n_places > MOST_LINES else ""
     return f"; also in {what}{'s' * (len(places) > 1)} {named}{more}"

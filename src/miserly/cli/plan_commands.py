@@ -105,6 +105,10 @@ def predict(
     unknown: Annotated[
         Unknown, typer.Option(help="How to treat a category that is not in the plan.")
     ] = Unknown.missing,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on where an interrupted run with the same --out has stopped."),
+    ] = False,
     force: Force = False,
     as_json: Json = False,
     debug: Debug = False,
@@ -119,10 +123,12 @@ def predict(
     form = csv.form
     if target is not None:
         check_output(target, FORMATS, (data, model), force)
+    if resume and (target is None or as_json or str(data) == "-"):
+        raise Misuse("--resume needs --out and a file to read, and cannot be combined with --json")
     plan = load(model)
     asked = PredictOptions(budget, query, proba, tuple(keep or ()), unknown.value)
     with opened(data, form) as source:
-        answer(Predictions(plan, source, asked, Problems()), target, as_json)
+        answer(Predictions(plan, source, asked, Problems()), target, as_json, resume)
 
 
 @friendly

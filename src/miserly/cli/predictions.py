@@ -1,6 +1,6 @@
 """`miserly predict`: a saved plan on the rows of a file, in batches.
 
-The file needs only the columns that the plan reads. Memory holds one batch, and a few numbers per row.
+The file needs only the columns that the plan reads. Memory holds one batch.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from miserly.cli.batches import Batch, Batches
 from miserly.cli.console import Problems, amount, err, json_text, new_table, out, warn
+from miserly.cli.resuming import ResumableTable, RunIdentity, resumable_table
 from miserly.cli.table_files import OpenTable
 from miserly.cli.tables import Cells, CsvWriter, TableWriter, table_writer, warn_of_formulas
+from miserly.cli.totals import RunTotals
 from miserly.data.tasks import DEFAULT_METRICS
 from miserly.errors import DataError, PlanError
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run, engine_for, ranked
 
-__all__ = ["Answers", "PredictOptions", "Predictions", "RunTotals", "predict"]
+__all__ = ["Answers", "PredictOptions", "Predictions", "predict"]
 
 
 @dataclass(frozen=True)
@@ -67,52 +71,6 @@ def _shares(plan: Plan) -> list[str]:
     return [f"probability_{label}" for label in labels]
 
 
-@dataclass(eq=False)
-class RunTotals:
-    """The costs and the labels of all rows, for the summary."""
-
-    costs: list[NDArray[np.float64]] = field(default_factory=list)
-    n_features: int = 0
-    n_stopped: int = 0
-    truth: list[NDArray[Any]] = field(default_factory=list)
-    predicted: list[NDArray[Any]] = field(default_factory=list)
-    qid: list[NDArray[np.int64]] = field(default_factory=list)
-
-    @property
-    def cost(self) -> NDArray[np.float64]:
-        return np.concatenate(self.costs)
-
-    def add(self, run: Run, batch: Batch, predicted: NDArray[Any]) -> None:
-        self.costs.append(run.cost)
-        self.n_features += int(run.acquired.sum())
-        self.n_stopped += int(run.stopped.sum())
-        if batch.truth is None:
-            return
-        truth = batch.truth
-        if truth.dtype == object:
-            pairs = zip(truth.tolist(), predicted.tolist(), strict=True)
-            self.truth.append(
-                np.array([np.nan if one is None else float(one == other) for one, other in pairs])
-            )
-            return
-        self.truth.append(truth)
-        self.predicted.append(predicted)
-        if batch.qid is not None:
-            self.qid.append(batch.qid)
-
-    def value(self, metric: str) -> float | None:
-        """The metric over all rows; None if the label of some is missing."""
-        truth = np.concatenate(self.truth) if self.truth else np.zeros(0)
-        if not len(truth) or np.isnan(truth).any():
-            return None
-        if metric == "accuracy":
-            return float(np.mean(truth))
-        from miserly.metrics import get_metric
-
-        qid = np.concatenate(self.qid) if self.qid else None
-        return get_metric(metric).value(truth, np.concatenate(self.predicted), qid=qid)
-
-
 class Predictions:
     """A plan on the rows of a file.
 
@@ -126,14 +84,35 @@ class Predictions:
     """
 
     def __init__(self, plan: Plan, source: OpenTable, asked: PredictOptions, problems: Problems) -> None:
-        self.plan, self.asked, self.totals = plan, asked, RunTotals()
+        self.plan, self.asked = plan, asked
         self._source, self._problems = source, problems
         self._check_plan()
         self.batches = Batches(plan, source, asked.query, asked.keep, problems)
         self._check_columns()
+        self.totals = RunTotals(self._metric)
 
     @property
-    def metric(self) -> str | None:
+    def identity(self) -> RunIdentity:
+        """What the predictions are made from."""
+        asked, form, source = self.asked, self._source.form, self._source
+        options = {
+            "--budget": asked.budget, "--query": asked.query, "--proba": asked.probabilities,
+            "--keep": list(asked.keep), "--unknown": asked.unknown, "--sep": form.sep,
+            "--decimal": form.decimal, "--thousands": form.thousands or None, "--encoding": form.encoding,
+        }  # fmt: skip
+        return RunIdentity(self.plan.digest, None if source.is_copy else source.path, options)
+
+    def state(self) -> dict[str, Any]:
+        """What is known about the rows so far, for a run that goes on later."""
+        return {"totals": self.totals.state(), "cells": self.batches.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on after the rows of an earlier run."""
+        self.totals = RunTotals.of(state["totals"])
+        self.batches.restore(state["cells"], self.totals.n_rows)
+
+    @property
+    def _metric(self) -> str | None:
         """The metric of the plan's task, if the file has the target."""
         task = self.plan.info.get("task")
         if self.batches.target is None or (task == "ranking" and self.asked.query is None):
@@ -166,7 +145,7 @@ class Predictions:
 
     def __iter__(self) -> Iterator[Answers]:
         """Answers in batches; problems are raised after the last batch."""
-        n_rows = 0
+        n_rows = self.totals.n_rows
         for batch in self.batches:
             n_rows += len(batch)
             yield self._answered(batch, n_rows)
@@ -199,12 +178,12 @@ MOST_ROWS = 20  # of predictions shown in a terminal
 IN_MEMORY = 1 << 20  # characters of output kept in memory until the last row; more go to disk
 
 
-def predict(predictions: Predictions, path: Path | None, as_json: bool) -> None:
+def predict(predictions: Predictions, path: Path | None, as_json: bool, resume: bool = False) -> None:
     """Run a plan on a file. Nothing is written or printed before all rows have been read without problems."""
     is_piped = path is None and not as_json and not out.is_terminal
     first = FirstRows()
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as spool:
-        with contextlib.nullcontext() if path is None else table_writer(path) as writer:
+        with _writer(predictions, path, resume) as writer, _progress(predictions) as show_progress:
             outlets: list[TableWriter] = [first] if writer is None else [first, writer]
             if as_json or is_piped:
                 outlets.append(JsonRows(spool) if as_json else CsvWriter(spool))
@@ -212,6 +191,9 @@ def predict(predictions: Predictions, path: Path | None, as_json: bool) -> None:
                 columns = answers.columns()
                 for outlet in outlets:
                     outlet.add(columns)
+                show_progress()
+                if isinstance(writer, ResumableTable):
+                    writer.note(predictions.state)
         if as_json:
             _print_record(predictions, spool)
         elif is_piped:
@@ -220,10 +202,48 @@ def predict(predictions: Predictions, path: Path | None, as_json: bool) -> None:
     if as_json:
         return
     if path is None and not is_piped:
-        first.show(len(predictions.totals.cost))
+        first.show(predictions.totals.n_rows)
     (err if is_piped else out).print(Text(summary(predictions)), soft_wrap=True)
     if path is not None:
         out.print(Text(f"written to {path}"), soft_wrap=True)
+
+
+def _writer(
+    predictions: Predictions, path: Path | None, resume: bool
+) -> contextlib.AbstractContextManager[Any]:
+    """Where the table goes, at the row where an earlier run has stopped."""
+    if path is None:
+        return contextlib.nullcontext()
+    if path.suffix.lower() == ".parquet" and not find_spec("pyarrow"):
+        if resume:
+            raise DataError(f"{path}: --resume needs pyarrow for Parquet: pip install pyarrow")
+        return table_writer(path)
+    return _resumed(predictions, path, resume)
+
+
+@contextlib.contextmanager
+def _resumed(predictions: Predictions, path: Path, resume: bool) -> Iterator[ResumableTable]:
+    with resumable_table(path, predictions.identity, resume, predictions.batches.kept_types) as table:
+        if table.state is not None:
+            predictions.restore(table.state)
+        if resume:
+            rows = f"going on after {table.n_rows:,} rows of an earlier run"
+            err.print(Text(rows if table.n_rows else "no earlier run to go on with: all rows are run"))
+        yield table
+
+
+@contextlib.contextmanager
+def _progress(predictions: Predictions) -> Iterator[Callable[[], None]]:
+    """A bar in a terminal that is gone when all rows are done."""
+    if not err.is_terminal:
+        yield lambda: None
+        return
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda: bar.update(
+            task, completed=predictions.batches.share, description=f"{predictions.totals.n_rows:,} rows"
+        )
 
 
 class FirstRows:
@@ -277,16 +297,16 @@ def _print_record(predictions: Predictions, rows: Any) -> None:
 
 
 def _record(predictions: Predictions) -> dict[str, Any]:
-    totals, metric = predictions.totals, predictions.metric
-    value = None if metric is None else totals.value(metric)
+    totals = predictions.totals
+    value = totals.value()
     return {
-        "rows": len(totals.cost),
+        "rows": totals.n_rows,
         "unit": predictions.plan.costs.unit,
-        "mean_cost": float(totals.cost.mean()),
-        "max_cost": float(totals.cost.max()),
+        "mean_cost": totals.mean_cost,
+        "max_cost": totals.max_cost,
         "stopped_by_budget": totals.n_stopped,
-        "unknown_values": {name: len(cells) for name, cells in predictions.batches.strange.items()},
-        **({} if value is None else {str(metric): value}),
+        "unknown_values": {name: cells.count for name, cells in predictions.batches.strange.items()},
+        **({} if value is None else {str(totals.metric): value}),
     }
 
 
@@ -297,29 +317,27 @@ def _pour(spool: Any) -> None:
 
 def _warn(predictions: Predictions, n_guarded: int) -> None:
     for name, cells in predictions.batches.strange.items():
-        words = sorted({text for _, text in cells})
-        where = predictions.batches.place(cells[0][0], name)
+        where = predictions.batches.place(cells.lines[0], name)
         warn(
-            f"{where}: unknown to the plan; {len(cells):,} rows have such categories there "
-            f"({', '.join(words[:3])}), which are treated as missing"
+            f"{where}: unknown to the plan; {cells.count:,} rows have such categories there "
+            f"({', '.join(cells.texts)}), which are treated as missing"
         )
     warn_of_formulas(n_guarded)
 
 
 def summary(predictions: Predictions) -> str:
     """The number of rows, their costs, and the metric if the file has the target."""
-    totals, unit, metric = predictions.totals, predictions.plan.costs.unit, predictions.metric
-    cost = totals.cost
+    totals, unit = predictions.totals, predictions.plan.costs.unit
     parts = [
-        f"{len(cost):,} rows",
-        f"{amount(float(cost.mean()), unit)} on average, {amount(float(cost.max()), unit)} at most",
-        f"{totals.n_features / len(cost):.1f} features bought on average",
+        f"{totals.n_rows:,} rows",
+        f"{amount(totals.mean_cost, unit)} on average, {amount(totals.max_cost, unit)} at most",
+        f"{totals.n_features / totals.n_rows:.1f} features bought on average",
     ]
     if totals.n_stopped:
         parts.append(f"the budget stopped {totals.n_stopped:,} rows")
-    value = None if metric is None else totals.value(metric)
+    value = totals.value()
     if value is not None:
-        parts.append(f"{metric} {value:.4g}")
+        parts.append(f"{totals.metric} {value:.4g}")
     return "; ".join(parts)
 
 

@@ -37,6 +37,7 @@ class OpenTable:
     name: str
     kind: str
     form: Format
+    is_copy: bool = False  # of standard input, which cannot be read again
 
     def no_column(self, column: str, header: Sequence[str], why: str = "") -> str:
         return f"{self.name}: no column {column!r}{why}{did_you_mean(column, header)}"
@@ -52,7 +53,7 @@ def opened(path: Path, form: Format | None = None) -> Iterator[OpenTable]:
             file.flush()
             file.seek(0)
             kind = ".parquet" if file.read(4) == b"PAR1" else ".csv"
-            yield OpenTable(Path(file.name), "standard input", kind, form)
+            yield OpenTable(Path(file.name), "standard input", kind, form, is_copy=True)
         return
     kind = path.suffix.lower()
     if kind not in FORMATS:
@@ -100,16 +101,24 @@ class CsvFile:
 
     unit = "line"
     index: tuple[str, ...] = ()
+    types: Mapping[str, Any] = {}
     chunk_cells = 6_000  # they fit into a processor's cache ...
     fewest_rows = 16  # ... unless rows are very wide
 
     def __init__(self, source: OpenTable, problems: Problems) -> None:
         self._source = source
         self._problems = problems
+        self._file: Any = None  # while rows are read
         self.header = self._read_header()
 
-    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
-        """The cells of some columns, some rows at a time."""
+    @property
+    def share(self) -> float:
+        """The share of the file that was read."""
+        size = self._source.path.stat().st_size
+        return self._file.buffer.tell() / size if self._file is not None and size else 0.0
+
+    def chunks(self, columns: Sequence[str], skip: int = 0) -> Iterator[Chunk]:
+        """The cells of some columns, some rows at a time, without the first `skip` rows."""
         size = max(self.fewest_rows, self.chunk_cells // len(self.header))
         place_of = {name: place for place, name in enumerate(self.header)}
         places = {name: place_of[name] for name in columns}
@@ -120,6 +129,9 @@ class CsvFile:
             next(filter(None, reader))
             for cells in reader:
                 if len(cells) == len(self.header):
+                    if skip:
+                        skip -= 1
+                        continue
                     lines.append(reader.line_num)
                     rows.append(cells)
                     if len(rows) == size:
@@ -147,12 +159,15 @@ class CsvFile:
         encoding = "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
         with self._source.path.open(encoding=encoding, newline="") as file:
             reader = csv.reader(file, delimiter=form.sep, strict=True)
+            self._file = file
             try:
                 yield reader
             except csv.Error as error:
                 raise DataError(f"{name}, line {reader.line_num}: not a sound CSV file ({error})") from None
             except UnicodeError:
                 raise DataError(self._not_text(encoding)) from None
+            finally:
+                self._file = None
 
     def _not_text(self, encoding: str) -> str:
         """The error for a file in another encoding."""
@@ -244,13 +259,15 @@ class ParquetFile:
 
     def __init__(self, source: OpenTable) -> None:
         self._source = source
+        self.share = 0.0  # of the rows that were read
+        self.types: Mapping[str, Any] = {}  # of columns, if pyarrow is there
         self.header, self.index = self._guarded(self._names)
 
-    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
-        """Some columns, some rows at a time."""
+    def chunks(self, columns: Sequence[str], skip: int = 0) -> Iterator[Chunk]:
+        """Some columns, some rows at a time, without the first `skip` rows."""
         size = max(self.fewest_rows, self.chunk_cells // max(1, len(columns)))
-        batches = self._batches(list(columns), size)
-        first = 1
+        batches = self._batches(list(columns), size, skip)
+        first = skip + 1
         while (batch := self._guarded(lambda: next(batches, None))) is not None:
             n_rows, values = batch
             yield ParquetChunk(list(range(first, first + n_rows)), {}, values)
@@ -263,6 +280,7 @@ class ParquetFile:
 
             schema = pq.read_schema(self._source.path)
             index = (schema.pandas_metadata or {}).get("index_columns", ())
+            self.types = {field.name: _plain_type(field.type) for field in schema}
             return list(schema.names), tuple(name for name in index if isinstance(name, str))
         if find_spec("polars"):
             import polars as pl
@@ -270,24 +288,33 @@ class ParquetFile:
             return list(pl.read_parquet_schema(self._source.path)), ()
         raise DataError(f"{self._source.name}: reading {PARQUET}")
 
-    def _batches(self, columns: list[str], size: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _batches(self, columns: list[str], size: int, skip: int) -> Iterator[tuple[int, dict[str, Any]]]:
         if find_spec("pyarrow"):
             import pyarrow.parquet as pq
 
             with pq.ParquetFile(self._source.path) as file:
-                size = min(size, max(1, file.metadata.num_rows))
-                for batch in file.iter_batches(size, columns=columns):
-                    yield batch.num_rows, {name: batch.column(name) for name in columns}
+                total = file.metadata.num_rows
+                group, start = _row_group(file, skip)
+                unread = skip - start  # of the first row group
+                groups = list(range(group, file.num_row_groups))
+                for batch in file.iter_batches(min(size, max(1, total)), row_groups=groups, columns=columns):
+                    start += batch.num_rows
+                    self.share = start / total
+                    part = batch.slice(min(unread, batch.num_rows))
+                    unread -= batch.num_rows - part.num_rows
+                    if part.num_rows:
+                        yield part.num_rows, {name: part.column(name) for name in columns}
             return
         import polars as pl
 
-        frame, start = pl.scan_parquet(self._source.path), 0
+        frame, start = pl.scan_parquet(self._source.path), skip
         total = frame.select(pl.len()).collect().item()
         size = min(size, max(1, total))
         while start < total:
             part = frame.select(columns).slice(start, size).collect()
             yield min(size, total - start), {name: part[name] for name in columns}
             start += size
+            self.share = min(1.0, start / total)
 
     def _guarded(self, read: Any) -> Any:
         """Call a reader and translate the errors of its library for a broken file."""
@@ -298,6 +325,24 @@ class ParquetFile:
         except Exception as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise DataError(f"{self._source.name}: not a sound Parquet file ({reason})") from None
+
+
+def _plain_type(kind: Any) -> Any:
+    """A type of Arrow; of categories, that of their values."""
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _row_group(file: Any, row: int) -> tuple[int, int]:
+    """The row group of a Parquet file that holds a row, and the first row of this group."""
+    start = 0
+    for group in range(file.num_row_groups):
+        n_rows = file.metadata.row_group(group).num_rows
+        if row < start + n_rows:
+            return group, start
+        start += n_rows
+    return file.num_row_groups, row
 
 
 def table_file(source: OpenTable, problems: Problems) -> CsvFile | ParquetFile:

@@ -227,9 +227,9 @@ def guarded(value: Any) -> Any:
 class CsvWriter:
     """CSV to an open file; `n_guarded` counts the cells that looked like formulas."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, has_header: bool = False) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
-        self._has_header = False
+        self._has_header = has_header
         self.n_guarded = 0
 
     def add(self, columns: Cells) -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from miserly.errors import DataError, MiserlyError
 
-__all__ = ["atomic_path", "atomic_write", "check_target", "check_writable"]
+__all__ = ["atomic_path", "atomic_write", "check_target", "check_writable", "open_draft", "replace_by"]
 
 _KINDS = (
     (stat.S_ISDIR, "a folder; give the name of a file"),
@@ -115,9 +115,7 @@ def atomic_path(path: str | os.PathLike[str], error: type[MiserlyError] = DataEr
     try:
         _create(draft, target)
         yield draft
-        _finish(draft, target)
-        check_target(target, error)  # it may have been created in the meantime
-        os.replace(draft, target)
+        _put(draft, target, error)
     except OSError as problem:
         if problem.filename in (None, str(draft)):
             problem.filename, problem.filename2 = str(target), None
@@ -125,6 +123,41 @@ def atomic_path(path: str | os.PathLike[str], error: type[MiserlyError] = DataEr
     finally:
         draft.unlink(missing_ok=True)
     _flush(target.parent)
+
+
+def open_draft(draft: Path, target: Path) -> IO[bytes]:
+    """Open a file that is to replace `target`, for reading and writing; what is in it is kept.
+
+    Only one process can have it open, on systems that lock files. See `replace_by`.
+    """
+    check_target(draft)
+    mode = 0o600 if target.exists() else 0o666
+    file = os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), mode), "r+b")
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_ours = draft.exists() and os.path.samestat(os.fstat(file.fileno()), draft.stat())
+    except ImportError:
+        is_ours = True
+    except OSError:
+        is_ours = False
+    if not is_ours:
+        file.close()
+        raise DataError(f"{draft}: another process is writing to this file")
+    return file
+
+
+def replace_by(draft: Path, target: Path) -> None:
+    """Put a file that is complete in the place of another one; see `atomic_path`."""
+    _put(draft, target, DataError)
+    _flush(target.parent)
+
+
+def _put(draft: Path, target: Path, error: type[MiserlyError]) -> None:
+    _finish(draft, target)
+    check_target(target, error)  # it may have been created in the meantime
+    os.replace(draft, target)
 
 
 def _create(draft: Path, target: Path) -> None:
