@@ -91,11 +91,28 @@ class KeywordRule(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
+class KernelMachine(SVC):
+    """`SVC(decision_function_shape="ovo")` whose decision values are those of "ovr", without a slow loop.
+
+    In scikit-learn the sum over 190 pairs of classes takes as long for one document as all kernels do.
+    """
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        pairs = super().decision_function(X)
+        first, second = np.triu_indices(len(self.classes_), k=1)
+        one = np.eye(len(self.classes_))
+        votes = (pairs >= 0) @ one[first] + (pairs < 0) @ one[second]
+        sums = pairs @ (one[first] - one[second])
+        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+
+
 def models() -> dict[str, Any]:
     """Keyword rule, linear model, kernel machine."""
     words = TfidfVectorizer(sublinear_tf=True, token_pattern=r"\S+")
     return {
         "rule": KeywordRule(),
         "linear": make_pipeline(words, LogisticRegression(C=5.0, max_iter=300)),
-        "kernel": make_pipeline(words, SVC(C=10.0, gamma=1.0, cache_size=1000)),
+        "kernel": make_pipeline(
+            words, KernelMachine(C=10.0, gamma=1.0, cache_size=1000, decision_function_shape="ovo")
+        ),
     }
