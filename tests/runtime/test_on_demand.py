@@ -1,6 +1,7 @@
 """OnDemand: what is asked, what is paid, what the receipt says. Sync and async alike."""
 
 import asyncio
+import gc
 import json
 import threading
 import time
@@ -409,6 +410,19 @@ def test_at_most_so_many_calls_at_once():
     assert adds_up(served.predict(None)).cost == 20.0 and 1 < most[0] <= 4
     most[0] = 0
     assert adds_up(how_async(served, None)).cost == 20.0 and 1 < most[0] <= 4
+
+
+def test_threads_end_with_the_object_that_started_them():
+    before = threading.active_count()
+    for _ in range(20):
+        OnDemand(linear(4), {f"x{i}": lambda raw: 1.0 for i in range(4)}, concurrency=4).predict(None)
+        OnDemand(heart(), {"age": as_async(lambda raw: 61.0)}).predict(PATIENT)
+    for _ in range(200):
+        if threading.active_count() <= before + 2:
+            break
+        gc.collect()
+        time.sleep(0.01)
+    assert threading.active_count() <= before + 2
 
 
 def test_cancelling_a_request_cancels_its_sources():

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run_many", "stream"]
 
-_LATE = "it had not answered by the deadline"
-
 
 def run_many(
     served: OnDemand,
@@ -172,8 +170,8 @@ async def _finish(tasks: dict[asyncio.Task[None], Unit]) -> None:
         for task in [task for task in pending if clock() >= tasks[task].end]:
             task.cancel()
             pending.discard(task)
-            for request, call in tasks[task].pairs:
-                request.late([call], _LATE)
+            for request, _ in tasks[task].pairs:
+                request.pass_deadline()
 
 
 async def _make(unit: Unit, pool: ThreadPool) -> None:

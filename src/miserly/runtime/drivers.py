@@ -35,8 +35,6 @@ __all__ = [
 ]
 
 _EXACT = 2**53  # whole numbers below it are floats without loss
-_LATE = "it had not answered by the deadline"
-
 
 # -- here ----------------------------------------------------------------------------------------------------
 
@@ -233,7 +231,7 @@ class _Threads:
     def _time_passed(self) -> None:
         now, request = clock(), self.request
         if now >= request.end:
-            request.late([*self.jobs, *self.waiting], _LATE)
+            request.pass_deadline()
             return
         for call, (job, end) in list(self.jobs.items()):
             if now >= end:
@@ -302,7 +300,7 @@ async def _call_together(
         if request.stopped_by:
             return
         if clock() >= request.end and any(not call.ahead for call in tasks):
-            request.late(list(tasks), _LATE)
+            request.pass_deadline()
             return
 
 

@@ -16,8 +16,8 @@ __all__ = ["FALLBACKS", "Breaker", "Fault", "Invalid", "PoolExhausted", "Unavail
 
 FALLBACKS = ("missing", "stop", "raise")
 # Outcomes of a call. The first two bring a value or the news that there is none, and are never tried again.
-VALUE, NULL, NAN, INVALID, FAILED, LATE, DECLINED, REFUSED, EXHAUSTED = (
-    "value", "null", "nan", "invalid", "failed", "late", "declined", "refused", "exhausted",
+VALUE, NULL, NAN, INVALID, FAILED, LATE, DECLINED, REFUSED, EXHAUSTED, CANCELLED = (
+    "value", "null", "nan", "invalid", "failed", "late", "declined", "refused", "exhausted", "cancelled",
 )  # fmt: skip
 _NO_RETRY = (DECLINED, REFUSED, EXHAUSTED)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -128,6 +129,7 @@ class OnDemand:
         self.sources = bind_sources(self.plan, sources or {}, defaults)
         self._concurrency = concurrency
         self._pool = ThreadPool(max(threads, concurrency or 1))
+        weakref.finalize(self, self._pool.close)
         self._limits: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()
         self._loop: LoopThread | None = None
         self._lock = threading.Lock()
@@ -358,6 +360,7 @@ class OnDemand:
         with self._lock:
             if self._loop is None:
                 self._loop = LoopThread()
+                weakref.finalize(self, self._loop.close)
         self._loop.run(work)
 
     def close(self) -> None:

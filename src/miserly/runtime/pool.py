@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from miserly.errors import SourceError
@@ -174,7 +175,7 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="miserly-loop", daemon=True).start()
+        threading.Thread(target=_serve, args=(self._loop,), name="miserly-loop", daemon=True).start()
 
     def run(self, work: Any) -> Any:
         """Run a coroutine there, and wait for its result."""
@@ -194,4 +195,18 @@ class LoopThread:
 
     def close(self) -> None:
         """End the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped; then cancel what is left in it."""
+    try:
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+    finally:
+        loop.close()

@@ -66,7 +66,7 @@ class Acquisition:
     outcome : str
         ``"value"``, ``"null"`` if the source says that there is no value, or why there is none: ``"nan"``,
         ``"invalid"``, ``"failed"``, ``"late"``, ``"declined"``, ``"refused"`` (its circuit breaker is open),
-        ``"exhausted"`` (no thread was free).
+        ``"exhausted"`` (no thread was free), ``"cancelled"`` (the request ended before it answered).
     message : str
         What went wrong.
     answer : object

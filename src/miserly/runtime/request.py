@@ -19,6 +19,7 @@ from miserly.plan.engine.ahead import certain, possible
 from miserly.plan.engine.stepping import Trail
 from miserly.runtime.calls import Call, Deliveries, Delivery, clock
 from miserly.runtime.faults import (
+    CANCELLED,
     DECLINED,
     EXHAUSTED,
     INVALID,
@@ -41,13 +42,15 @@ if TYPE_CHECKING:
 __all__ = ["PredictionRequest"]
 
 _numbers = count(1)
+_ENDED = "the request had ended before"
+_LATE = "it had not answered by the deadline"
 
 
 class PredictionRequest:
     """One request for an answer; see `OnDemand.predict`."""
 
     __slots__ = ("begun", "deadline", "end", "entries", "known", "number", "prices", "raw", "reason",
-                 "served", "stash", "stopped_by", "trail", "unused")  # fmt: skip
+                 "served", "stash", "stopped_by", "trail", "under_way", "unused")  # fmt: skip
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class PredictionRequest:
         self.entries: list[Entry] = []
         self.stash: Deliveries = {}  # values that have come and are not used yet
         self.unused: list[Entry] = []
+        self.under_way: set[Call] = set()
         self.stopped_by = ""
         self.reason = ""
 
@@ -88,12 +92,15 @@ class PredictionRequest:
         if self.stopped_by:
             return []
         if clock() >= self.end:
-            self.stop("deadline", f"{self.deadline:g} seconds are over")
+            self.pass_deadline()
             return []
         columns = [f for f in certain(self.trail) if f not in self.stash] if together else [self.trail.need]
         calls: list[Call] = []
-        reserved = 0.0
+        reserved = self._committed()
+        capped = self.trail.budget < np.inf
         for source, some in self._by_source(columns):
+            if calls and capped and (source.may_differ or calls[0].source.may_differ):
+                break  # what is certain is so by listed prices
             call = Call(source, tuple(some), self.trail.price_of(some), ahead=False)
             if not fits(self.trail.spent + reserved, call.reserved, self.trail.budget):
                 if not calls:
@@ -115,6 +122,13 @@ class PredictionRequest:
                 calls.append(call)
         return calls
 
+    def _committed(self, call: Call | None = None) -> float:
+        """What is reserved for other calls under way, and what is due for values that have come."""
+        under_way = sum(one.reserved for one in self.under_way if one is not call and not one.ahead)
+        due = [f for f, item in self.stash.items() if f in item.call.columns and not item.call.ahead]
+        priced = sum(self.stash[f].cost or 0.0 for f in due)
+        return under_way + priced + self.trail.price_of([f for f in due if self.stash[f].cost is None])
+
     def _by_source(self, columns: list[int]) -> list[tuple[BoundSource, list[int]]]:
         found: dict[int, tuple[BoundSource, list[int]]] = {}
         for f in columns:
@@ -126,6 +140,9 @@ class PredictionRequest:
 
     def begin(self, call: Call) -> Fault | None:
         """Prepare a call; gives why it cannot be made."""
+        if self.stopped_by:
+            return Fault(CANCELLED, _ENDED)
+        self.under_way.add(call)
         if not call.source.breaker.lets_through():
             return Fault(REFUSED, "its circuit breaker is open after many failures in a row")
         if call.source.asks:
@@ -176,6 +193,8 @@ class PredictionRequest:
 
     def delay_after(self, call: Call, outcome: Deliveries | Fault) -> float | None:
         """Seconds to wait before the call is made again; None if this outcome is final."""
+        if self.stopped_by:
+            return None
         call.seconds = clock() - call.begun
         rules, breaker = call.source.rules, call.source.breaker
         if not isinstance(outcome, Fault):
@@ -186,7 +205,7 @@ class PredictionRequest:
         self._bill_failure(call, outcome)
         if not outcome.may_retry or call.retries >= (rules.retries or 0):
             return None
-        if not fits(self.trail.spent, call.reserved, self.trail.budget):
+        if not fits(self.trail.spent + self._committed(call), call.reserved, self.trail.budget):
             return None
         delay = delay_before(call.retries, rules.backoff or 0.0)
         if clock() + delay >= self.end:
@@ -213,7 +232,10 @@ class PredictionRequest:
         return None
 
     def deliver(self, call: Call, outcome: Deliveries | Fault) -> None:
-        """Take the final outcome of a call."""
+        """Take the final outcome of a call; what comes when the request has ended is not looked at."""
+        if self.stopped_by:
+            return
+        self.under_way.discard(call)
         if isinstance(outcome, Fault) and outcome.items is None:
             self._fail(call, outcome)
             return
@@ -309,22 +331,23 @@ class PredictionRequest:
                 name = self.served.plan.costs.name(f)
                 self.stop("budget", f"{name!r} cost {cost:g}, more than the {reserved:g} reserved for it")
 
-    def late(self, calls: list[Call], message: str) -> None:
-        """The deadline has passed while some calls were under way."""
-        for call in calls:
-            call.seconds = clock() - call.begun
-            failure = Fault(LATE, message)
-            self._bill_failure(call, failure)
-            self._log(call, failure)
-        self.stop("deadline", f"{self.deadline:g} seconds are over")
-
     # -- the end --------------------------------------------------------------------------------------
 
+    def pass_deadline(self) -> None:
+        """End the request because its time is over."""
+        self.stop("deadline", f"{self.deadline:g} seconds are over")
+
     def stop(self, by: str, reason: str) -> None:
-        """End the request, and pay for what was asked for and has come."""
+        """End the request, pay for what was asked for and has come, and leave behind what has not."""
         if self.stopped_by:
             return
         self.stopped_by, self.reason = by, reason
+        fault = Fault(LATE, _LATE) if by == "deadline" else Fault(CANCELLED, _ENDED)
+        for call in self.under_way:
+            call.seconds = clock() - call.begun
+            self._bill_failure(call, fault)
+            self._log(call, fault)
+        self.under_way.clear()
         for f, item in list(self.stash.items()):
             if f in item.call.columns and not item.call.ahead:
                 self._take(f, item, use=False)

@@ -124,6 +124,11 @@ class BoundSource:
         return bool(self.signature.asks) or self.signature.asks_all
 
     @property
+    def may_differ(self) -> bool:
+        """Whether a call may cost more than the listed price without breaking a bound."""
+        return self.rules.charge_on_failure or self.rules.bound is not None
+
+    @property
     def plain(self) -> bool:
         rules = self.rules
         return not (self.is_async or self.asks or rules.batched or rules.bound is not None)
