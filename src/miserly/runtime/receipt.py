@@ -210,7 +210,7 @@ class Receipt:
         -------
         tuple of Acquisition
         """
-        return self._purchases(self.entries, self._costs)
+        return self._purchases(self.entries, self._parts)
 
     @cached_property
     def speculated(self) -> tuple[Acquisition, ...]:
@@ -229,8 +229,8 @@ class Receipt:
 
     @property
     def evaluation_cost(self) -> float:
-        """The part of `cost` that was paid for evaluations: `cost` less the sum over `trail`, exactly."""
-        return self.cost - sum(self._costs) if self.evaluations else 0.0
+        """The part of `cost` that was paid for evaluations: what the sum over `trail` leaves, exactly."""
+        return self._parts[-1]
 
     @property
     def total_cost(self) -> float:
@@ -296,16 +296,11 @@ class Receipt:
         return np.array(scores, dtype=np.float64)[None]
 
     @cached_property
-    def _costs(self) -> list[float]:
-        """What was paid for each entry."""
+    def _parts(self) -> list[float]:
+        """What was paid for each entry, then for evaluations: their sum in this order is exactly `cost`."""
         pairs = zip(self.entries, self._listed(), strict=True)
         costs = [price if entry.cost is None else entry.cost for entry, price in pairs]
-        paid = [i for i, cost in enumerate(costs) if cost]
-        rest = self.cost - sum(costs)
-        if paid and not self.evaluations and 0.0 < abs(rest) <= 1e-9 * self.cost:  # rounding errors alone
-            last = paid[-1]
-            costs[last] = self.cost - sum(costs[:last])
-        return costs
+        return adding_up([*costs, self.evaluations], self.cost)
 
     def _listed(self) -> list[float]:
         """The listed price of each entry, at its time."""
@@ -348,6 +343,30 @@ class Receipt:
             )
             for i, entry in enumerate(entries)
         )
+
+
+def adding_up(parts: list[float], total: float) -> list[float]:
+    """Parts whose sum, from left to right, is exactly `total`, if it was `total` but for rounding errors.
+
+    Amounts that were added in another order may give another last digit. One or two of the parts are then
+    changed by a unit or so in their own last place; parts of 0 stay 0.
+
+    >>> 0.043 + 0.2, sum(adding_up([0.043, 0.2], 0.24300000000000002))
+    (0.243, 0.24300000000000002)
+    """
+    paid = [i for i, part in enumerate(parts) if part]
+    if sum(parts) == total or not paid or abs(sum(parts) - total) > 1e-9 * abs(total):
+        return parts
+    last, small = paid[-1], min(paid, key=lambda i: parts[i])
+    for step in range(17):
+        tried = list(parts)
+        tried[small] += (step // 2 if step % 2 else -(step // 2)) * math.ulp(parts[small])
+        rest = total - sum(tried[:last])
+        for one in (rest, math.nextafter(rest, math.inf), math.nextafter(rest, -math.inf)):
+            tried[last] = one
+            if sum(tried) == total:
+                return tried
+    return parts
 
 
 def _sure(receipt: Receipt) -> str:

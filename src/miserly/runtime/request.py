@@ -96,17 +96,19 @@ class PredictionRequest:
             return []
         columns = [f for f in certain(self.trail) if f not in self.stash] if together else [self.trail.need]
         calls: list[Call] = []
-        reserved = self._committed()
+        due, extra = self._due()
         capped = self.trail.budget < np.inf
         for source, some in self._by_source(columns):
             if calls and capped and (source.may_differ or calls[0].source.may_differ):
                 break  # what is certain is so by listed prices
-            call = Call(source, tuple(some), self.trail.price_of(some), ahead=False)
-            if not fits(self.trail.spent + reserved, call.reserved, self.trail.budget):
+            before, together_with = self.trail.price_of(due), self.trail.price_of([*due, *some])
+            call = Call(source, tuple(some), together_with - before, ahead=False)
+            extra += call.reserved - call.price
+            if not fits(self.trail.spent, together_with + extra, self.trail.budget):
                 if not calls:
                     self.stop("budget", f"a call for {source.name!r} may cost {call.reserved:g}")
                 break
-            reserved += call.reserved
+            due += some
             calls.append(call)
         return calls
 
@@ -122,12 +124,11 @@ class PredictionRequest:
                 calls.append(call)
         return calls
 
-    def _committed(self, call: Call | None = None) -> float:
-        """What is reserved for other calls under way, and what is due for values that have come."""
-        under_way = sum(one.reserved for one in self.under_way if one is not call and not one.ahead)
+    def _due(self) -> tuple[list[int], float]:
+        """The columns that have come, are asked for and not paid at listed prices; and what others cost."""
         due = [f for f, item in self.stash.items() if f in item.call.columns and not item.call.ahead]
         priced = sum(self.stash[f].cost or 0.0 for f in due)
-        return under_way + priced + self.trail.price_of([f for f in due if self.stash[f].cost is None])
+        return [f for f in due if self.stash[f].cost is None], priced
 
     def _by_source(self, columns: list[int]) -> list[tuple[BoundSource, list[int]]]:
         found: dict[int, tuple[BoundSource, list[int]]] = {}
@@ -205,7 +206,9 @@ class PredictionRequest:
         self._bill_failure(call, outcome)
         if not outcome.may_retry or call.retries >= (rules.retries or 0):
             return None
-        if not fits(self.trail.spent + self._committed(call), call.reserved, self.trail.budget):
+        due, extra = self._due()
+        spent = self.trail.spent + self.trail.price_of(due) + extra
+        if rules.charge_on_failure and not fits(spent, call.reserved, self.trail.budget):
             return None
         delay = delay_before(call.retries, rules.backoff or 0.0)
         if clock() + delay >= self.end:

@@ -41,7 +41,7 @@ def certain(trail: Trail, *, onward: bool = False) -> list[int]:
         most += term.evaluation if is_fresh else 0.0
         for f in _first_reads(trail, term):
             before = [*bought] if f in bought else [*bought, f]
-            if capped and f != trail.need and not fits(most, trail.price_of(before), trail.budget):
+            if capped and f != trail.need and not fits(0.0, most + trail.price_of(before), trail.budget):
                 return list(sure)
             sure[f] = bought[f] = None
         bought.update((f, None) for f in term.features.tolist() if not trail.is_known(f))
