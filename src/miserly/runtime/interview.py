@@ -288,9 +288,7 @@ class Interview:
 def why_here(trail: Trail, words: Wording) -> str:
     """Which node a trail is in, why it came there, and where it may leave next."""
     plan, k = trail.plan, trail.node
-    parents, noun = plan.parents, "step"
-    if any(node.up != LEAVE and node.low != LEAVE for node in plan.nodes):
-        noun = "node"
+    parents, noun = plan.parents, "node" if plan.has_forks else "step"
     text = f"{noun} {k + 1} of {len(plan.nodes)} uses it"
     parent, child = int(parents[k]), k
     while parent >= 0 and not plan.nodes[parent].gate.decides:
