@@ -25,10 +25,28 @@ def brought_along(code):
         "from miserly import Costs, Ledger, MiserlyError, Plan, load",
         "import miserly.plan, miserly.costs, miserly.errors",
         "from miserly import Costs, Plan; Plan(costs=Costs([1]), terms=[], nodes=[], base=[0]).start()",
+        "import miserly.runtime",
     ],
-    ids=["package", "names", "modules", "stepping"],
+    ids=["package", "names", "modules", "stepping", "runtime"],
 )
 def test_costs_and_plans_need_numpy_alone(code):
+    assert brought_along(code) == set()
+
+
+def test_a_plan_runs_on_demand_where_only_numpy_is_installed():
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({sorted(HEAVY)!r}))  # importing them now fails
+import asyncio
+from miserly import Costs, Plan
+from miserly.plan import Node, Raw
+from miserly.runtime import OnDemand
+plan = Plan(costs=Costs([1.0]), terms=[Raw(0)], nodes=[Node([0], [0], [2.0], [0.0])], base=[1.0])
+served = OnDemand(plan, {{0: lambda raw: raw}})
+assert served.predict(3.0).answer == 7.0 and served.predict(3.0, deadline=5.0).cost == 1.0
+assert asyncio.run(served.apredict(3.0)).answer == 7.0
+sys.modules = {{name: module for name, module in sys.modules.items() if module is not None}}
+"""
     assert brought_along(code) == set()
 
 
