@@ -38,6 +38,7 @@ BENCHMARKS = {
     "astc_speed": Benchmark(("--quick",)),
     "guarantee": Benchmark(("--quick",)),
     "guarantee_best": Benchmark(("--quick",)),
+    "monitor": Benchmark(("--quick",), ("--runs", "60")),
     "text_cascade": Benchmark(("--quick",), needs_data=True),
     "frontier_race": Benchmark(("--quick",), needs_data=True),
     "cvm": Benchmark(("--quick",), needs_data=True),

@@ -59,10 +59,13 @@ def references(plan, world, rng, n_runs, n):
     return found
 
 
-def first_alarms(plan, given, before, after, rng, n, change=0, false_alarm=0.01, failure_rate=None):
+def first_alarms(
+    plan, given, before, after, rng, n, change=0, false_alarm=0.01, failure_rate=None, until=None
+):
     """The receipt of the first alarm of each quantity (-1 for none), (runs, 4).
 
-    Receipts are like `before` for `change` receipts, then like `after`. All runs are one `DriftTest`.
+    Receipts are like `before` for `change` receipts, then like `after`. All runs are one `DriftTest`. It ends
+    early if all runs have noticed the quantity `until`.
     """
     level = false_alarm / (2 * len(WATCHED))
     means = [means_of(plan, one, level, failure_rate) for one in given]
@@ -80,4 +83,6 @@ def first_alarms(plan, given, before, after, rng, n, change=0, false_alarm=0.01,
         for q, part in enumerate(parts):
             shown = evidence[:, part].mean(axis=1) * level >= 1.0
             found[shown & (found[:, q] < 0), q] = t + 1
+        if until is not None and (found[:, WATCHED.index(until)] > 0).all():
+            break
     return found

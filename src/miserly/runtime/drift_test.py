@@ -7,7 +7,7 @@ capital is a supermartingale for every stake, so it ever reaches 1 / level with 
 
 The capital of 1 is divided among stakes, each half of the one before, because the size of a change is not
 known. And it is divided among times, because the time of a change is not known: half of it is bet from the
-first value on, and a share w_t of the rest is added before value t. So there is still capital to bet with
+first value on, and a share of the rest is added before each value: falling with time, slowly at first. So there is still capital to bet with
 after a long time without a change.
 
 The limits of a reference sample of m values hold with a stated probability as well: exactly for shares
@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 N_STAKES = 12
 MOST = 0.9  # the share of its capital that one value may take
 AT_ONCE = 0.5  # the share of the capital that is bet from the first value on
+SPAN = 2000.0  # about equally much is added after each of so many values, then less and less
 CEILING = 1e200  # of the capital; beyond it nothing more is to be shown
 _STEPS = 60  # of a bisection
 
@@ -206,4 +207,4 @@ def _added(n: int) -> float:
     """The share of the capital that is added after `n` values; they sum to 1."""
     if n == 0:
         return AT_ONCE
-    return (1.0 - AT_ONCE) * (1.0 / (1.0 + math.log(n)) - 1.0 / (1.0 + math.log(n + 1)))
+    return (1.0 - AT_ONCE) * ((1.0 + (n - 1) / SPAN) ** -0.5 - (1.0 + n / SPAN) ** -0.5)
