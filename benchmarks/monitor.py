@@ -6,8 +6,8 @@ Simulated receipts of a classifier whose rows pay 1, 5, 20 or 80 (mean 7.8, stan
 5, 10, 20 or 40 (mean 10.4, standard deviation 7.4); 30 % are answered with the second class, and 1 % have a
 failure. Each run has a reference of its own, of as many receipts as stated, and a monitor with a false alarm
 rate of 0.01 for all four quantities. "More rows go on" raises the mean cost, because more rows pay for
-everything. "Higher tariff" raises what sources charge over their listed price: a request pays half of it or one
-and a half, at random, times 1.1 or 1.3; before the change it pays the listed price.
+everything. "Higher tariff" raises what sources charge over their listed price: a request pays half of it or
+one and a half, at random, times 1.1 or 1.3; before the change it pays the listed price.
 """
 
 from __future__ import annotations

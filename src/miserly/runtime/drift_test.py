@@ -7,8 +7,8 @@ capital is a supermartingale for every stake, so it ever reaches 1 / level with 
 
 The capital of 1 is divided among stakes, each half of the one before, because the size of a change is not
 known. And it is divided among times, because the time of a change is not known: half of it is bet from the
-first value on, and a share of the rest is added before each value: falling with time, slowly at first. So there is still capital to bet with
-after a long time without a change.
+first value on, and a share of the rest is added before each value, less and less as time goes on. So there is
+still capital to bet with after a long time without a change.
 
 The limits of a reference sample of m values hold with a stated probability as well: exactly for shares
 (Clopper and Pearson), by betting for other means. What they leave is charged to the same level. The fewer
