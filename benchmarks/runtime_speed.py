@@ -32,7 +32,8 @@ TURNS, ROWS = 60, 20
 GOALS = {"sync": (30.0, 3.0), "async": (None, 60.0)}
 CHAIN_GOAL = 2000.0  # microseconds
 
-Way = Callable[[list[Any]], None]
+clock = time.perf_counter
+Way = Callable[[list[Any]], list[float]]  # seconds of each row
 
 
 def make_plan(n_features: int, n_trees: int, seed: int = 0) -> tuple[Plan, np.ndarray]:
@@ -75,7 +76,7 @@ class Watch:
 
 
 def ways(plan: Plan) -> dict[str, Way]:
-    """What takes turns; each predicts all rows, one by one."""
+    """What takes turns: each predicts all rows, one by one, and gives the seconds of each."""
     walk = plan.walker()
     sources = {f: look_up(f) for f in range(plan.n_features)}
     plain, watched = OnDemand(plan, sources), OnDemand(plan, sources, hooks=Watch())
@@ -83,19 +84,16 @@ def ways(plan: Plan) -> dict[str, Way]:
     by_five = OnDemand(plan, groups)
     later = OnDemand(plan, {f: look_up_later(f) for f in range(plan.n_features)})
 
-    def each(answer: Callable[[Any], Any]) -> Way:
-        def work(rows: list[Any]) -> None:
+    def awaited(rows: list[Any]) -> list[float]:
+        async def work() -> list[float]:
+            seconds = []
             for row in rows:
-                answer(row)
-
-        return work
-
-    def awaited(rows: list[Any]) -> None:
-        async def work() -> None:
-            for row in rows:
+                begun = clock()
                 await later.apredict(row)
+                seconds.append(clock() - begun)
+            return seconds
 
-        asyncio.run(work())
+        return asyncio.run(work())
 
     return {
         "walker": each(walk),
@@ -108,18 +106,26 @@ def ways(plan: Plan) -> dict[str, Way]:
     }
 
 
-def race(found: dict[str, Way], plan: Plan, X: np.ndarray, turns: int) -> dict[str, float]:
-    """Microseconds for a row, in the fastest turn: what it takes where nothing else runs."""
+def each(answer: Callable[[Any], Any]) -> Way:
+    def work(rows: list[Any]) -> list[float]:
+        seconds = []
+        for row in rows:
+            begun = clock()
+            answer(row)
+            seconds.append(clock() - begun)
+        return seconds
+
+    return work
+
+
+def race(found: dict[str, Way], X: np.ndarray, turns: int) -> dict[str, float]:
+    """Mean microseconds for a row, each in its fastest turn: what it takes where nothing else runs."""
     arrays, lists = list(X), [row.tolist() for row in X]
-    times: dict[str, list[float]] = {name: [] for name in found}
+    times: dict[str, list[list[float]]] = {name: [] for name in found}
     for _ in range(turns + 1):
         for name, work in found.items():
-            rows = arrays if name == "walker" else lists
-            rows = rows[:5] if "threads" in name else rows
-            begun = time.perf_counter()
-            work(rows)
-            times[name].append(1e6 * (time.perf_counter() - begun) / len(rows))
-    return {name: min(some[1:]) for name, some in times.items()}
+            times[name].append(work(arrays if name == "walker" else lists))
+    return {name: 1e6 * float(np.min(some[1:], axis=0).mean()) for name, some in times.items()}
 
 
 def without_numba(path: str) -> dict[str, float]:
@@ -134,18 +140,9 @@ def without_numba(path: str) -> dict[str, float]:
             trail.tell({f: row[f] for f in need})
         trail.answer()
 
-    found: dict[str, float] = {
-        "purchases": float(np.mean([len(served.predict(row).entries) for row in rows]))
-    }
-    for name, answer in (("stepping", step), ("OnDemand", served.predict)):
-        turns = []
-        for _ in range(TURNS // 2):
-            begun = time.perf_counter()
-            for row in rows:
-                answer(row)
-            turns.append(1e6 * (time.perf_counter() - begun) / len(rows))
-        found[name] = min(turns[1:])
-    return found
+    purchases = float(np.mean([len(served.predict(row).entries) for row in rows]))
+    found = race({"stepping": each(step), "OnDemand": each(served.predict)}, np.array(rows), TURNS)
+    return {"purchases": purchases, **found}
 
 
 def numpy_alone(n_trees: int = 300) -> dict[str, float]:
@@ -172,7 +169,7 @@ def main() -> None:
     for n in SIZES:
         plan, X = make_plan(n, 100)
         purchases.append(float(plan.run(X).acquired.sum(axis=1).mean()))
-        times.append(race(ways(plan), plan, X, turns))
+        times.append(race(ways(plan), X, turns))
     lines, figures = [], {"purchases": purchases, "times": times}
     for name in times[0]:
         added = [time_[name] - time_["walker"] for time_ in times]
@@ -197,8 +194,8 @@ def main() -> None:
         "# Speed of the runtime",
         "Microseconds for one row of a boosted model of 100 trees. The walker is compiled and gets the whole "
         "row; the others ask a source for each feature. All take turns in one process; the figures are "
-        f"those of the fastest of {turns} turns of {ROWS} rows. What is added to the walker is a line over "
-        "the number of purchases.",
+        f"means over {ROWS} rows, of the fastest of {turns} turns of each. What is added to the walker is "
+        "a line over the number of purchases.",
         "`python benchmarks/runtime_speed.py" + (" --quick`" if options.quick else "`"),
         table(head, lines),
         "Where numba does not compile, a chain of 300 trees over 136 features "
