@@ -3,7 +3,7 @@
     python benchmarks/email_triage.py [--quick]
 
 Prices are measured, and models learned, on mails of seed 0. The test mails are of seeds 10 to 14, which no
-setting was chosen on. Every test mail is sorted twice, one way right after the other, in changing order: all
+setting was chosen on. Every test mail is sorted both ways, one right after the other, in changing order: all
 extractors and then the strongest model (compiled), and `OnDemand` with the learned plan. Both begin with the
 bytes of the mail and end with a class. The picture of the README is made here, too.
 """
@@ -29,6 +29,7 @@ from miserly.report.style import COLOURS, STYLE, dress, matplotlib, save
 from miserly.runtime import OnDemand
 
 TEST_SEEDS = range(10, 15)
+TURNS = 2  # of each mail; the faster one counts, because other work on the machine only adds
 BLUE, ORANGE, *_ = COLOURS
 WORDS = {
     "header": "look up header",
@@ -64,11 +65,13 @@ def sort_mails(served: OnDemand, model: Any, seeds: range, n: int) -> Sorted:
     for seed in seeds:
         for i, mail in enumerate(make_mails(n, seed)):
             first, second = (with_everything, on_demand) if i % 2 else (on_demand, with_everything)
-            begun = time.perf_counter()
-            one = first(mail.raw)
-            between = time.perf_counter()
-            other = second(mail.raw)
-            took = between - begun, time.perf_counter() - between
+            took = [float("inf"), float("inf")]
+            for _ in range(TURNS):
+                begun = time.perf_counter()
+                one = first(mail.raw)
+                between = time.perf_counter()
+                other = second(mail.raw)
+                took = [min(took[0], between - begun), min(took[1], time.perf_counter() - between)]
             (label, (answer, receipt)), times = ((one, other), took) if i % 2 else ((other, one), took[::-1])
             called.append([name in used(receipt) for name in SOURCES])
             lines.append((1000 * times[0], 1000 * times[1], label == mail.label, answer == mail.label))
@@ -108,8 +111,9 @@ def report(found: Sorted, costs: Any, train_size: int, quick: bool) -> None:
         "# E-mail triage",
         f"{len(found.used):,} test mails of seeds {TEST_SEEDS[0]} to {TEST_SEEDS[-1]}, {train_size:,} mails "
         "of seed 0 to learn from. Times are from the bytes of a mail to its class. Both ways take turns on "
-        "every mail, in one process and one thread. The difference of accuracies has its standard error over "
-        "mails; 2.5 % of the labels are wrong on purpose.",
+        "every mail, in one process and one thread, and the faster of two turns counts. "
+        "The difference of accuracies has its standard error over mails; 2.5 % of the labels are "
+        "wrong on purpose.",
         "`python benchmarks/email_triage.py" + (" --quick`" if quick else "`"),
         table(["", "median", "mean", "95th percentile", "accuracy"], rows),
         "The price of an extractor is its mean time on training mails. The first one that needs the parts of "
@@ -174,7 +178,7 @@ def main() -> None:
     costs = measure_costs(train[:500])
     learned, model = learn(train, costs), strongest(costs).fit(*features_of(train))
     served = OnDemand(learned, SOURCES)
-    found = sort_mails(served, model, TEST_SEEDS, 60 if options.quick else 2000)
+    found = sort_mails(served, model, TEST_SEEDS, 60 if options.quick else 1200)
     report(found, costs, len(train), options.quick)
 
 
