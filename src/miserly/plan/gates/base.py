@@ -212,9 +212,16 @@ class Gate(ABC):
 
 
 class ListwiseGate(Gate):
-    """Base class of gates that keep the best documents of each query; the others go low."""
+    """Base class of gates that keep the best documents of each query; the others go low.
+
+    Attributes
+    ----------
+    slack : float
+        How far below the last one kept documents are kept too.
+    """
 
     listwise: ClassVar[bool] = True
+    slack: float = 0.0
 
     @abstractmethod
     def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -262,7 +269,7 @@ class ListwiseGate(Gate):
         enough = keep <= n_present
         found = np.full(len(n_query), -np.inf)
         found[enough] = values[rising[(np.cumsum(n_present) - keep)[enough]]]
-        return found
+        return found - self.slack
 
     def sends_up_of_queries(
         self,

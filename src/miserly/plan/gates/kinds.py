@@ -171,15 +171,6 @@ class Proximity(ListwiseGate):
     def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.full(len(n_query), self.k)
 
-    def cuts(
-        self,
-        values: NDArray[np.float64],
-        query: NDArray[np.int64],
-        n_query: NDArray[np.int64],
-        rising: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
-        return super().cuts(values, query, n_query, rising) - self.slack
-
     def up_words(self, words: Wording) -> str:
         return f"its score is within {number(self.slack)} of the {ordinal(self.k)} best still in its query"
 
