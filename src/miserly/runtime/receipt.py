@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from miserly.plan import Plan, links
 from miserly.runtime.faults import NAN, NULL, VALUE
 
-__all__ = ["STOPS", "Acquisition", "Entry", "Receipt"]
+__all__ = ["Acquisition", "Entry", "Receipt"]
 
-STOPS = ("answered", "budget", "deadline", "failure", "caller")
 DELIVERED = (VALUE, NULL, NAN)
 
 
