@@ -232,6 +232,22 @@ def test_a_batched_source_is_called_once_a_step():
     assert served.predict(PATIENT).cost == 13.0 and sizes == [50, 1]
 
 
+def test_a_batched_source_gets_lists_of_what_was_acquired():
+    seen = []
+
+    @batched
+    def chol(raws, age=None):
+        seen.append(age)
+        return [raw["chol"] for raw in raws]
+
+    def age(raw):
+        return None if raw["fbs"] else raw["age"] if raw["age"] > 1 else broken(raw)
+
+    rows = [{**PATIENT, "age": 1.0, "fbs": 0.0}, {**PATIENT, "fbs": 0.0}, {**PATIENT, "fbs": 1.0}]
+    OnDemand(heart(), sources(chol=chol, age=age)).predict_many(rows)
+    assert seen == [[None, 61.0, None]]  # it failed, there is one, there is none
+
+
 def test_a_batched_source_with_a_bad_row_harms_no_other_row():
     @batched
     def chol(raws):
@@ -309,6 +325,9 @@ def test_a_failed_call_is_billed_only_if_its_source_says_so(predict):
     assert receipt.trail[2].cost == 14.0 and receipt.cost == 1 + 2 + 14 + 5
     capped = adds_up(predict(served, PATIENT, budget=12))
     assert capped.trail[2].cost == 7.0 and capped.trail[2].retries == 0  # a second call would not fit
+    assert predict(OnDemand(heart(), sources(chol=broken), charge_on_failure=True), PATIENT).cost == 15.0
+    free = Source(broken, charge_on_failure=False)
+    assert predict(OnDemand(heart(), sources(chol=free), charge_on_failure=True), PATIENT).cost == 8.0
 
 
 @all_ways

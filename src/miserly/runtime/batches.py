@@ -68,8 +68,8 @@ class Unit:
                 request.served.hooks.before_source(request, call)
 
     def arguments(self) -> tuple[list[Any], dict[str, list[Any]]]:
-        """The raw inputs, and the lists of what else the source asks for."""
-        names = self.pairs[0][1].arguments
+        """The raw inputs, and the lists of what else the source asks for; None where a request lacks it."""
+        names = dict.fromkeys(name for _, call in self.pairs for name in call.arguments)
         given = {name: [call.arguments.get(name) for _, call in self.pairs] for name in names}
         return [request.raw for request, _ in self.pairs], given
 

@@ -53,6 +53,8 @@ class OnDemand:
     fallback : {"missing", "stop", "raise"}, default="missing"
         If a source has failed for good: go on as if the value was missing, answer from the last finished
         node, or raise `SourceError`, which has the receipt.
+    charge_on_failure : bool, default=False
+        Whether calls that failed or came too late are billed.
     speculate : bool, default=False
         Whether to fetch what the next node may need while this one waits for its features. What is not
         needed then is in `Receipt.speculated`, with its own sum. Nothing is fetched ahead unless the budget
@@ -110,6 +112,7 @@ class OnDemand:
         timeout: float | None = None,
         backoff: float = 0.05,
         fallback: str = "missing",
+        charge_on_failure: bool = False,
         speculate: bool = False,
         hooks: Any = None,
         unknown: str = "error",
@@ -122,7 +125,7 @@ class OnDemand:
         for name, number in (("concurrency", concurrency), ("threads", threads)):
             if number is not None and not (isinstance(number, int) and number >= 1):
                 raise SourceError(f"{name} is a whole number of at least 1, not {number!r}")
-        defaults = Source(bool, timeout=timeout, retries=retries, backoff=backoff, fallback=fallback)
+        defaults = Source(bool, timeout, retries, backoff, fallback, charge_on_failure)
         self.unknown = unknown
         self.speculate = speculate
         self.hooks = None if hooks is None else Hooks(hooks)

@@ -39,7 +39,7 @@ class Source:
         Seconds before the first retry; doubled for each further one.
     fallback : {"missing", "stop", "raise"}, optional
         What to do when all calls failed.
-    charge_on_failure : bool, default=False
+    charge_on_failure : bool, optional
         Whether a call that failed or came too late is billed.
     bound : float, optional
         The most that one call can cost, if `Priced` values may be above the listed price. It is reserved
@@ -58,7 +58,7 @@ class Source:
     retries: int | None = None
     backoff: float | None = None
     fallback: str | None = None
-    charge_on_failure: bool = False
+    charge_on_failure: bool | None = None
     bound: float | None = None
     batched: bool = False
 
@@ -126,7 +126,7 @@ class BoundSource:
     @property
     def may_differ(self) -> bool:
         """Whether a call may cost more than the listed price without breaking a bound."""
-        return self.rules.charge_on_failure or self.rules.bound is not None
+        return bool(self.rules.charge_on_failure) or self.rules.bound is not None
 
     @property
     def plain(self) -> bool:
