@@ -1,6 +1,6 @@
 """A text cascade: keyword rule, linear model and kernel machine as calls of one plan.
 
-    python benchmarks/text_cascade.py [--quick] [--seeds 3 4]
+    python benchmarks/text_cascade.py [--quick] [--seeds 7 8]
 
 Each document of 20 newsgroups is to be sorted into its group. Three models can be asked; their prices are the
 milliseconds that a call takes on this machine. The models are fitted to 8,000 documents and then frozen.
@@ -11,7 +11,11 @@ figures are of 4,000 further documents. Plans are compared with always asking on
 document by document and calls the models. All systems take turns at each document, so that a slow moment of
 the machine meets all of them. A model alone is its `predict` of one document.
 
-Learners and their settings were chosen on seeds 100 and 101.
+Learners and their settings were chosen on seed 100. Two runs came before this one. The first (seeds
+0, 1, 2) used the decision function of scikit-learn, whose loop over pairs of classes doubles the price of a
+call: the plan for a loss of 0.01 was 1.1 times as fast as always asking the kernel machine, with a difference
+of -0.0009 ± 0.0019 in accuracy. The second (seeds 3, 4) had no budget for all three models, so the search
+left them out: 2.2 times as fast, with a difference of -0.0086 ± 0.0029.
 """
 
 from __future__ import annotations
@@ -29,7 +33,9 @@ from miserly.errors import CostError
 from miserly.runtime import OnDemand
 from text_models import MODELS, PLAN, TEST, Documents, documents, models
 
-SHARES = (0.1, 0.25, 0.5, 0.75)  # mean budgets, of the price of the kernel machine
+# Mean budgets, of the price of the kernel machine. The last allows all three models for every document:
+# `frontier` seeks no model beyond the largest budget.
+SHARES = (0.25, 0.5, 0.75, 1.25)
 LOSSES = (0.02, 0.01)  # of accuracy, against the best plan at any price
 CONFIDENCE = 0.95
 TIMED = 800  # test documents that are run for real
@@ -263,7 +269,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one seed, few documents")
     parser.add_argument("--seeds", type=int, nargs="+", default=None)
     args = parser.parse_args()
-    results = [run_seed(seed, args.quick) for seed in args.seeds or ([100] if args.quick else [3, 4])]
+    results = [run_seed(seed, args.quick) for seed in args.seeds or ([100] if args.quick else [7, 8])]
     picture(results, args.quick)
     for one in results:  # the figures, without one entry per document
         for line in one["lines"].values():
