@@ -504,6 +504,8 @@ def test_what_may_be_needed_next_is_fetched_ahead_and_billed_apart():
     assert [one.feature for one in receipt.speculated] == ["pain"] and receipt.speculation_cost == 2.0
     assert receipt.total_cost == 3.0
     assert not how_async(served, PATIENT, budget=2.5).speculated  # no money for it
+    charged = {name: Source(source(name), charge_on_failure=True) for name in PATIENT}
+    assert not how_async(OnDemand(plan, charged, speculate=True), PATIENT).speculated
 
 
 # -- receipts, hooks, streams --------------------------------------------------------------------------------

@@ -113,13 +113,18 @@ class PredictionRequest:
         return calls
 
     def ahead(self) -> list[Call]:
-        """Calls for what the next nodes may need, if the budget allows all that the plan could still buy."""
+        """Calls for what the next nodes may need, if the budget allows all that the plan could still buy.
+
+        A source that may cost more than its listed price is not called ahead.
+        """
         columns = [f for f in possible(self.trail) if f not in self.stash]
-        left = self.trail.budget - self.served.plan.max_cost - sum(entry.cost or 0.0 for entry in self.unused)
+        made = {call for call in (*self.under_way, *(one.call for one in self.stash.values())) if call.ahead}
+        spent = sum(entry.cost or 0.0 for entry in self.unused) + sum(call.reserved for call in made)
+        left = self.trail.budget - self.served.plan.max_cost - spent
         calls = []
         for source, some in self._by_source(columns):
             call = Call(source, tuple(some), self.trail.price_of(some), ahead=True)
-            if call.reserved <= left:
+            if call.reserved <= left and not source.may_differ:
                 left -= call.reserved
                 calls.append(call)
         return calls
