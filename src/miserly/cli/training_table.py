@@ -20,7 +20,8 @@ from miserly.data import frames as _frames
 from miserly.data.tasks import read_task
 from miserly.errors import CostError, did_you_mean
 from miserly.plan import Plan
-from miserly.plan.facts import FEATURES, range_facts
+from miserly.plan.facts import range_facts
+from miserly.plan.metadata import FEATURES, merge_notes
 
 __all__ = ["NUMBER_METRICS", "TrainingTable", "guess_task", "noted", "read_training_table"]
 
@@ -176,7 +177,7 @@ def _costs(
     if path is None:
         return Costs.uniform(tuple(names)) if names else None
     features, costs = set(names), Costs.read(path)
-    record = costs.to_dict()
+    record = costs.to_dict(notes=True)
     prices, groups = record["features"], record["groups"]
     if isinstance(prices, dict):
         columns = f"(the columns are those of {data})"
@@ -208,7 +209,7 @@ def _costs(
 def noted(plan: Plan, table: TrainingTable) -> Plan:
     """The plan with a note about the table that it was fitted to, and the ranges of its features."""
     info = {**plan.info, "task": table.task, "target": table.target, "rows": len(table.y)}
-    info[FEATURES] = range_facts(plan, table.X)
+    info[FEATURES] = merge_notes(plan.info, range_facts(plan, table.X))
     if table.options.query is not None:
         info["query"] = table.options.query
     return plan.replace(info=info)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from miserly.costs.files import FORMATTERS, PARSERS
+from miserly.costs.files import read_file, write_file
+from miserly.costs.notes import Note, plain_note, read_notes, split_features
 from miserly.costs.prices import Floats, Ints
 from miserly.costs.queries import CostQueries
 from miserly.costs.reading import Feature, check_sum, frozen, read_features, read_groups
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price, refuse_duplicates
-from miserly.utils.files import atomic_write
 
 __all__ = ["Costs", "Feature"]
 
@@ -43,6 +44,10 @@ class Costs(CostQueries):
         Cost of evaluating one term (a tree, a kernel) when its features are known.
     unit : str, default=""
         Unit of all costs, such as "CAD", "ms" or "calls". One line of text.
+    notes : mapping, optional
+        Words for people, by feature: ``{"chol": {"label": "Cholesterol", "unit": "mg/dl", "help": "fasting",
+        "choices": {}}}``. Each is optional; `choices` gives the meaning of values. Plans that are fitted with
+        these costs show them. They count neither in comparisons nor in the digest of a plan.
 
     Attributes
     ----------
@@ -60,6 +65,8 @@ class Costs(CostQueries):
         Cost of evaluating one term.
     unit : str
         Unit of all costs.
+    notes : mapping of feature to mapping, read-only
+        Words for people, of the features that have any.
 
     Raises
     ------
@@ -76,7 +83,7 @@ class Costs(CostQueries):
     3.1
     """
 
-    __slots__ = ("_index", "evaluation", "feature", "group", "group_names", "names", "setup", "unit")
+    __slots__ = ("_index", "evaluation", "feature", "group", "group_names", "names", "notes", "setup", "unit")
 
     def __init__(
         self,
@@ -85,18 +92,20 @@ class Costs(CostQueries):
         groups: Mapping[str, Mapping[str, Any]] | None = None,
         evaluation: float = 0.0,
         unit: str = "",
+        notes: Mapping[Any, Mapping[str, Any]] | None = None,
     ) -> None:
         if isinstance(features, Costs):
             raise CostError("these are Costs already; use bind or scaled to change them")
         names, own = read_features(features)
         index: dict[Hashable, int] = {name: i for i, name in enumerate(names or ())}
         labels, member, setup = read_groups({} if groups is None else groups, index, len(own))
-        self._fill(own, member, setup, names, labels, evaluation, unit, index)
+        words = read_notes(notes, names, len(own))
+        self._fill(own, member, setup, names, labels, evaluation, unit, index, words)
 
     def _fill(
         self,
         own: Floats, member: Ints, setup: Floats, names: tuple[str, ...] | None, group_names: tuple[str, ...],
-        evaluation: float, unit: str, index: dict[Hashable, int],
+        evaluation: float, unit: str, index: dict[Hashable, int], notes: Mapping[Feature, Note],
     ) -> None:  # fmt: skip
         if not isinstance(unit, str) or unit.splitlines() not in ([], [unit]):
             raise CostError(f"the unit must be one line of text, not {unit!r}")
@@ -110,6 +119,7 @@ class Costs(CostQueries):
         assign(self, "evaluation", read_price(evaluation, "evaluation"))
         assign(self, "unit", unit.strip())
         assign(self, "_index", index)
+        assign(self, "notes", MappingProxyType(dict(notes)))
 
     # -- records and files -----------------------------------------------------------------------------
 
@@ -175,8 +185,8 @@ class Costs(CostQueries):
         Parameters
         ----------
         record : mapping
-            The parameters of `Costs` by name. Only ``"features"`` is required. JSON and TOML files have the
-            same layout.
+            The parameters of `Costs` by name. Only ``"features"`` is required. A feature with notes is a
+            table: ``{"cost": 5.17, "label": "Cholesterol"}``. JSON and TOML files have the same layout.
 
         Returns
         -------
@@ -195,15 +205,17 @@ class Costs(CostQueries):
                 raise CostError(f"unknown entry {key!r} in costs{did_you_mean(key, known)}")
         if "features" not in record:
             raise CostError("costs need an entry 'features'")
-        return cls(
-            record["features"],
-            groups=record.get("groups"),
-            evaluation=record.get("evaluation", 0.0),
-            unit=record.get("unit", ""),
-        )
+        features, notes = split_features(record["features"])
+        rest = {key: value for key, value in record.items() if key != "features"}
+        return cls(features, **rest, notes=notes)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, notes: bool = False) -> dict[str, Any]:
         """Return the costs as a record of plain values that JSON can hold.
+
+        Parameters
+        ----------
+        notes : bool, default=False
+            Whether features with notes are tables with `cost`, `label` and so on, instead of numbers.
 
         Returns
         -------
@@ -216,6 +228,9 @@ class Costs(CostQueries):
         {'features': [1.0, 4.0], 'groups': {}, 'evaluation': 0.0, 'unit': 'ms'}
         """
         features: Any = [float(c) for c in self.feature]
+        for name, note in self.notes.items() if notes else ():
+            i = self.index(name)
+            features[i] = {"cost": features[i], **plain_note(note)}
         if self.names is not None:
             features = dict(zip(self.names, features, strict=True))
         groups = {
@@ -228,8 +243,9 @@ class Costs(CostQueries):
     def read(cls, path: str | Path) -> Costs:
         """Read a CSV, JSON or TOML file.
 
-        A CSV file has the columns ``feature,cost`` and, if there are groups, ``group,setup``. Lines such as
-        ``# unit: CAD`` and ``# evaluation: 0.01`` may come first.
+        A CSV file has the columns ``feature,cost`` and, if there are groups, ``group,setup``. The columns
+        ``label,unit,help,choices`` are optional. Lines such as ``# unit: CAD`` and ``# evaluation: 0.01`` may
+        come first.
 
         Parameters
         ----------
@@ -245,21 +261,10 @@ class Costs(CostQueries):
         CostError
             If the file is not as described. The message names the file and the line.
         """
-        path = Path(path)
-        parse = PARSERS.get(path.suffix.lower())
-        if parse is None:
-            raise CostError(f"{path}: costs are read from .csv, .json or .toml")
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                text = file.read()
-            return cls.from_dict(parse(text))
-        except UnicodeDecodeError as error:
-            raise CostError(f"{path}: not a text file in UTF-8 ({error})") from None
-        except CostError as error:
-            raise CostError(f"{path}: {error}") from None
+        return read_file(path, cls.from_dict)
 
     def write(self, path: str | Path) -> None:
-        """Write a CSV, JSON or TOML file. `read` gives back equal costs.
+        """Write a CSV, JSON or TOML file. `read` gives back equal costs and notes.
 
         Parameters
         ----------
@@ -271,13 +276,7 @@ class Costs(CostQueries):
         CostError
             If the name has another ending, the file cannot be written, or CSV cannot hold the names.
         """
-        path = Path(path)
-        formatter = FORMATTERS.get(path.suffix.lower())
-        if formatter is None:
-            raise CostError(f"{path}: costs are written to .csv, .json or .toml")
-        text = formatter(self.to_dict())
-        with atomic_write(path, "w", newline="", error=CostError) as file:
-            file.write(text)
+        write_file(path, self.to_dict(notes=True))
 
     # -- changed copies --------------------------------------------------------------------------------
 
@@ -319,7 +318,10 @@ class Costs(CostQueries):
         new = object.__new__(Costs)
         index: dict[Hashable, int] = {name: i for i, name in enumerate(columns)}
         own, member = self.feature[order], self.group[order]
-        rest = (self.group_names, self.evaluation, self.unit, index)
+        notes: dict[Feature, Note] = {
+            columns[n] if isinstance(n, int) else n: note for n, note in self.notes.items()
+        }
+        rest = (self.group_names, self.evaluation, self.unit, index, notes)
         new._fill(own, member, self.setup, tuple(columns), *rest)
         return new
 
@@ -355,7 +357,7 @@ class Costs(CostQueries):
         new = object.__new__(Costs)
         with np.errstate(over="ignore"):  # _fill refuses infinite costs
             feature, setup = self.feature * factor, self.setup * factor
-        rest = (self.group_names, self.evaluation * factor, self.unit, self._index)
+        rest = (self.group_names, self.evaluation * factor, self.unit, self._index, self.notes)
         new._fill(feature, self.group, setup, self.names, *rest)
         return new
 
@@ -386,7 +388,7 @@ class Costs(CostQueries):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Costs.from_dict, (self.to_dict(),)
+        return Costs.from_dict, (self.to_dict(notes=True),)
 
     def __repr__(self) -> str:
         parts = [f"{len(self)} features", f"total {self.total:g}{' ' + self.unit if self.unit else ''}"]

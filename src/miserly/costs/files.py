@@ -12,17 +12,49 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
+from miserly.costs.notes import KEYS, choices_text, parse_choices, read_note
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price, refuse_duplicates
+from miserly.utils.files import atomic_write
 
-__all__ = ["FORMATTERS", "PARSERS"]
+__all__ = ["read_file", "write_file"]
 
 Record: TypeAlias = dict[str, Any]
+Read = TypeVar("Read")
 
-_COLUMNS = ("feature", "cost", "group", "setup")
+_PRICES = ("feature", "cost", "group", "setup")
+_COLUMNS = (*_PRICES, *KEYS)
 _MOST_PROBLEMS = 10  # that an error message lists
+
+
+def read_file(path: str | Path, build: Callable[[Any], Read]) -> Read:
+    """Read a CSV, JSON or TOML file, and build something of its record. Errors name the file."""
+    path = Path(path)
+    parse = _PARSERS.get(path.suffix.lower())
+    if parse is None:
+        raise CostError(f"{path}: costs are read from .csv, .json or .toml")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+        return build(parse(text))
+    except UnicodeDecodeError as error:
+        raise CostError(f"{path}: not a text file in UTF-8 ({error})") from None
+    except CostError as error:
+        raise CostError(f"{path}: {error}") from None
+
+
+def write_file(path: str | Path, record: Record) -> None:
+    """Write a record to a CSV, JSON or TOML file."""
+    path = Path(path)
+    formatter = _FORMATTERS.get(path.suffix.lower())
+    if formatter is None:
+        raise CostError(f"{path}: costs are written to .csv, .json or .toml")
+    text = formatter(record)
+    with atomic_write(path, "w", newline="", error=CostError) as file:
+        file.write(text)
 
 
 # -- CSV -------------------------------------------------------------------------------------------------
@@ -32,7 +64,7 @@ def _parse_csv(text: str) -> Record:
     stream = io.StringIO(text, newline="")
     notes, skipped = _read_notes(stream)
     reader = csv.reader(stream, skipinitialspace=True, strict=True)
-    features: dict[str, float] = {}
+    features: Record = {}
     groups: dict[str, Record] = {}
     problems: list[str] = []
     try:
@@ -89,9 +121,7 @@ def _read_header(cells: list[str]) -> list[str]:
     return header
 
 
-def _read_row(
-    header: list[str], cells: list[str], features: dict[str, float], groups: dict[str, Record]
-) -> None:
+def _read_row(header: list[str], cells: list[str], features: Record, groups: dict[str, Record]) -> None:
     if len(cells) > len(header):  # perhaps a decimal comma; a guess could change a price unnoticed
         raise CostError(f"{len(cells)} values for the {len(header)} columns {','.join(header)}")
     row = {column: cell.strip() for column, cell in zip(header, cells, strict=False)}
@@ -100,13 +130,23 @@ def _read_row(
         raise CostError("a row without a feature")
     if name in features:
         raise CostError(f"feature {name!r} appears twice")
-    features[name] = _read_number(row.get("cost", ""), f"feature {name!r}")
+    price = _read_number(row.get("cost", ""), f"feature {name!r}")
+    note = _read_words(row, name)
+    features[name] = {"cost": price, **note} if note else price
     if setup and not label:
         raise CostError(f"feature {name!r} has a setup but no group")
     if label:
         group = groups.setdefault(label, {"features": [], "setup": None})
         group["features"].append(name)
         _read_setup(group, setup, label)
+
+
+def _read_words(row: Mapping[str, str], name: str) -> Mapping[str, Any]:
+    """The note of a row, checked here so that an error names the line."""
+    note: Record = {key: row[key] for key in KEYS if row.get(key)}
+    if "choices" in note:
+        note["choices"] = parse_choices(note["choices"])
+    return read_note(note, f"feature {name!r}")
 
 
 def _read_setup(group: Record, text: str, label: str) -> None:
@@ -135,11 +175,18 @@ def _format_csv(record: Record) -> str:
     for name in (*features, *record["groups"]):
         if not name or name != name.strip():
             raise CostError(f"CSV does not keep the blanks around {name!r}; write .json or .toml")
-    lines = [f"# unit: {record['unit']}", f"# evaluation: {record['evaluation']!r}", ",".join(_COLUMNS)]
-    for name, cost in features.items():
+    has_notes = any(isinstance(value, dict) for value in features.values())
+    columns = _COLUMNS if has_notes else _PRICES
+    lines = [f"# unit: {record['unit']}", f"# evaluation: {record['evaluation']!r}", ",".join(columns)]
+    for name, value in features.items():
+        note = value if isinstance(value, dict) else {"cost": value}
         label = group_of.get(name, "")
         setup = repr(record["groups"][label]["setup"]) if label else ""
-        lines.append(",".join([_quoted(name), repr(cost), _quoted(label), setup]))
+        cells = [name, repr(note["cost"]), label, setup]
+        if has_notes:
+            cells += [note.get(key, "") for key in KEYS if key != "choices"]
+            cells.append(choices_text(note.get("choices", {})))
+        lines.append(",".join(map(_quoted, cells)))
     return "\n".join(lines) + "\n"
 
 
@@ -182,10 +229,10 @@ def _format_toml(record: Record) -> str:
     features = record["features"]
     lines = [f"unit = {_toml(record['unit'])}", f"evaluation = {record['evaluation']!r}"]
     if isinstance(features, list):
-        lines.append(f"features = {features!r}")
+        lines.append(f"features = [{', '.join(map(_toml_value, features))}]")
     else:
         lines += ["", "[features]"]
-        lines += [f"{_toml(name)} = {cost!r}" for name, cost in features.items()]
+        lines += [f"{_toml(name)} = {_toml_value(value)}" for name, value in features.items()]
     for label, group in record["groups"].items():
         members = ", ".join(_toml(name) for name in group["features"])
         lines += ["", f"[groups.{_toml(label)}]", f"features = [{members}]", f"setup = {group['setup']!r}"]
@@ -197,8 +244,19 @@ def _toml(value: str | int) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-PARSERS: Mapping[str, Callable[[str], Any]] = {".csv": _parse_csv, ".json": _parse_json, ".toml": _parse_toml}
-FORMATTERS: Mapping[str, Callable[[Record], str]] = {
+def _toml_value(value: Any) -> str:
+    """A price, a text, or an inline table of them."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(key)} = {_toml_value(one)}" for key, one in value.items()) + "}"
+    return _toml(value) if isinstance(value, str) else repr(value)
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
+    ".csv": _parse_csv,
+    ".json": _parse_json,
+    ".toml": _parse_toml,
+}
+_FORMATTERS: Mapping[str, Callable[[Record], str]] = {
     ".csv": _format_csv,
     ".json": _format_json,
     ".toml": _format_toml,

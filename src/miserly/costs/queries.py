@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from miserly.costs.notes import Note
 from miserly.costs.prices import (
     Bools,
     Floats,
@@ -35,6 +36,7 @@ class CostQueries:
     group_names: tuple[str, ...]
     evaluation: float
     unit: str
+    notes: Mapping[Feature, Note]
     _index: dict[Hashable, int]
 
     def __len__(self) -> int:
