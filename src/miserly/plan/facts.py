@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import PlanError
+from miserly.plan.distributions import distribution_notes
+from miserly.plan.metadata import FEATURES, choice_value, texts_of
 from miserly.plan.show.phrases import listing
 from miserly.plan.terms import Tree
 from miserly.utils.checks import as_number
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FEATURES", "FeatureFacts", "feature_facts", "range_facts"]
 
-FEATURES = "features"  # the key of `Plan.info`
 _MOST_VALUES = 10  # different whole numbers that are noted one by one
 
 
@@ -34,8 +35,14 @@ class FeatureFacts:
 
     Attributes
     ----------
+    label : str
+        What people call the feature; empty if the plan does not say.
+    help : str
+        How to get its value, or what to know about it; empty if the plan does not say.
+    choices : tuple of (value, str)
+        The values that can be chosen, each with its label; empty if no label is known.
     about : str
-        What the feature is; empty if the plan does not say.
+        What files of earlier versions have for a label.
     unit : str
         The unit of its values; empty if there is none.
     low, high : float or None
@@ -58,12 +65,34 @@ class FeatureFacts:
     values: tuple[float, ...] = ()
     categories: tuple[Any, ...] = ()
     splits: tuple[float, ...] = ()
+    label: str = ""
+    help: str = ""
+    choices: tuple[tuple[Any, str], ...] = ()
+
+    def label_of(self, value: Any) -> str:
+        """The label of a value; empty if it has none.
+
+        Parameters
+        ----------
+        value : object
+            A value of the feature.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> FeatureFacts(choices=((1.0, "up"), (2.0, "flat"))).label_of(2)
+        'flat'
+        """
+        return next((label for one, label in self.choices if one == value), "")
 
     @property
     def examples(self) -> tuple[Any, ...]:
         """Values that the plan may tell apart: categories, known values, or one between any two splits."""
-        if self.categories or self.values:
-            return self.categories or self.values
+        if self.categories or self.values or self.choices:
+            return self.categories or self.values or tuple(value for value, _ in self.choices)
         low, high = self.low, self.high
         if self.splits:
             margin = max(1.0, self.splits[-1] - self.splits[0])
@@ -116,7 +145,7 @@ def feature_facts(plan: Plan, column: int) -> FeatureFacts:
     Examples
     --------
     >>> from miserly import Costs, Plan
-    >>> notes = {"features": {"chol": {"about": "cholesterol", "unit": "mg/dl", "low": 126, "high": 564}}}
+    >>> notes = {"features": {"chol": {"label": "cholesterol", "unit": "mg/dl", "low": 126, "high": 564}}}
     >>> plan = Plan(costs=Costs({"age": 1.0, "chol": 5.0}), terms=[], nodes=[], base=[0.0], info=notes)
     >>> feature_facts(plan, 1).unit, feature_facts(plan, 1).high, feature_facts(plan, 0).high
     ('mg/dl', 564.0, None)
@@ -127,8 +156,12 @@ def feature_facts(plan: Plan, column: int) -> FeatureFacts:
     low, high = (_finite(note.get(key)) for key in ("low", "high"))
     is_range = low is not None and high is not None and low <= high
     categories = plan.categories.get(column, ())
+    about = _text(note.get("about"))
     return FeatureFacts(
-        about=_text(note.get("about")),
+        about=about,
+        label=_text(note.get("label")) or about,
+        help=_text(note.get("help")),
+        choices=_choices(note.get("choices"), categories),
         unit=_text(note.get("unit")),
         low=low if is_range else None,
         high=high if is_range else None,
@@ -140,7 +173,7 @@ def feature_facts(plan: Plan, column: int) -> FeatureFacts:
 
 
 def range_facts(plan: Plan, X: NDArray[Any]) -> dict[str, dict[str, Any]]:
-    """Return the ranges of the numeric columns that a plan reads, for ``plan.info["features"]``.
+    """Return ranges and distributions of the columns that a plan reads, for ``plan.info["features"]``.
 
     Parameters
     ----------
@@ -159,24 +192,32 @@ def range_facts(plan: Plan, X: NDArray[Any]) -> dict[str, dict[str, Any]]:
     >>> from miserly.plan import Node, Raw
     >>> plan = Plan(costs=Costs({"age": 1.0, "chol": 5.0}), terms=[Raw(1)], base=[0.0],
     ...             nodes=[Node([0], [0], [1.0], [0.0])])
-    >>> range_facts(plan, np.array([[50.0, 126.0], [60.0, 564.0]]))
-    {'chol': {'low': 126.0, 'high': 564.0, 'whole': True, 'values': [126.0, 564.0]}}
+    >>> range_facts(plan, np.array([[50.0, 126.0], [60.0, 564.0]]))["chol"]
+    {'low': 126.0, 'high': 564.0, 'whole': True, 'values': [126.0, 564.0], 'shares': [0.5, 0.5]}
     """
     if X.ndim != 2 or X.shape[1] != plan.n_features:
         raise PlanError(f"rows of {plan.n_features} columns are needed; the array has shape {X.shape}")
     facts: dict[str, dict[str, Any]] = {}
-    fact: dict[str, Any]
     for f in plan.features.tolist():
-        values = np.asarray(X[:, f], dtype=np.float64)
-        values = values[np.isfinite(values)]
-        if f not in plan.categories and len(values):
-            whole = bool((values == np.rint(values)).all())
-            fact = {"low": float(values.min()), "high": float(values.max()), "whole": whole}
-            distinct = np.unique(values)
-            if whole and len(distinct) <= _MOST_VALUES:
-                fact["values"] = distinct.tolist()
+        categories = plan.categories.get(f)
+        fact = distribution_notes(X[:, f], None, len(categories)) if categories else _range(X[:, f])
+        if fact:
             facts[str(plan.costs.name(f))] = fact
     return facts
+
+
+def _range(column: NDArray[Any]) -> dict[str, Any]:
+    """The range of a column of numbers; empty if it has no value."""
+    values = np.asarray(column, dtype=np.float64)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return {}
+    whole = bool((values == np.rint(values)).all())
+    fact: dict[str, Any] = {"low": float(values.min()), "high": float(values.max()), "whole": whole}
+    distinct = np.unique(values)
+    if whole and len(distinct) <= _MOST_VALUES:
+        fact["values"] = distinct.tolist()
+    return fact | distribution_notes(column, fact.get("values"))
 
 
 def _splits(plan: Plan, column: int) -> tuple[float, ...]:
@@ -193,6 +234,15 @@ def _values(given: Any) -> tuple[float, ...]:
     numbers = [_finite(one) for one in given] if isinstance(given, (list, tuple)) else []
     known = [one for one in numbers if one is not None]
     return tuple(sorted(set(known))) if len(known) == len(numbers) <= _MOST_VALUES else ()
+
+
+def _choices(given: Any, categories: tuple[Any, ...]) -> tuple[tuple[Any, str], ...]:
+    """Values with their labels. Categories without one keep their own name; what is no value is left out."""
+    labels = {choice_value(key, categories): label for key, label in texts_of(given).items()}
+    labels.pop(None, None)
+    if not labels:
+        return ()
+    return tuple((value, labels.get(value, str(value))) for value in (categories or labels))
 
 
 def _text(value: Any) -> str:

@@ -9,6 +9,7 @@ bits: the exponentials of different libraries differ in the last place.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = [
     "Link",
     "confidence",
     "exp",
+    "exp_of_float",
     "has_probabilities",
     "labels",
     "n_labels",
@@ -37,6 +39,10 @@ _MOST_LABELS = 10  # named in a sentence
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
+_FACTORS = (
+    1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
+    1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0,
+)  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -67,6 +73,23 @@ def exp(x: Any) -> Any:
     p = p * r + 1.0
     p = p * r + 1.0
     return np.ldexp(p, np.int64(k))
+
+
+def exp_of_float(x: float) -> float:
+    """The same bits as `exp`, for one Python float: a tenth of the time that an array of one takes.
+
+    >>> exp_of_float(1.25) == float(exp(np.float64(1.25)))
+    True
+    """
+    if x != x:
+        return x
+    x = min(max(x, -700.0), 700.0)
+    k = round(x * _LOG2E)
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1.0 / 6227020800.0
+    for factor in _FACTORS:
+        p = p * r + factor
+    return math.ldexp(p, k)
 
 
 class Link:
@@ -167,6 +190,9 @@ class LogisticLink(Link):
     one_output: ClassVar[bool] = True
 
     def probabilities(self, scores: Floats) -> Floats:
+        if len(scores) == 1:
+            one = 1.0 / (1.0 + exp_of_float(-float(scores[0, 0])))
+            return np.array([[1.0 - one, one]])
         positive = 1.0 / (1.0 + exp(-scores[:, 0]))
         return np.column_stack([1.0 - positive, positive])
 

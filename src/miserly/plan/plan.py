@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import Costs, read_budget
 from miserly.data.encoder import Encoder
-from miserly.errors import PlanError
 from miserly.plan import links
+from miserly.plan.checking import check_plan
+from miserly.plan.metadata import FEATURES, add_metadata, notes_of
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.running import Runnable
 from miserly.plan.terms import Term
@@ -59,7 +60,7 @@ class Plan(Runnable):
     info : mapping, optional
         Anything worth keeping that JSON can hold: which learner, which parameters. Guarantees are under
         `guarantees`, with the `digest` of the plan they hold for under `guarantees_of`. A plan with another
-        digest drops them.
+        digest drops them. Words for people (see `with_metadata`) are by default those of the costs.
     budget : float, optional
         A cap: no row ever pays more, however the plan is run. The cap is saved with the plan. Runs can be
         given a smaller one; a larger one changes nothing.
@@ -96,12 +97,14 @@ class Plan(Runnable):
         self.classes: NDArray[Any] | None = None if classes is None else np.asarray(classes)
         self.categories = {int(f): tuple(values) for f, values in (categories or {}).items()}
         self.info = {_EARLIER.get(key, key): note for key, note in (info or {}).items()}
+        if costs.notes:
+            self.info.setdefault(FEATURES, notes_of(costs))
         self.budget = read_budget(budget)
         self._tables: Tables | None = None
         self._digest: str | None = None
         self._answering: Plan | None = None
         self.programs: dict[bool, Any] = {}  # for trails: lists, and arrays for compiled code
-        _check_plan(self)
+        check_plan(self)
         self.encoder = Encoder(self.n_features, self.costs.names, self.categories)
         if _GUARANTEES in self.info and self.info.get(_GUARANTEED) != self.digest:
             self.info = _without_guarantees(self.info)
@@ -173,6 +176,50 @@ class Plan(Runnable):
         """
         added = {_GUARANTEES: list(guarantees), _GUARANTEED: self.digest} if guarantees else {}
         return self.replace(info={**_without_guarantees(self.info), **added})
+
+    def with_metadata(
+        self,
+        features: Mapping[Any, Mapping[str, Any]] | None = None,
+        *,
+        title: str | None = None,
+        target: str | None = None,
+        about: str | None = None,
+        classes: Mapping[Any, str] | None = None,
+    ) -> Plan:
+        """A copy with words for the people who answer its questions. Answers, digest and guarantees stay.
+
+        Parameters
+        ----------
+        features : mapping of feature to mapping, optional
+            Any of `label`, `unit`, `help` and `choices` (value to label). What is not given stays; an empty
+            text removes it.
+        title : str, optional
+            What the plan is called.
+        target : str, optional
+            What it predicts.
+        about : str, optional
+            For whom it is, and what to know before using it.
+        classes : mapping of class to str, optional
+            The names of classes.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        PlanError
+            If the plan has no such feature, class or value.
+
+        Examples
+        --------
+        >>> plan = Plan(costs=Costs({"chol": 5.0}), terms=[], nodes=[], base=[0.0])
+        >>> plan = plan.with_metadata({"chol": {"label": "Cholesterol", "unit": "mg/dl"}}, title="Heart")
+        >>> plan.info
+        {'features': {'chol': {'label': 'Cholesterol', 'unit': 'mg/dl'}}, 'title': 'Heart'}
+        """
+        texts = {"title": title, "target": target, "about": about}
+        return self.replace(info=add_metadata(self, features, texts, classes))
 
     @property
     def features(self) -> NDArray[np.int64]:
@@ -332,54 +379,3 @@ class Plan(Runnable):
 
 def _without_guarantees(info: Mapping[str, Any]) -> dict[str, Any]:
     return {name: note for name, note in info.items() if name not in (_GUARANTEES, _GUARANTEED)}
-
-
-# -- checks that the parts of a plan fit each other --------------------------------------------------------
-
-
-def _check_plan(plan: Plan) -> None:
-    """Raise `PlanError` if the link, scores, classes, categories, terms or nodes do not fit each other."""
-    if plan.link not in links.LINKS:
-        raise PlanError(f"unknown link {plan.link!r}: one of {', '.join(links.LINKS)}")
-    if plan.base.ndim != 1 or not np.isfinite(plan.base).all():
-        raise PlanError("the base must be a list of finite scores")
-    if not 1 <= plan.n_outputs <= plan.n_scores:
-        raise PlanError(f"{plan.n_outputs} outputs of {plan.n_scores} scores")
-    if links.LINKS[plan.link].one_output and plan.n_outputs != 1:
-        raise PlanError(f"link {plan.link!r} answers from one score, not {plan.n_outputs}")
-    n_labels = links.n_labels(plan.link, plan.n_outputs)
-    if plan.classes is not None and plan.classes.shape != (n_labels,):
-        raise PlanError(f"{plan.n_outputs} outputs need {n_labels} classes, not {plan.classes.shape}")
-    for f, values in plan.categories.items():
-        if not 0 <= f < plan.n_features or len(set(values)) != len(values):
-            raise PlanError(f"categories of column {f} are repeated or belong to no column")
-    for i, term in enumerate(plan.terms):
-        _check_term(plan, i, term)
-    for k, node in enumerate(plan.nodes):
-        _check_node(plan, k, node)
-    children = [c for node in plan.nodes for c in (node.up, node.low) if c != LEAVE]
-    if plan.nodes and sorted(children) != list(range(1, len(plan.nodes))):
-        raise PlanError("every node but the root must be the child of exactly one node")
-
-
-def _check_term(plan: Plan, i: int, term: Term) -> None:
-    if not (np.isfinite(term.evaluation) and term.evaluation >= 0):
-        raise PlanError(f"term {i} has an evaluation cost of {term.evaluation}")
-    problem = term.problem_in(plan.n_features)
-    if problem:
-        raise PlanError(f"term {i} {problem}")
-
-
-def _check_node(plan: Plan, k: int, node: Node) -> None:
-    if node.terms.size and not (node.terms.min() >= 0 and node.terms.max() < len(plan.terms)):
-        raise PlanError(f"node {k} uses a term that is not among {len(plan.terms)}")
-    if node.terms.size and not (node.channels.min() >= 0 and node.channels.max() < plan.n_scores):
-        raise PlanError(f"node {k} adds to a score that is not among {plan.n_scores}")
-    if node.bias.shape != (plan.n_scores,):
-        raise PlanError(f"node {k} has a bias of {node.bias.shape} for {plan.n_scores} scores")
-    for child in (node.up, node.low):
-        if child != LEAVE and not k < child < len(plan.nodes):
-            raise PlanError(f"node {k} leads to node {child}: children come after their parent")
-    problem = node.gate.problem_in(plan.n_scores, plan.link)
-    if problem:
-        raise PlanError(f"node {k} has {problem}")

@@ -36,15 +36,22 @@ def certain(trail: Trail, *, onward: bool = False) -> list[int]:
     bought: dict[int, None] = {}  # all that may be bought before the next one
     most = trail.spent
     capped = trail.budget < inf
+    known, values = trail.known_flags, dict(trail.known_values)
+    n_unknown = known.count(False)
     for t, is_fresh in _terms_ahead(trail, onward):
         term = trail.plan.terms[t]
         most += term.evaluation if is_fresh else 0.0
-        for f in _first_reads(trail, term):
+        for f in _first_reads(term, known, values):
+            if f in sure:
+                continue
             before = [*bought] if f in bought else [*bought, f]
             if capped and f != trail.need and not fits(0.0, most + trail.price_of(before), trail.budget):
                 return list(sure)
             sure[f] = bought[f] = None
-        bought.update((f, None) for f in term.features.tolist() if not trail.is_known(f))
+        if len(sure) == n_unknown:
+            break
+        if capped:
+            bought.update((f, None) for f in term.features.tolist() if not known[f])
     return list(sure)
 
 
@@ -103,7 +110,8 @@ def remaining(trail: Trail) -> tuple[list[int], float]:
             for t in node.terms.tolist():
                 terms.setdefault(t, not evaluated[t])
     columns = dict.fromkeys(f for t in terms for f in plan.terms[t].features.tolist())
-    found = [f for f in columns if f != trail.need and not trail.is_known(f)]
+    known = trail.known_flags
+    found = [f for f in columns if f != trail.need and not known[f]]
     most = trail.price_of([trail.need, *found])
     most += sum(plan.terms[t].evaluation for t, is_fresh in terms.items() if is_fresh)
     return found, min(most, max(0.0, trail.budget - trail.spent))
@@ -127,8 +135,11 @@ def _terms_ahead(trail: Trail, onward: bool = False) -> Iterator[tuple[int, bool
         first = int(nodes.pointer[k])
 
 
-def _first_reads(trail: Trail, term: Term) -> list[int]:
+def _first_reads(term: Term, known: list[bool], values: dict[int, float]) -> list[int]:
     """The columns that a term reads in any case and that are not known: of a tree, one at most."""
     if not term.by_path:
-        return [f for f in term.features.tolist() if not trail.is_known(f)]
-    return next(([f] for f in term.reads(trail.known_values) if not trail.is_known(f)), [])
+        return [f for f in term.features.tolist() if not known[f]]
+    for f in term.reads(values):
+        if not known[f]:
+            return [f]
+    return []

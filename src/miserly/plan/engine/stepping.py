@@ -12,7 +12,7 @@ when its value is given, not before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from miserly.utils.checks import read_price, shown
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Answer", "Trail", "answer_from"]
+__all__ = ["Answer", "Trail", "answer_from", "answers_from"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,18 @@ class Answer:
 
 def answer_from(plan: Plan, scores: Any) -> Answer:
     """The answer of a plan to one row from its scores, as many as the plan has outputs."""
-    row = np.array(scores, dtype=np.float64)[None, : plan.n_outputs]
-    return Answer(
-        value=links.labels(plan.link, row, plan.classes)[0],
-        scores=row[0, 0] if plan.n_outputs == 1 else row[0],
-        probabilities=links.probabilities(plan.link, row)[0] if plan.has_probabilities else None,
-    )
+    return answers_from(plan, [scores])[0]
+
+
+def answers_from(plan: Plan, scores: Sequence[Any]) -> tuple[Answer, ...]:
+    """The answers of a plan to some rows from their scores."""
+    if not len(scores):
+        return ()
+    rows = np.array(scores, dtype=np.float64)[:, : plan.n_outputs]
+    values = links.labels(plan.link, rows, plan.classes)
+    chances = links.probabilities(plan.link, rows) if plan.has_probabilities else [None] * len(rows)
+    first = rows[:, 0] if plan.n_outputs == 1 else rows
+    return tuple(Answer(*one) for one in zip(values, first, chances, strict=True))
 
 
 class Trail(Walker):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,16 @@ class Walker:
         self._numbers[_at.BUDGET] = budget
         self._given: list[int] = []
         self._status = ENDED
+
+    def copy(self) -> Self:
+        """Return the same row again, which goes its own way from here."""
+        other = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                setattr(other, name, getattr(self, name))
+        other._state, other._numbers = self._state.copy(), self._numbers.copy()
+        other._given = list(self._given)
+        return other
 
     # -- what was paid -------------------------------------------------------------------------------
 
@@ -231,6 +241,15 @@ class Walker:
         """
         self._numbers[self._program.prices + place] = price
 
+    def set_budget(self, budget: float) -> None:
+        """Change the cap from here on: the row goes on, or stops, as far as the new one allows.
+
+        The new cap may be below what was paid. The cap of the plan holds as well.
+        """
+        self._numbers[_at.BUDGET] = min(budget, self.plan.budget)
+        if self._status in (NEED, NEED_ALL, STOPPED):
+            self._go_on()
+
     def waive(self, f: int) -> None:
         """Go without a column: it counts as missing, and nothing is paid. `resume` goes on.
 
@@ -317,6 +336,11 @@ class Walker:
     def entry(self) -> int:
         """The entry of the node that the row is at, in the table of all nodes."""
         return int(self._state[_at.ENTRY])
+
+    @property
+    def known_flags(self) -> list[bool]:
+        """Whether the value of each column was given, or given as known."""
+        return [one != _walk.UNKNOWN for one in self._state[KNOWN_AT : KNOWN_AT + self.plan.n_features]]
 
     @property
     def known_values(self) -> Mapping[int, float]:

@@ -1,0 +1,65 @@
+"""Checks that the parts of a plan fit each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miserly.errors import PlanError
+from miserly.plan import links
+from miserly.plan.nodes import LEAVE, Node
+from miserly.plan.terms import Term
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["check_plan"]
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise `PlanError` if the link, scores, classes, categories, terms or nodes do not fit each other."""
+    if plan.link not in links.LINKS:
+        raise PlanError(f"unknown link {plan.link!r}: one of {', '.join(links.LINKS)}")
+    if plan.base.ndim != 1 or not np.isfinite(plan.base).all():
+        raise PlanError("the base must be a list of finite scores")
+    if not 1 <= plan.n_outputs <= plan.n_scores:
+        raise PlanError(f"{plan.n_outputs} outputs of {plan.n_scores} scores")
+    if links.LINKS[plan.link].one_output and plan.n_outputs != 1:
+        raise PlanError(f"link {plan.link!r} answers from one score, not {plan.n_outputs}")
+    n_labels = links.n_labels(plan.link, plan.n_outputs)
+    if plan.classes is not None and plan.classes.shape != (n_labels,):
+        raise PlanError(f"{plan.n_outputs} outputs need {n_labels} classes, not {plan.classes.shape}")
+    for f, values in plan.categories.items():
+        if not 0 <= f < plan.n_features or len(set(values)) != len(values):
+            raise PlanError(f"categories of column {f} are repeated or belong to no column")
+    for i, term in enumerate(plan.terms):
+        _check_term(plan, i, term)
+    for k, node in enumerate(plan.nodes):
+        _check_node(plan, k, node)
+    children = [c for node in plan.nodes for c in (node.up, node.low) if c != LEAVE]
+    if plan.nodes and sorted(children) != list(range(1, len(plan.nodes))):
+        raise PlanError("every node but the root must be the child of exactly one node")
+
+
+def _check_term(plan: Plan, i: int, term: Term) -> None:
+    if not (np.isfinite(term.evaluation) and term.evaluation >= 0):
+        raise PlanError(f"term {i} has an evaluation cost of {term.evaluation}")
+    problem = term.problem_in(plan.n_features)
+    if problem:
+        raise PlanError(f"term {i} {problem}")
+
+
+def _check_node(plan: Plan, k: int, node: Node) -> None:
+    if node.terms.size and not (node.terms.min() >= 0 and node.terms.max() < len(plan.terms)):
+        raise PlanError(f"node {k} uses a term that is not among {len(plan.terms)}")
+    if node.terms.size and not (node.channels.min() >= 0 and node.channels.max() < plan.n_scores):
+        raise PlanError(f"node {k} adds to a score that is not among {plan.n_scores}")
+    if node.bias.shape != (plan.n_scores,):
+        raise PlanError(f"node {k} has a bias of {node.bias.shape} for {plan.n_scores} scores")
+    for child in (node.up, node.low):
+        if child != LEAVE and not k < child < len(plan.nodes):
+            raise PlanError(f"node {k} leads to node {child}: children come after their parent")
+    problem = node.gate.problem_in(plan.n_scores, plan.link)
+    if problem:
+        raise PlanError(f"node {k} has {problem}")
