@@ -26,6 +26,8 @@ _HOME = {
     "EarlyExit": "miserly.learners",
     "Handover": "miserly.learners",
     "ModelCalls": "miserly.learners",
+    "AnswerClassifier": "miserly.learners",
+    "AnswerRegressor": "miserly.learners",
     "AFRClassifier": "miserly.learners",
     "CSTCRegressor": "miserly.learners",
     "CSTCClassifier": "miserly.learners",

@@ -47,10 +47,13 @@ from miserly.learners.trees import (
     CSTCRegressor,
 )
 from miserly.learners.wrap import (
+    AnswerClassifier,
+    AnswerRegressor,
     EarlyExit,
     Handover,
     ModelCalls,
 )
+from miserly.learners.wrap.answer_learners import AnswerLearner
 
 __all__ = [
     "AFRClassifier",
@@ -59,6 +62,8 @@ __all__ = [
     "AdaBoostBTClassifier",
     "AdaBoostRSClassifier",
     "AndOrCascadeClassifier",
+    "AnswerClassifier",
+    "AnswerRegressor",
     "Binariser",
     "BudgetedTreeClassifier",
     "CSCCClassifier",
@@ -85,10 +90,14 @@ __all__ = [
 ]
 
 
+_SPECIAL = (OutlierMixin, AnswerLearner)  # learners that ordinary tables with labels do not suit
+
+
 def all_learners() -> list[type[Any]]:
     """Find all learners: the `PlanEstimator` classes in the ``__all__`` of the modules of this package.
 
-    Abstract base classes and outlier detectors, which have no labels, are left out.
+    Abstract base classes are left out, and so are outlier detectors, which have no labels, and learners that
+    need the columns of `ModelCalls` (`AnswerClassifier`, `AnswerRegressor`): they suit no other table.
 
     Returns
     -------
@@ -107,4 +116,4 @@ def all_learners() -> list[type[Any]]:
             thing = getattr(module, name)
             if isinstance(thing, type) and issubclass(thing, PlanEstimator) and not isabstract(thing):
                 found[name] = thing
-    return [found[name] for name in sorted(found) if not issubclass(found[name], OutlierMixin)]
+    return [found[name] for name in sorted(found) if not issubclass(found[name], _SPECIAL)]

@@ -49,7 +49,8 @@ class CandidateLearner:
     estimator : estimator
         The learner as it was given.
     hyperparameter : Hyperparameter, optional
-        None for the constant answer, which has nothing to vary.
+        None for the constant answer, and for learners without a parameter that trades cost for quality. They
+        are fitted once.
     costs : Costs
     seed : int
     views : tuple of View
@@ -65,6 +66,8 @@ class CandidateLearner:
         Whether a fit grows a single tree, so that fits at all budgets take hardly any time.
     cautious : bool
         Whether the middle of the range is tried first: nothing beyond the largest budget is of interest.
+    is_constant : bool
+        Whether it is the constant answer, which costs nothing.
     """
 
     name: str
@@ -79,6 +82,7 @@ class CandidateLearner:
     searches: bool = False
     is_quick: bool = False
     cautious: bool = False
+    is_constant: bool = False
 
     def ready(self, value: float) -> Any:
         """A clone that is ready to be fitted, with the hyperparameter at `value`."""
@@ -149,7 +153,10 @@ def _of_learner(
     one = CandidateLearner(name, learner, None, costs, seed, views, is_quick=is_quick, cautious=cautious)
     alone = "up_to_cost" in views[0]  # an anytime model is a whole curve
     found = []
-    for parameter in hyperparameters_of(learner, rows, costs, budgets):
+    parameters = hyperparameters_of(learner, rows, costs, budgets)
+    if not parameters:
+        return [replace(one, fixed=_fixed(learner, views, None, task))]
+    for parameter in parameters:
         own = (wanted[:1] if alone else wanted) if parameter.is_budget else ()
         fixed = _fixed(learner, views, parameter, task)
         n_start = 1 if alone else _N_START
@@ -164,13 +171,16 @@ def _of_learner(
     return found
 
 
-def _fixed(learner: Any, views: Sequence[View], parameter: Hyperparameter, task: Task) -> dict[str, Any]:
+def _fixed(
+    learner: Any, views: Sequence[View], parameter: Hyperparameter | None, task: Task
+) -> dict[str, Any]:
     """Parameters that a hyperparameter, or the views of a fit, need."""
     fixed: dict[str, Any] = {}
     if "threshold" in views[0]:
         fixed["threshold"] = views[0]["threshold"]  # all others are views of the same fit
     lookahead = parameter_paths(learner).get("lookahead")
-    if parameter.is_budget and lookahead is not None and task != "ranking":
+    has_budget = parameter is not None and parameter.is_budget
+    if has_budget and lookahead is not None and task != "ranking":
         fixed[lookahead] = True
     return fixed
 
@@ -179,15 +189,18 @@ def _constant(task: Task, costs: Costs, seed: int) -> CandidateLearner:
     """The best constant answer, which costs nothing."""
     misers = {"ranking": every.GreedyMiserRanker, "numbers": every.GreedyMiserRegressor}
     miser = misers.get(task, every.GreedyMiserClassifier)
-    return CandidateLearner("nothing paid", miser(budget=0.0), None, costs, seed)
+    return CandidateLearner("nothing paid", miser(budget=0.0), None, costs, seed, is_constant=True)
 
 
 def _names(pool: Sequence[Any]) -> list[str]:
-    """Class names; where several learners are of one class, with the parameters that differ."""
+    """Class names; where several learners are of one class, with the parameters that differ.
+
+    Costs are left out: the search gives its own to all learners.
+    """
     classes = [type(learner).__name__ for learner in pool]
     alike = Counter(classes)
     names = [
-        name if alike[name] == 1 else " ".join(repr(learner).split()).removesuffix("()")
+        name if alike[name] == 1 else " ".join(repr(_without_costs(learner)).split()).removesuffix("()")
         for name, learner in zip(classes, pool, strict=True)
     ]
     seen: Counter[str] = Counter()
@@ -195,6 +208,11 @@ def _names(pool: Sequence[Any]) -> list[str]:
         seen[name] += 1
         names[place] = name if seen[name] == 1 else f"{name} ({seen[name]})"
     return names
+
+
+def _without_costs(learner: Any) -> Any:
+    paths = [path for path in learner.get_params(deep=True) if path.rpartition("__")[2] == "costs"]
+    return clone(learner).set_params(**dict.fromkeys(paths))
 
 
 # -- the learners of "auto" ----------------------------------------------------------------------------------

@@ -97,6 +97,9 @@ class Fittable(Protocol):
     @property
     def views(self) -> tuple[View, ...]: ...
 
+    @property
+    def is_constant(self) -> bool: ...
+
     def params(self, value: float, view: View) -> dict[str, Any]: ...
 
     def fit(self, rows: Rows, value: float) -> Any: ...
@@ -135,7 +138,7 @@ class Candidate(Evaluation):
     @property
     def is_constant(self) -> bool:
         """Whether it is the constant answer, which costs nothing."""
-        return self.trial.learner.hyperparameter is None
+        return self.trial.learner.is_constant
 
     @property
     def params(self) -> dict[str, Any]:

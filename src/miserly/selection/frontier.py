@@ -70,8 +70,9 @@ def frontier(
 
     Each learner is fitted at several values of one hyperparameter (`tradeoff`, `node_budget` or `budget`;
     the value that the learner has is replaced), first at a few, then where the best curve may still rise
-    most. One fit gives many models if it can: a boosted model at several numbers of rounds, an anytime model
-    at many costs, a model with early exits at several thresholds.
+    most. A learner without any of these is fitted once. One fit gives many models if it can: a boosted model
+    at several numbers of rounds, an anytime model at many costs, a model with early exits at several
+    thresholds.
 
     Parameters
     ----------

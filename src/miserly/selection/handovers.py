@@ -47,6 +47,7 @@ class Pair:
 
     name = Handover.__name__
     hyperparameter = Hyperparameter("handover", "threshold", 0.0, 1.0)
+    is_constant = False
 
     @property
     def costs(self) -> Costs:

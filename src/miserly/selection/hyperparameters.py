@@ -67,7 +67,7 @@ def hyperparameters_of(
 ) -> list[Hyperparameter]:
     """The hyperparameters to search over: `node_budget`, `tradeoff` or `budget`; the Miser has the last two.
 
-    No range goes beyond the largest budget of the search.
+    No range goes beyond the largest budget of the search. A learner without any of them has none.
     """
     paths = parameter_paths(learner)
     given = learner.get_params(deep=True)
@@ -82,8 +82,6 @@ def hyperparameters_of(
         tradeoff = Hyperparameter("tradeoff", paths["tradeoff"], *ends)
         both = paths.get("lookahead") == "lookahead" and given["budget"] is None
         return [tradeoff, *(budget if both else [])]
-    if not budget:
-        raise DataError(f"{type(learner).__name__} has no tradeoff and no budget: nothing to search over")
     return budget
 
 

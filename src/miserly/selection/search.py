@@ -6,6 +6,8 @@ budgets from then on. Learners that grow a single tree are fitted at all caps ri
 fits. Then the other learners are fitted at the largest cap, the quickest first, and those that are not far
 behind at the other caps.
 
+The constant answer and learners without a hyperparameter come before all of these. They are fitted once.
+
 Next, a few values of every hyperparameter are tried, quick learners before slow ones. After that, each fit
 goes to the widest gap of the best curve so far (see `miserly.selection.history`). No hyperparameter is
 followed beyond the largest budget.
@@ -189,12 +191,12 @@ class Search:
         return sorted((one for one in self.learners if one.budgets), key=lambda one: one.searches)
 
     def _first_at_budgets(self) -> Fits:
-        """The constant answer, then the first learner with a budget.
+        """Learners with nothing to vary, then the first learner with a budget.
 
         It is fitted at all caps, or at `_MEANS_FIRST` mean budgets: at a mean budget, models whose rows pay
         different amounts are better, and the search finds these.
         """
-        yield from self._constant()
+        yield from self._without_hyperparameter()
         for learner in self._with_budgets:
             self._at_budgets = learner
             for budget in learner.budgets[: None if self.budgets.caps else _MEANS_FIRST]:
@@ -257,23 +259,23 @@ class Search:
     def _first_fits(self) -> Fits:
         """Fits at the budgets of the search, then first values of every hyperparameter."""
         if self.budgets.amounts:
-            yield from self._constant() if self.first_values_only else self._first_at_budgets()
+            yield from (
+                self._without_hyperparameter() if self.first_values_only else self._first_at_budgets()
+            )
             self._at_budgets = None
             if self.budgets.caps:
                 yield from self._others_at_budgets()
         yield from self._first_values()
 
-    def _constant(self) -> Fits:
-        """The constant answer, which costs nothing."""
-        first = self.learners[0]
-        if first.hyperparameter is None and not self._is_begun(first, np.nan):
-            yield first, np.nan
+    def _without_hyperparameter(self) -> Fits:
+        """The constant answer, which costs nothing, and other learners with nothing to vary."""
+        for learner in self.learners:
+            if learner.hyperparameter is None and not self._is_begun(learner, np.nan):
+                yield learner, np.nan
 
     def _first_values(self) -> Fits:
         """The expensive end of every hyperparameter, then the second value of each, and so on."""
         starts = [self._start_of(learner) for learner in self.learners]
-        if self.budgets.amounts and self.history.trials_of(self.learners[0]):
-            starts[0] = []  # the constant answer has been evaluated
         for turn in range(max(map(len, starts))):
             for learner, values in zip(self.learners, starts, strict=True):
                 while self._is_under_way(learner):
@@ -288,6 +290,8 @@ class Search:
 
     def _start_of(self, learner: CandidateLearner) -> list[float]:
         """First values; with mean budgets alone, only one learner was fitted at budgets before."""
+        if learner.hyperparameter is None:
+            return [] if self._is_begun(learner, np.nan) else learner.start()
         if not learner.budgets or self.budgets.caps or self.history.trials_of(learner):
             return learner.start()
         has_another = any(one.estimator is learner.estimator and one is not learner for one in self.learners)

@@ -112,8 +112,8 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
     >>> costs = Costs([1, 1], evaluation=0.1)
     >>> small = CompressedOneClassSVM(full, n_vectors=16, costs=costs, random_state=0).fit(X)
     >>> agreement = np.mean(small.predict(X) == full.predict(X))
-    >>> small.n_vectors_before_, small.n_vectors_, round(small.cost_, 2), round(float(agreement), 2)
-    (54, 16, 3.6, 0.94)
+    >>> small.n_vectors_before_, small.n_vectors_, round(small.cost_, 2), bool(agreement > 0.8)
+    (54, 16, 3.6, True)
     """
 
     kind = "one-class"

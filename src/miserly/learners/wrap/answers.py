@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 
 from miserly.errors import DataError
-from miserly.learners.wrap.call_rows import Columns, RowMaker, row_of
+from miserly.learners.wrap.call_rows import Columns, RowMaker, row_count, row_of
 from miserly.utils.sources import Priced, read_signature
 
 __all__ = [
@@ -25,10 +26,10 @@ __all__ = [
     "check_outputs",
     "fitted_to",
     "is_estimator",
-    "is_fitted_here",
     "model_columns",
     "out_of_fold",
     "recorded_answers",
+    "split_rows",
 ]
 
 PARTS = ("probabilities", "label", "confidence")
@@ -175,6 +176,28 @@ class ModelSource:
 
 def is_fitted_here(model: Any) -> bool:
     return is_estimator(model) and not isinstance(model, FrozenEstimator)
+
+
+def split_rows(
+    models: Mapping[str, Any], X: Any, y: Any, cv: Any, random_state: int | None
+) -> list[tuple[Any, Any]]:
+    """The folds for models that are fitted here; none if there is no such model."""
+    fitted = {name: model for name, model in models.items() if is_fitted_here(model)}
+    if not fitted:
+        return []
+    if y is None:
+        raise DataError(f"{next(iter(fitted))!r} is fitted here and needs labels: give y")
+    if len(y) != row_count(X):
+        raise DataError(f"{row_count(X)} rows, but {len(y)} labels")
+    classes = not all(map(is_regressor, fitted.values()))
+    if isinstance(cv, (int, np.integer)):
+        kind = StratifiedKFold if classes else KFold
+        cv = kind(int(cv), shuffle=True, random_state=random_state)
+    folds = list(check_cv(cv, y, classifier=classes).split(np.zeros(len(y)), y))
+    seen = np.sort(np.concatenate([rows for _, rows in folds]))
+    if not np.array_equal(seen, np.arange(len(y))):
+        raise DataError("cv must hold out every row exactly once")
+    return folds
 
 
 def fitted_to(model: Any, X: Any, y: Any, rows: Any) -> Any:

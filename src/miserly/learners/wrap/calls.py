@@ -14,11 +14,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from miserly.costs import Costs, measure
 from miserly.errors import CostError, DataError, did_you_mean
+from miserly.learners.wrap.answer_learners import AnswerClassifier, AnswerRegressor
 from miserly.learners.wrap.answers import (
     AnswerSource,
     AsyncAnswerSource,
@@ -27,10 +27,10 @@ from miserly.learners.wrap.answers import (
     check_outputs,
     fitted_to,
     is_estimator,
-    is_fitted_here,
     model_columns,
     out_of_fold,
     recorded_answers,
+    split_rows,
 )
 from miserly.learners.wrap.call_rows import (
     Columns,
@@ -213,7 +213,7 @@ default=("probabilities", "confidence")
         self._check(answers)
         n = row_count(X)
         maker = RowMaker.of(X)
-        folds = self._folds(X, y) if any(is_fitted_here(one) for one in self.models.values()) else []
+        folds = split_rows(self.models, X, y, self.cv, self.random_state)
         self.models_, self.columns_, self.categories_ = {}, {}, {}
         self._maker = maker
         columns: Columns = {}
@@ -281,6 +281,23 @@ default=("probabilities", "confidence")
         check_is_fitted(self, "costs_")
         return self._sources(row)
 
+    def learners(self) -> list[AnswerClassifier] | list[AnswerRegressor]:
+        """Give a learner for each model that answers with this model's own scores or values.
+
+        Returns
+        -------
+        list of AnswerClassifier, or of AnswerRegressor if no model is a classifier
+            Not fitted, in the order of the models. Models without scores of classes are left out.
+        """
+        check_is_fitted(self, "costs_")
+        names = [
+            name for name, some in self.columns_.items() if any(one.startswith(f"{name}=") for one in some)
+        ]
+        if names:
+            return [AnswerClassifier(name, costs=self.costs_) for name in names]
+        valued = [name for name, some in self.columns_.items() if some == [f"{name}.value"]]
+        return [AnswerRegressor(name, costs=self.costs_) for name in valued]
+
     def _sources(self, row: Callable[[Any], Any] | None = None) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, model in self.models_.items():
@@ -322,23 +339,6 @@ default=("probabilities", "confidence")
             found[column] = values.tolist() if isinstance(first, list) else values
         return found
 
-    def _folds(self, X: Any, y: Any) -> list[tuple[Any, Any]]:
-        if y is None:
-            fitted = next(name for name, model in self.models.items() if is_fitted_here(model))
-            raise DataError(f"{fitted!r} is fitted here and needs labels: give y")
-        if len(y) != row_count(X):
-            raise DataError(f"{row_count(X)} rows, but {len(y)} labels")
-        classes = not all(is_regressor(model) for model in self.models.values() if is_fitted_here(model))
-        splitter = self.cv
-        if isinstance(splitter, (int, np.integer)):
-            kind = StratifiedKFold if classes else KFold
-            splitter = kind(int(splitter), shuffle=True, random_state=self.random_state)
-        folds = list(check_cv(splitter, y, classifier=classes).split(np.zeros(len(y)), y))
-        seen = np.sort(np.concatenate([rows for _, rows in folds]))
-        if not np.array_equal(seen, np.arange(len(y))):
-            raise DataError("cv must hold out every row exactly once")
-        return folds
-
     def _parts(self, name: str) -> tuple[str, ...]:
         default = ("probabilities", "confidence")
         parts = self.outputs.get(name, default) if isinstance(self.outputs, Mapping) else self.outputs
@@ -360,7 +360,7 @@ default=("probabilities", "confidence")
     def _joint_costs(self, ordinary: Columns, columns: Columns) -> Costs:
         own = own_costs(self.costs, ordinary)
         record: dict[str, Any] = (
-            own.to_dict() if own is not None else {"features": {}, "groups": {}, "unit": ""}
+            own.to_dict(notes=True) if own is not None else {"features": {}, "groups": {}, "unit": ""}
         )
         record["features"] |= dict.fromkeys(columns, 0.0)
         for name, members in self.columns_.items():
