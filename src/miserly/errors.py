@@ -16,6 +16,7 @@ __all__ = [
     "NotNumericError",
     "PlanError",
     "PlanFormatError",
+    "ServeError",
     "SourceError",
     "did_you_mean",
     "warn_once",
@@ -62,8 +63,15 @@ class SourceError(MiserlyError, RuntimeError):
     receipt: Any = None
 
 
+class ServeError(MiserlyError, ValueError):
+    """The service cannot start as it was asked to."""
+
+
 class BudgetWarning(UserWarning):
     """No model within a budget is better than a constant prediction; the message says why."""
+
+
+_LONGEST = 200  # characters of a name that is compared with others
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
@@ -72,6 +80,8 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     >>> did_you_mean("chl", ["age", "chol"])
     "; did you mean 'chol'?"
     """
+    if len(str(name)) > _LONGEST:  # comparing takes long, and nothing is near
+        return ""
     near = get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -60,6 +60,9 @@ WAYS = {
         served_by(plan, X, look_up_async, speculate=True), len(X), b
     ),
     "many": lambda plan, X, b: served_by(plan, X, look_up).predict_many(range(len(X)), b),
+    "batched, one at a time": lambda plan, X, b: [
+        served_by(plan, X, look_up_many).predict(i, b) for i in range(len(X))
+    ],
     "batched": lambda plan, X, b: served_by(plan, X, look_up_many).predict_many(range(len(X)), b),
 }
 

@@ -248,6 +248,24 @@ def test_a_batched_source_gets_lists_of_what_was_acquired():
     assert seen == [[None, 61.0, None]]  # it failed, there is one, there is none
 
 
+@pytest.mark.parametrize(
+    ("given", "outcome"),
+    [
+        (lambda raws: [raw["chol"] for raw in raws], "value"),
+        (lambda raws: [], "invalid"),
+        (lambda raws: 240.0, "invalid"),
+        (lambda raws: [None for _ in raws], "null"),
+        (lambda raws: broken(raws), "failed"),
+    ],
+    ids=["values", "too few", "no list", "none", "raises"],
+)
+def test_a_batched_source_may_serve_one_request(given, outcome):
+    served = OnDemand(heart(), sources(chol=batched(given)))
+    alone, (together,) = served.predict(PATIENT), served.predict_many([PATIENT])
+    assert alone.trail[2].outcome == together.trail[2].outcome == outcome
+    assert (adds_up(alone).answer, alone.cost) == (together.answer, together.cost)
+
+
 def test_a_batched_source_with_a_bad_row_harms_no_other_row():
     @batched
     def chol(raws):
@@ -570,3 +588,29 @@ def test_a_stream_keeps_its_order_and_waits_for_its_reader():
         return [receipt.values["age"] async for receipt in served.stream(rows(), concurrency=8)]
 
     assert asyncio.run(main()) == [float(i) for i in range(100)] and most[0] <= 8
+
+
+def test_offered_values_are_paid_when_needed_and_their_sources_not_called():
+    called = []
+
+    def blood(raw):
+        called.append(raw)
+        return {"chol": 1.0, "fbs": 1.0}
+
+    served = OnDemand(heart(), {"blood": blood})
+    offered = {"chol": PATIENT["chol"], "fbs": None}
+    raw = {name: PATIENT[name] for name in ("age", "pain")}
+    plain = OnDemand(heart()).predict({**raw, **offered})
+    receipts = [
+        served.predict(raw, offered=offered),
+        served.predict(raw, offered=offered, deadline=5.0),
+        asyncio.run(served.apredict(raw, offered=offered)),
+        served.predict_many([raw], offered=[offered])[0],
+    ]
+    for receipt in receipts:
+        assert (receipt.cost, receipt.acquired, receipt.scores) == (plain.cost, plain.acquired, plain.scores)
+        assert receipt.trail[-1].outcome == "null"
+    assert not called
+    assert served.predict(raw, budget=3, offered=offered).cost <= 3
+    assert served.predict(raw, offered={"chol": 200.0}).acquired == ("age", "pain", "chol", "fbs")
+    assert len(called) == 1

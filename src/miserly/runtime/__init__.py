@@ -8,6 +8,7 @@ from miserly.runtime.on_demand import OnDemand
 from miserly.runtime.receipt import Acquisition, Receipt
 from miserly.runtime.reference import Reference
 from miserly.runtime.sources import Priced, Source, batched
+from miserly.runtime.what_if import WhatIf
 
 __all__ = [
     "Acquisition",
@@ -23,5 +24,6 @@ __all__ = [
     "Source",
     "SourceCall",
     "Unavailable",
+    "WhatIf",
     "batched",
 ]

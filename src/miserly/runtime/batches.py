@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from miserly.runtime.arguments import offer
 from miserly.runtime.calls import Call, clock
 from miserly.runtime.drivers import call_async, call_here, in_thread, with_timeout
 from miserly.runtime.faults import Fault
@@ -31,11 +32,14 @@ def run_many(
     deadline: float | None,
     prices: Mapping[Any, float] | None,
     batch_size: int,
+    offered: Iterable[Mapping[Any, Any] | None] | None = None,
 ) -> Iterator[Receipt]:
     """Receipts of many requests, batch by batch; see `OnDemand.predict_many`."""
-    following = iter(rows)
+    following, offers = iter(rows), iter(offered or ())
     while some := list(islice(following, batch_size)):
         requests = [PredictionRequest(served, raw, budget, deadline, None, prices) for raw in some]
+        for request in requests:
+            offer(request, next(offers, None))
         if served.runs_here and deadline is None:
             _run_here(requests)
         else:
@@ -149,6 +153,7 @@ def _call(unit: Unit) -> float | None:
 
 async def _run_async(served: OnDemand, requests: list[PredictionRequest]) -> None:
     while requests:
+        await exchange_all(requests)
         requests, units = _units(requests)
         tasks = {asyncio.ensure_future(_make(unit, served.pool)): unit for unit in units}
         try:
@@ -156,6 +161,12 @@ async def _run_async(served: OnDemand, requests: list[PredictionRequest]) -> Non
         finally:
             for task in tasks:
                 task.cancel()
+
+
+async def exchange_all(requests: list[PredictionRequest]) -> None:
+    """Bring all requests whose plan is elsewhere up to date, at the same time."""
+    if remote := [request.exchange() for request in requests if request.is_remote]:
+        await asyncio.gather(*remote)
 
 
 async def _finish(tasks: dict[asyncio.Task[None], Unit]) -> None:

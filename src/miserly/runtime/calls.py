@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from miserly.runtime.sources import BoundSource
 
-__all__ = ["Call", "Deliveries", "Delivery", "clock"]
+__all__ = ["Call", "Deliveries", "Delivery", "by_source", "clock"]
 
 clock = time.perf_counter
 
@@ -53,3 +54,11 @@ class Call:
         self.arguments: dict[str, Any] = {}
         self.begun = clock()
         self.seconds = 0.0
+
+
+def by_source(sources: Sequence[BoundSource], columns: Sequence[int]) -> list[tuple[BoundSource, list[int]]]:
+    """The columns that each source gets, in the order in which they come first."""
+    found: dict[int, tuple[BoundSource, list[int]]] = {}
+    for f in columns:
+        found.setdefault(id(sources[f]), (sources[f], []))[1].append(f)
+    return list(found.values())

@@ -269,7 +269,7 @@ async def run_async(request: PredictionRequest, pool: ThreadPool) -> None:
     simple = request.end == float("inf") and not served.speculate
     tasks: dict[Call, asyncio.Task[Any]] = {}
     try:
-        while calls := request.wanted(together=True):
+        while calls := await _next_calls(request):
             if simple and len(calls) == 1:
                 request.deliver(calls[0], await call_async(request, calls[0], pool))
                 continue
@@ -277,6 +277,12 @@ async def run_async(request: PredictionRequest, pool: ThreadPool) -> None:
     finally:
         for task in tasks.values():
             task.cancel()
+
+
+async def _next_calls(request: PredictionRequest) -> list[Call]:
+    if request.is_remote:
+        await request.exchange()
+    return request.wanted(together=True)
 
 
 async def _call_together(
@@ -332,6 +338,8 @@ async def call_async(request: PredictionRequest, call: Call, pool: ThreadPool) -
 
 async def _result_async(request: PredictionRequest, call: Call, pool: ThreadPool) -> Any:
     source = call.source
+    if source.at_hand:
+        return source.function(request.raw)
     if not source.is_async:
         return await in_thread(lambda: _result(request, call), source, pool)
     if source.rules.batched:

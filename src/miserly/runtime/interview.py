@@ -2,93 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
-from miserly.errors import DataError, SourceError
-from miserly.plan.engine.ahead import certain, remaining
+from miserly.costs import read_budget
+from miserly.errors import PlanError, SourceError
 from miserly.plan.engine.stepping import Answer
-from miserly.plan.facts import FeatureFacts, feature_facts
-from miserly.plan.nodes import LEAVE
-from miserly.plan.show.wording import Wording, when
-from miserly.runtime.calls import Call, clock
-from miserly.runtime.faults import Fault, Unavailable
-from miserly.runtime.on_demand import OnDemand
-from miserly.runtime.receipt import Receipt
-from miserly.runtime.request import PredictionRequest
+from miserly.runtime.calls import clock
+from miserly.runtime.conversation import Conversation, served_of
+from miserly.runtime.questions import Question, guide_of
+from miserly.runtime.receipt import Acquisition, Receipt, plain_value
+from miserly.runtime.replies import Reply, mapping_of, pairs_of, read_reply
 
 if TYPE_CHECKING:
-    from miserly.plan.engine.stepping import Trail
+    from miserly.runtime.what_if import WhatIf
 
 __all__ = ["Interview", "Question"]
 
-_MOST_EXAMPLES = 24  # values that the outlook looks at
-NOT_AVAILABLE = "not available"
+_FORMAT = 1  # of the state
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What a plan asks for now.
-
-    Attributes
-    ----------
-    feature : str or int
-        The feature, by name or by column.
-    column : int
-        Its column.
-    facts : FeatureFacts
-        Its meaning, unit, range and categories.
-    price : float
-        What its value costs, with the set-up of its group if that is not paid yet.
-    setup : float
-        The part of the price that sets up its group.
-    group : str
-        The name of its group; empty if it has none.
-    cost : float
-        What was paid so far.
-    budget : float
-        The cap; infinite if there is none.
-    answer : Answer
-        The answer of the plan if it is stopped now.
-    outlook : tuple of Answer
-        The answers that the plan may have after this question, for values that it may tell apart; empty if
-        nothing is known about the values.
-    why : str
-        Which part of the plan needs the value, and where it may end, in words.
-    certain : tuple
-        The features that will be asked for next, whatever the value is.
-    possible : tuple
-        The other features that may be asked for, in the order of the plan.
-    most : float
-        The most that can still be paid, the price of this feature included.
-    """
-
-    feature: Any
-    column: int
-    facts: FeatureFacts
-    price: float
-    setup: float
-    group: str
-    cost: float
-    budget: float
-    answer: Answer
-    outlook: tuple[Answer, ...]
-    why: str
-    certain: tuple[Any, ...]
-    possible: tuple[Any, ...]
-    most: float
-
-
-class _Reply(NamedTuple):
-    """What was answered to one question."""
-
-    value: Any
-    declined: bool
-    seconds: float
-
-
-class Interview:
+class Interview(Conversation):
     """A plan that asks one question at a time, and waits for each answer.
 
     Each answer may be taken back. The interview ends when the plan has no more questions, the budget allows
@@ -96,14 +32,23 @@ class Interview:
 
     Parameters
     ----------
-    plan : Plan, str, Path, or a fitted model
-        A plan, a file that holds one, or an estimator with a `plan_`.
+    plan : Plan, str, Path, a fitted model, or OnDemand
+        A plan, a file that holds one, or an estimator with a `plan_`. What an `OnDemand` has sources for is
+        not asked: `fetch` and `afetch` get it.
     budget : float, optional
         No more than this is paid. The budget of the plan holds as well.
     known : mapping of feature to value, optional
         Values that are there already, for which nothing is paid.
     prices : mapping of feature or group to float, optional
         Prices that differ from those of the plan.
+    raw : mapping, optional
+        What sources get, besides the values that are known.
+
+    Notes
+    -----
+    `state` gives the interview as plain values, and `resume` goes on from them, in another process if need
+    be. All replies are then given again, so that the receipt is the same to the last digit. Hooks see the
+    receipt where the interview ended, and not again where it is resumed.
 
     Examples
     --------
@@ -128,22 +73,45 @@ class Interview:
         budget: float | None = None,
         known: Mapping[Any, Any] | None = None,
         prices: Mapping[Any, float] | None = None,
+        raw: Mapping[Any, Any] | None = None,
     ) -> None:
-        self._served = OnDemand(plan, compiled=False)
-        self._given = (budget, None, dict(known) if known else None, dict(prices) if prices else None)
-        self._begun = clock()
-        self._replies: list[_Reply] = []
-        self._question: Question | None = None
-        self._call: Call | None = None
-        self._words = Wording(self._served.plan)
-        self._restart()
+        super().__init__(plan, budget, known, prices, raw)
 
     # -- what is asked -------------------------------------------------------------------------------
 
     @property
     def question(self) -> Question | None:
-        """What the plan asks for now; None when the interview has ended."""
+        """What the plan asks for now; None when the interview has ended or a source is to be called."""
+        if self._question is None and self._asks():
+            self._question = guide_of(self._served).question(self._request.trail)
         return self._question
+
+    @property
+    def wanted(self) -> tuple[Any, ...]:
+        """The features that are asked for now whatever their values will be, in order: `give` takes them."""
+        question, index = self.question, self._served.plan.costs.index
+        if question is None:
+            return ()
+        columns = [index(name) for name in (question.feature, *question.certain)]
+        asked = [f for f in columns if self._served.sources[f].at_hand and f not in self._kept]
+        return tuple(map(self._served.plan.costs.name, asked))
+
+    def is_wanted(self, feature: Any) -> bool:
+        """Return whether a feature is one of `wanted`; fast for the one that is asked for first.
+
+        Parameters
+        ----------
+        feature : str or int
+            By the name that the plan gives it.
+
+        Returns
+        -------
+        bool
+        """
+        if not self._asks():
+            return False
+        first = self._served.plan.costs.name(self._request.trail.need)
+        return bool(feature == first) or feature in self.wanted
 
     @property
     def answer(self) -> Answer:
@@ -151,9 +119,35 @@ class Interview:
         return self._request.trail.answer()
 
     @property
+    def cost(self) -> float:
+        """What was paid so far."""
+        return self._request.trail.cost
+
+    @property
+    def budget(self) -> float:
+        """The cap, at most that of the plan; infinite if there is none."""
+        return self._request.trail.budget
+
+    @property
+    def known(self) -> dict[Any, Any]:
+        """The values that were known before, for which nothing is paid."""
+        return dict(self._known or {})
+
+    @property
+    def trail(self) -> tuple[Acquisition, ...]:
+        """The purchases so far, in order."""
+        return self._request.receipt().trail
+
+    @property
+    def unused(self) -> tuple[Any, ...]:
+        """Features that were given and that the plan did not need. They are not paid."""
+        name = self._served.plan.costs.name
+        return tuple(map(name, self._kept)) if self.stopped_by else ()
+
+    @property
     def n_replies(self) -> int:
         """The number of questions that were answered, and can be taken back."""
-        return len(self._replies)
+        return sum(isinstance(one, Reply) for one in self._replies)
 
     def receipt(self) -> Receipt:
         """Return the receipt, when the interview has ended.
@@ -167,9 +161,41 @@ class Interview:
         SourceError
             If there is still a question.
         """
-        if not self._request.stopped_by:
+        if not self.stopped_by:
             raise SourceError("the interview has not ended: answer its question, or stop it")
-        return self._served.answered(self._request)
+        if self._receipt is None:
+            seconds = self._end()
+            made = self._request.receipt() if self._reported else self._served.answered(self._request)
+            self._reported = True
+            self._receipt = replace(made, seconds=seconds)
+        return self._receipt
+
+    def _end(self) -> float:
+        """How long it has taken; noted if it has ended."""
+        seconds = clock() - self._begun if self._seconds is None else self._seconds
+        if self.stopped_by:
+            self._seconds = seconds
+        return seconds
+
+    def what_if(self, more: float | None = None, budget: float | None = None, draws: int = 200) -> WhatIf:
+        """Return what more money would buy: features, answers, and how often the answer would change.
+
+        Parameters
+        ----------
+        more : float, optional
+            An amount that may be paid from here on.
+        budget : float, optional
+            A cap for all that is paid. Give one of the two.
+        draws : int, default=200
+            How many times unknown values are drawn.
+
+        Returns
+        -------
+        WhatIf
+        """
+        from miserly.runtime.what_if import what_if
+
+        return what_if(self._request.trail, guide_of(self._served), more, budget, draws)
 
     # -- what is answered ----------------------------------------------------------------------------
 
@@ -186,26 +212,56 @@ class Interview:
         DataError
             If the value cannot be used. The question stays.
         """
-        self._answer(_Reply(value, False, clock() - self._asked))
+        self._answer(value, declined=False)
 
     def decline(self) -> None:
         """Say that the value is not to be had. Nothing is paid, and the plan takes it as missing."""
-        self._answer(_Reply(None, True, clock() - self._asked))
+        self._answer(None, declined=True)
+
+    def give(self, values: Mapping[Any, Any], unavailable: Iterable[Any] = ()) -> None:
+        """Give several values of `wanted`. Each is used, and paid, when the plan comes to it.
+
+        Parameters
+        ----------
+        values : mapping of feature to value
+            As for `reply`.
+        unavailable : iterable of features
+            As for `decline`.
+
+        Raises
+        ------
+        SourceError
+            If a feature is not wanted.
+        DataError
+            If a value cannot be used. Nothing has changed then.
+        """
+        costs = self._served.plan.costs
+        given = {name: (value, False) for name, value in values.items()}
+        given |= dict.fromkeys(unavailable, (None, True))
+        for name, (value, declined) in given.items():
+            if not self.is_wanted(name):
+                raise SourceError(f"{name!r} is not asked for now")
+            if not declined:
+                self.check(name, value)
+        self._kept |= {costs.index(name): one for name, one in given.items()}
+        self._use_kept()
 
     def back(self) -> bool:
-        """Take back the last answer, so that its question is asked again.
+        """Undo `stop`, or take back the last answer, so that its question is asked again.
 
         Returns
         -------
         bool
             False if no question was answered yet.
         """
-        if not self._replies:
-            return False
-        kept, self._replies = self._replies[:-1], []
-        self._restart()
-        for reply in kept:
-            self._answer(reply)
+        kept, self._kept = self._replies, {}
+        if self.stopped_by != "caller":
+            while kept and not isinstance(kept[-1], Reply):  # what sources brought after it
+                kept = kept[:-1]
+            if not kept:
+                return False
+            kept = kept[:-1]
+        self._restart(kept)
         return True
 
     def stop(self, reason: str = "the interview was stopped") -> None:
@@ -219,100 +275,88 @@ class Interview:
         self._request.stop("caller", reason)
         self._question = None
 
-    # -- parts ---------------------------------------------------------------------------------------
+    def change_budget(self, budget: float | None) -> None:
+        """Change the cap. An interview that the budget ended goes on if the new one allows it.
 
-    def _restart(self) -> None:
-        self._request = PredictionRequest(self._served, None, *self._given)
-        self._request.begun = self._begun
-        self._ask()
+        Parameters
+        ----------
+        budget : float or None
+            The new cap. If more was paid already, the interview ends.
 
-    def _answer(self, reply: _Reply) -> None:
-        call = self._call
-        if call is None:
-            raise SourceError("the interview has ended: there is no question to answer")
-        if reply.declined:
-            outcome: Any = Fault.of(Unavailable(NOT_AVAILABLE))
-        else:
-            outcome = self._request.read(call, reply.value)
-            if isinstance(outcome, Fault):
-                raise DataError(outcome.message) from outcome.error
-        call.seconds = reply.seconds
-        self._request.deliver(call, outcome)
-        self._replies.append(reply)
-        self._ask()
+        Raises
+        ------
+        SourceError
+            If the interview has ended for another reason: `back` reopens it.
+        """
+        if self.stopped_by not in ("", "budget"):
+            raise SourceError("the interview has ended, and not for its budget: take back the last answer")
+        self._request.set_budget(read_budget(budget))
+        self._cap, self._question, self._receipt = budget, None, None
+        self._request.wanted()  # ends it if the next question does not fit
+        if not self.stopped_by:
+            self._seconds, self._reported = None, False
+            self._use_kept()
 
-    def _ask(self) -> None:
-        calls = self._request.wanted()
-        self._call = calls[0] if calls else None
-        self._question = None if self._call is None else self._described(self._call.columns[0])
-        self._asked = clock()
+    # -- state ---------------------------------------------------------------------------------------
 
-    def _described(self, f: int) -> Question:
-        trail, costs = self._request.trail, self._served.plan.costs
-        group = int(costs.group[f])
-        sure = [one for one in certain(trail, onward=True) if one != f]
-        facts = feature_facts(self._served.plan, f)
-        others, most = remaining(trail)
-        own = float(trail.listed_prices[f])
-        price = trail.price(f)
-        return Question(
-            feature=costs.name(f),
-            column=f,
-            facts=facts,
-            price=price,
-            setup=max(0.0, price - own) if group >= 0 else 0.0,
-            group=costs.group_names[group] if group >= 0 else "",
-            cost=trail.cost,
-            budget=trail.budget,
-            answer=trail.answer(),
-            outlook=self._outlook(f, facts),
-            why=why_here(trail, self._words),
-            certain=tuple(map(costs.name, sure)),
-            possible=tuple(costs.name(one) for one in others if one not in sure),
-            most=most,
-        )
+    def state(self) -> dict[str, Any]:
+        """Return the interview as plain values that JSON can hold.
 
-    def _outlook(self, f: int, facts: FeatureFacts) -> tuple[Answer, ...]:
-        """The answers after this question. What is known is given for free, so that no budget ends it."""
-        plan = self._served.plan
-        examples = facts.examples
-        if len(examples) > _MOST_EXAMPLES:
-            places = range(_MOST_EXAMPLES)
-            examples = tuple(examples[i * (len(examples) - 1) // (_MOST_EXAMPLES - 1)] for i in places)
-        name = plan.costs.name(f)
-        known = {plan.costs.name(entry.column): entry.value for entry in self._request.entries}
-        known = {**(self._given[2] or {}), **known}
-        return tuple(plan.start(known={**known, name: one}).answer() for one in examples)
+        Returns
+        -------
+        dict
+            For `resume`. It holds the values that were given, and `raw` as it is.
+        """
+        by_caller = self._request.stopped_by == "caller"
+        self._end()
+        return {
+            "format": _FORMAT,
+            "plan": self._served.plan.digest,
+            "budget": self._cap,
+            "known": pairs_of(self._known),
+            "prices": pairs_of(self._prices),
+            "raw": self._raw,
+            "replies": [one.to_dict() for one in self._replies],
+            "kept": [[f, plain_value(value), declined] for f, (value, declined) in self._kept.items()],
+            "stopped": self._request.reason if by_caller else None,
+            "ended": self._seconds,
+            "seconds": clock() - self._begun,
+            "asked": clock() - self._asked,
+            "at": time.time(),
+        }
 
+    @classmethod
+    def resume(cls, plan: Any, state: Mapping[str, Any]) -> Self:
+        """Go on from what `state` gave.
 
-def why_here(trail: Trail, words: Wording) -> str:
-    """Which node a trail is in, why it came there, and where it may leave next."""
-    plan, k = trail.plan, trail.node
-    parents, noun = plan.parents, "node" if plan.has_forks else "step"
-    text = f"{noun} {k + 1} of {len(plan.nodes)} uses it"
-    parent, child = int(parents[k]), k
-    while parent >= 0 and not plan.nodes[parent].gate.decides:
-        parent, child = int(parents[parent]), parent
-    if parent >= 0:
-        gate = plan.nodes[parent].gate
-        passed = gate.up_words(words) if plan.nodes[parent].up == child else gate.low_words(words)
-        text += f", which is reached {when(passed)} (after {noun} {parent + 1})"
-    leaving = _next_exit(trail)
-    if leaving >= 0:
-        node = plan.nodes[leaving]
-        rule = node.gate.low_words(words) if node.low == LEAVE else node.gate.up_words(words)
-        text += f". The plan may end after {noun} {leaving + 1}: {when(rule)}"
-    return f"{text}."
+        Parameters
+        ----------
+        plan : Plan, str, Path, a fitted model, or OnDemand
+            The same plan.
+        state : mapping
+            From `state`.
 
+        Returns
+        -------
+        Interview
 
-def _next_exit(trail: Trail) -> int:
-    """The first node from here on where rows may leave before the end; -1 if the ways part before."""
-    nodes, k = trail.plan.nodes, trail.node
-    while k != LEAVE:
-        node = nodes[k]
-        if node.is_exit:
-            return k
-        if node.gate.decides and node.up != LEAVE and node.low != LEAVE:
-            return -1
-        k = node.up if node.up != LEAVE or not node.gate.decides else node.low
-    return -1
+        Raises
+        ------
+        PlanError
+            If the state is of another plan, or of another version of this library.
+        """
+        served = served_of(plan)
+        if state.get("format") != _FORMAT or state["plan"] != served.plan.digest:
+            raise PlanError("this state is not of an interview with this plan")
+        known, prices = mapping_of(state["known"]), mapping_of(state["prices"])
+        interview = cls(served, state["budget"], known, prices, state["raw"])
+        interview._restart([read_reply(one) for one in state["replies"]])
+        interview._kept = {f: (value, declined) for f, value, declined in state["kept"]}
+        if state["stopped"] is not None:
+            interview._request.stop("caller", state["stopped"])
+        passed = max(0.0, time.time() - state["at"])
+        interview._begun = interview._request.begun = clock() - state["seconds"] - passed
+        interview._asked = clock() - state["asked"] - passed
+        interview._seconds = state["ended"]
+        interview._reported = state["ended"] is not None
+        return interview

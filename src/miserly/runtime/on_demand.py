@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import threading
-import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
-from typing import Any, Self
-from weakref import WeakKeyDictionary
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from typing import Any
 
-import numpy as np
-
-from miserly.data.encoder import check_unknown
 from miserly.errors import SourceError
-from miserly.plan import Plan, load
 from miserly.plan.engine.walker import stepper
+from miserly.runtime.arguments import offer, plan_of, read_seconds
 from miserly.runtime.batches import run_many, stream
 from miserly.runtime.drivers import run_async, run_here, run_in_threads, run_plain
-from miserly.runtime.hooks import Hooks
-from miserly.runtime.pool import LoopThread, ThreadPool
 from miserly.runtime.receipt import Receipt
 from miserly.runtime.request import PredictionRequest
-from miserly.runtime.sources import Source, bind_sources, check_rules
+from miserly.runtime.runner import THREADS, SourceRunner
+from miserly.runtime.sources import Source
 
 __all__ = ["OnDemand"]
 
-_THREADS = 32
 
-
-class OnDemand:
+class OnDemand(SourceRunner):
     """A plan that asks sources for the features it needs, when it needs them, and pays for nothing else.
 
     Parameters
@@ -116,42 +105,17 @@ class OnDemand:
         speculate: bool = False,
         hooks: Any = None,
         unknown: str = "error",
-        threads: int = _THREADS,
+        threads: int = THREADS,
         compiled: bool | None = None,
     ) -> None:
-        self.plan = _plan_of(plan)
-        check_rules(timeout, retries, backoff, fallback)
-        check_unknown(unknown)
-        for name, number in (("concurrency", concurrency), ("threads", threads)):
-            if number is not None and not (isinstance(number, int) and number >= 1):
-                raise SourceError(f"{name} is a whole number of at least 1, not {number!r}")
         defaults = Source(bool, timeout, retries, backoff, fallback, charge_on_failure)
-        self.unknown = unknown
-        self.speculate = speculate
-        self.hooks = None if hooks is None else Hooks(hooks)
-        self.sources = bind_sources(self.plan, sources or {}, defaults)
-        self._concurrency = concurrency
-        self._pool = ThreadPool(max(threads, concurrency or 1))
-        weakref.finalize(self, self._pool.close)
-        self._limits: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()
-        self._loop: LoopThread | None = None
-        self._lock = threading.Lock()
-        used = [self.sources[f] for f in self.plan.features.tolist()]
-        self._is_async = any(source.is_async for source in used)
-        self._needs_threads = (
-            (concurrency or 1) > 1 or speculate or any(s.rules.timeout is not None for s in used)
-        )
-        self._is_plain = self.hooks is None and not self._is_async and not self._needs_threads
-        self._codes: list[dict[str, float]] = [
-            {value: float(code) for code, value in enumerate(values) if type(value) is str} or {"": np.nan}
-            if (values := self.plan.categories.get(f))
-            else {}
-            for f in range(self.plan.n_features)
-        ]
-        self._calls = [source.function if source.plain else None for source in self.sources]
+        super().__init__(
+            plan_of(plan), sources, defaults, concurrency=concurrency, speculate=speculate, hooks=hooks,
+            unknown=unknown, threads=threads,
+        )  # fmt: skip
+        self._calls = [source.alone for source in self.sources]
         if compiled is not False:
             stepper(self.plan, compiled=True)
-            self.plan.start()  # compiles now, not in the first request
         self.plan.start()  # compiles the walk, or reads it from its cache: now, and not in the first request
 
     # -- one request ---------------------------------------------------------------------------------
@@ -163,6 +127,7 @@ class OnDemand:
         deadline: float | None = None,
         known: Mapping[Any, Any] | None = None,
         prices: Mapping[Any, float] | None = None,
+        offered: Mapping[Any, Any] | None = None,
     ) -> Receipt:
         """Answer one request.
 
@@ -178,6 +143,9 @@ class OnDemand:
             Values that are there already, for which nothing is paid. Their groups count as set up.
         prices : mapping of feature or group to float, optional
             Prices of this request that differ from those of the plan. The plan keeps its order.
+        offered : mapping of feature to value, optional
+            Values that are there already and are paid when the plan needs them: their sources are not
+            called. None says that there is no value.
 
         Returns
         -------
@@ -188,8 +156,9 @@ class OnDemand:
         SourceError
             If a source failed whose fallback is "raise".
         """
-        request = PredictionRequest(self, raw, budget, _seconds(deadline), known, prices)
-        if self._is_plain and deadline is None:
+        request = PredictionRequest(self, raw, budget, read_seconds(deadline), known, prices)
+        offer(request, offered)
+        if self._is_plain and deadline is None and not offered:
             run_plain(request, self._calls, self._codes)
         elif self._is_async:
             self.in_background(run_async(request, self._pool))
@@ -206,6 +175,7 @@ class OnDemand:
         deadline: float | None = None,
         known: Mapping[Any, Any] | None = None,
         prices: Mapping[Any, float] | None = None,
+        offered: Mapping[Any, Any] | None = None,
     ) -> Receipt:
         """Answer one request in the running event loop. Cancelling it cancels the calls of its sources.
 
@@ -221,31 +191,17 @@ class OnDemand:
             As for `predict`.
         prices : mapping of feature or group to float, optional
             As for `predict`.
+        offered : mapping of feature to value, optional
+            As for `predict`.
 
         Returns
         -------
         Receipt
         """
-        request = PredictionRequest(self, raw, budget, _seconds(deadline), known, prices)
+        request = PredictionRequest(self, raw, budget, read_seconds(deadline), known, prices)
+        offer(request, offered)
         await run_async(request, self._pool)
         return self.answered(request)
-
-    def answered(self, request: PredictionRequest) -> Receipt:
-        """Return the receipt of a request that has ended, after the hook has seen it.
-
-        Parameters
-        ----------
-        request : PredictionRequest
-            One that has ended.
-
-        Returns
-        -------
-        Receipt
-        """
-        receipt = request.receipt()
-        if self.hooks is not None:
-            self.hooks.on_answer(receipt)
-        return receipt
 
     # -- many requests -------------------------------------------------------------------------------
 
@@ -256,6 +212,7 @@ class OnDemand:
         deadline: float | None = None,
         prices: Mapping[Any, float] | None = None,
         batch_size: int = 1024,
+        offered: Iterable[Mapping[Any, Any] | None] | None = None,
     ) -> list[Receipt]:
         """Answer many requests together: a batched source is called once for all that need it at a step.
 
@@ -271,6 +228,8 @@ class OnDemand:
             As for `predict`, for all requests.
         batch_size : int, default=1024
             How many requests are under way together.
+        offered : iterable of mapping or None, optional
+            As for `predict`, one for each row.
 
         Returns
         -------
@@ -279,7 +238,7 @@ class OnDemand:
         """
         if batch_size < 1:
             raise SourceError(f"batch_size is a whole number of at least 1, not {batch_size!r}")
-        return list(run_many(self, rows, budget, _seconds(deadline), prices, batch_size))
+        return list(run_many(self, rows, budget, read_seconds(deadline), prices, batch_size, offered))
 
     def stream(
         self,
@@ -308,92 +267,5 @@ class OnDemand:
         """
         return stream(self, rows, budget, deadline, concurrency)
 
-    # -- parts ---------------------------------------------------------------------------------------
-
-    def encode(self, f: int, given: Any) -> float:
-        """Return a value as the number that the plan computes with.
-
-        Parameters
-        ----------
-        f : int
-            Its column.
-        given : object
-            A number, a category, or a missing value.
-
-        Returns
-        -------
-        float
-        """
-        codes = self._codes[f]
-        if type(given) is float and not codes and given - given == 0.0:  # finite: the short way
-            return given
-        if type(given) is str and codes.get(given, np.nan) == codes.get(given):
-            return codes[given]
-        return self.plan.encoder.value(f, given, self.unknown)
-
-    @property
-    def pool(self) -> ThreadPool:
-        """The threads that calls run in."""
-        return self._pool
-
-    @property
-    def limit(self) -> Callable[[], asyncio.Semaphore] | None:
-        """What async calls wait for, if their number is limited."""
-        return None if self._concurrency is None else self._semaphore
-
-    def _semaphore(self) -> asyncio.Semaphore:
-        loop = asyncio.get_running_loop()
-        if loop not in self._limits:
-            self._limits[loop] = asyncio.Semaphore(self._concurrency or 1)
-        return self._limits[loop]
-
-    @property
-    def runs_here(self) -> bool:
-        """Whether all sources can be called in the thread of the caller."""
-        return not self._is_async and not self._needs_threads
-
-    def in_background(self, work: Any) -> None:
-        """Run a coroutine in an event loop of a thread of its own, and wait for it.
-
-        Parameters
-        ----------
-        work : coroutine
-            What to run.
-        """
-        with self._lock:
-            if self._loop is None:
-                self._loop = LoopThread()
-                weakref.finalize(self, self._loop.close)
-        self._loop.run(work)
-
-    def close(self) -> None:
-        """End the threads. Calls that hang keep theirs until they return."""
-        self._pool.close()
-        if self._loop is not None:
-            self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"OnDemand({self.plan!r})"
-
-
-def _plan_of(plan: Any) -> Plan:
-    if isinstance(plan, Plan):
-        return plan
-    if isinstance(plan, (str, bytes, os.PathLike)) or hasattr(plan, "read"):
-        return load(plan)
-    fitted = getattr(plan, "plan_", None)
-    if isinstance(fitted, Plan):
-        return fitted
-    raise SourceError(f"OnDemand needs a plan, a file or a fitted model, not {type(plan).__name__}")
-
-
-def _seconds(deadline: float | None) -> float | None:
-    if deadline is not None and not deadline >= 0:
-        raise SourceError(f"a deadline is a number of seconds of at least 0, not {deadline!r}")
-    return deadline

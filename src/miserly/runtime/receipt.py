@@ -5,24 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan import Plan, links
-from miserly.runtime.faults import NAN, NULL, VALUE
+from miserly.runtime.faults import VALUE
+from miserly.runtime.receipt_forms import DELIVERED, Acquisition, ReceiptForms, plain_value
 
-__all__ = ["Acquisition", "Entry", "Receipt"]
-
-DELIVERED = (VALUE, NULL, NAN)
-
-
-_RECORDED = (
-    "answer", "probabilities", "cost", "evaluation_cost", "speculation_cost", "stopped_by", "reason", "node",
-    "seconds", "budget", "deadline", "known", "acquired", "overrun",
-)  # fmt: skip
+__all__ = ["DELIVERED", "Acquisition", "Entry", "Receipt", "plain_value"]
 
 
 class Entry(NamedTuple):
@@ -40,81 +34,8 @@ class Entry(NamedTuple):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Acquisition:
-    """One feature that was asked for.
-
-    Attributes
-    ----------
-    feature : str or int
-        Its name, or its column where features have no names.
-    order : int
-        From 1.
-    value : object
-        As the source gave it; None where there is none.
-    price : float
-        The listed price at that time, with the set-up of the feature's group.
-    reserved : float
-        What was reserved before the call: the listed price, or the bound of its source.
-    cost : float
-        What was paid.
-    seconds : float
-        How long its source took, retries included. Features that came with another one took 0.
-    retries : int
-        How many calls were made after the first one.
-    outcome : str
-        ``"value"``, ``"null"`` if the source says that there is no value, or why there is none: ``"nan"``,
-        ``"invalid"``, ``"failed"``, ``"late"``, ``"declined"``, ``"refused"`` (its circuit breaker is open),
-        ``"exhausted"`` (no thread was free), ``"cancelled"`` (the request ended before it answered).
-    message : str
-        What went wrong.
-    answer : object
-        What the plan would have answered after this purchase.
-    probabilities : tuple of float, or None
-        The class probabilities after this purchase.
-    """
-
-    feature: Any
-    order: int
-    value: Any
-    price: float
-    reserved: float
-    cost: float
-    seconds: float
-    retries: int
-    outcome: str
-    message: str
-    answer: Any
-    probabilities: tuple[float, ...] | None
-
-    @property
-    def delivered(self) -> bool:
-        """Whether the source answered, with a value or with the news that there is none."""
-        return self.outcome in DELIVERED
-
-    @property
-    def overrun(self) -> bool:
-        """Whether more was paid than was reserved."""
-        return self.cost > self.reserved * (1.0 + 1e-12)
-
-    def to_dict(self, *, values: bool = True) -> dict[str, Any]:
-        """Return the purchase in plain values, for JSON.
-
-        Parameters
-        ----------
-        values : bool, default=True
-            Whether to include the value of the feature.
-
-        Returns
-        -------
-        dict
-        """
-        names = [name for name in self.__slots__ if values or name != "value"]
-        return {name: plain_value(getattr(self, name)) for name in names} | {"overrun": self.overrun}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Receipt:
+class Receipt(ReceiptForms):
     """The answer to one request, and what was bought for it. `print` shows it, `to_dict` gives it as JSON.
 
     Parameters
@@ -166,6 +87,23 @@ class Receipt:
     unused: Sequence[Entry] = ()
     request: int = 0
 
+    # -- the plan ------------------------------------------------------------------------------------
+
+    @property
+    def unit(self) -> str:
+        """The unit of all amounts."""
+        return self.plan.costs.unit
+
+    @property
+    def classes(self) -> Any:
+        """The classes of the plan, or None."""
+        return self.plan.classes
+
+    @property
+    def digest(self) -> str:
+        """The digest of the plan."""
+        return self.plan.digest
+
     # -- the answer ----------------------------------------------------------------------------------
 
     @cached_property
@@ -196,11 +134,6 @@ class Receipt:
         """The features that were bought, in order."""
         return tuple(self.plan.costs.name(e.column) for e in self.entries if e.outcome in DELIVERED)
 
-    @property
-    def values(self) -> dict[Any, Any]:
-        """The values that were bought, by feature. What was not ordered is not there; None is no value."""
-        return {one.feature: one.value for one in self.trail if one.delivered}
-
     @cached_property
     def trail(self) -> tuple[Acquisition, ...]:
         """The purchases in order.
@@ -222,72 +155,14 @@ class Receipt:
         return self._purchases(self.unused, [float(entry.cost or 0.0) for entry in self.unused])
 
     @property
-    def speculation_cost(self) -> float:
-        """What was paid for features that were bought ahead and not needed."""
-        return math.fsum(one.cost for one in self.speculated)
+    def bill(self) -> list[tuple[float, float]]:
+        """The listed price and what was paid, for each of `entries`; the same figures as in `trail`."""
+        return list(zip(self._listed, self._parts, strict=False))  # the last part is for evaluations
 
     @property
     def evaluation_cost(self) -> float:
         """The part of `cost` that was paid for evaluations: what the sum over `trail` leaves, exactly."""
         return self._parts[-1]
-
-    @property
-    def total_cost(self) -> float:
-        """`cost` and `speculation_cost` together."""
-        return self.cost + self.speculation_cost
-
-    @property
-    def overrun(self) -> bool:
-        """Whether a source was more expensive than its bound, so that a cap may have been passed."""
-        return any(one.overrun for one in self.trail)
-
-    # -- forms ---------------------------------------------------------------------------------------
-
-    def to_dict(self, *, values: bool = True) -> dict[str, Any]:
-        """Return the receipt in plain values, for JSON.
-
-        Parameters
-        ----------
-        values : bool, default=True
-            Whether to include the values of features.
-
-        Returns
-        -------
-        dict
-        """
-        record = {name: plain_value(getattr(self, name)) for name in _RECORDED}
-        record["classes"] = plain_value(self.plan.classes)
-        record["unit"] = self.plan.costs.unit
-        record["plan"] = self.plan.digest
-        record["trail"] = [one.to_dict(values=values) for one in self.trail]
-        record["speculated"] = [one.to_dict(values=values) for one in self.speculated]
-        return record
-
-    def __str__(self) -> str:
-        unit = f" {self.plan.costs.unit}" if self.plan.costs.unit else ""
-        lines = [f"answer: {self.answer}{_sure(self)}"]
-        widest = max((len(str(one.feature)) for one in self.trail), default=0)
-        for one in self.trail:
-            happened = "" if one.outcome == VALUE else f"  {one.outcome}: {one.message}".rstrip(": ")
-            tries = f"  {one.retries} retries" if one.retries else ""
-            shown = "" if one.value is None else f" = {_short(one.value)}"
-            lines.append(
-                f"  {one.order:>2}. {one.feature!s:<{widest}}{shown:<14} {one.cost:>9.4g}{unit}"
-                f"  {1000 * one.seconds:>8.2f} ms  then {_short(one.answer)}{tries}{happened}"
-            )
-        if self.evaluation_cost:
-            lines.append(f"      evaluations {self.evaluation_cost:.4g}{unit}")
-        for one in self.speculated:
-            lines.append(f"   ahead, not needed: {one.feature}  {one.cost:.4g}{unit}")
-        cap = "" if math.isinf(self.budget) else f" of {self.budget:g}"
-        lines.append(
-            f"paid: {self.cost:.6g}{cap}{unit} in {1000 * self.seconds:.2f} ms; "
-            f"stopped by {self.stopped_by}: {self.reason}"
-        )
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"Receipt(answer={self.answer!r}, cost={self.cost:g}, stopped_by={self.stopped_by!r})"
 
     # -- parts ---------------------------------------------------------------------------------------
 
@@ -297,10 +172,11 @@ class Receipt:
     @cached_property
     def _parts(self) -> list[float]:
         """What was paid for each entry, then for evaluations: their sum in this order is exactly `cost`."""
-        pairs = zip(self.entries, self._listed(), strict=True)
+        pairs = zip(self.entries, self._listed, strict=True)
         costs = [price if entry.cost is None else entry.cost for entry, price in pairs]
         return adding_up([*costs, self.evaluations], self.cost)
 
+    @cached_property
     def _listed(self) -> list[float]:
         """The listed price of each entry, at its time."""
         costs = self.plan.costs
@@ -324,7 +200,7 @@ class Receipt:
         scores = np.array([entry.scores for entry in entries], dtype=np.float64)
         answers = links.labels(plan.link, scores, plan.classes)
         chances = links.probabilities(plan.link, scores) if plan.has_probabilities else None
-        listed = self._listed() if entries is self.entries else [entry.price or 0.0 for entry in entries]
+        listed = self._listed if entries is self.entries else [entry.price or 0.0 for entry in entries]
         return tuple(
             Acquisition(
                 feature=plan.costs.name(entry.column),
@@ -345,48 +221,39 @@ class Receipt:
 
 
 def adding_up(parts: list[float], total: float) -> list[float]:
-    """Parts whose sum, from left to right, is exactly `total`, if it was `total` but for rounding errors.
+    """Parts whose sum is exactly `total`, however it is computed, if it was `total` but for rounding errors.
 
-    Amounts that were added in another order may give another last digit. One or two of the parts are then
-    changed by a unit or so in their own last place; parts of 0 stay 0.
+    Amounts that were added in another order may give another last digit, and so does `sum`, which rounds
+    after every part in Python 3.11 and only once from 3.12 on. Two of the parts are then changed by a few
+    units in their last place. Where that does not do, all are rounded to the last place of `total`, where
+    additions have no rounding errors. Parts of 0 stay 0.
 
     >>> 0.043 + 0.2, sum(adding_up([0.043, 0.2], 0.24300000000000002))
     (0.243, 0.24300000000000002)
     """
     paid = [i for i, part in enumerate(parts) if part]
-    if sum(parts) == total or not paid or abs(sum(parts) - total) > 1e-9 * abs(total):
+    if not paid or _adds_up(parts, total) or abs(math.fsum(parts) - total) > 1e-9 * abs(total):
         return parts
     last, small = paid[-1], min(paid, key=lambda i: parts[i])
     for step in range(17):
         tried = list(parts)
         tried[small] += (step // 2 if step % 2 else -(step // 2)) * math.ulp(parts[small])
-        rest = total - sum(tried[:last])
+        rest = total - math.fsum(tried[:last])
         for one in (rest, math.nextafter(rest, math.inf), math.nextafter(rest, -math.inf)):
             tried[last] = one
-            if sum(tried) == total:
+            if _adds_up(tried, total):
                 return tried
-    return parts
+    unit = math.ulp(total)
+    rounded = [round(part / unit) * unit for part in parts]
+    largest = max(paid, key=lambda i: parts[i])
+    rounded[largest] += total - math.fsum(rounded)
+    return rounded
 
 
-def _sure(receipt: Receipt) -> str:
-    chances = receipt.probabilities
-    return "" if chances is None else f" ({100 * float(chances.max()):.1f} %)"
-
-
-def _short(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, (float, np.floating)) else str(value)
-
-
-def plain_value(value: Any) -> Any:
-    """A value that JSON can hold: numbers that are not finite become None, other objects text."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [plain_value(one) for one in value]
-    return str(value)
+def _adds_up(parts: list[float], total: float) -> bool:
+    """Whether parts give a total, rounded after every part or only once, the last one apart or not."""
+    rest, last = parts[:-1], parts[-1]
+    return (
+        reduce(add, parts, 0.0) == math.fsum(parts) == math.fsum(rest) + last == sum(parts) == total
+        and sum(rest) + last == total
+    )

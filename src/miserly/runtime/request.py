@@ -17,7 +17,7 @@ from miserly.costs import fits
 from miserly.errors import DataError, SourceError
 from miserly.plan.engine.ahead import certain, possible
 from miserly.plan.engine.stepping import Trail
-from miserly.runtime.calls import Call, Deliveries, Delivery, clock
+from miserly.runtime.calls import Call, Deliveries, Delivery, by_source, clock
 from miserly.runtime.faults import (
     CANCELLED,
     DECLINED,
@@ -31,9 +31,9 @@ from miserly.runtime.faults import (
     Fault,
     Invalid,
     delay_before,
-)
+)  # fmt: skip
 from miserly.runtime.receipt import DELIVERED, Entry, Receipt
-from miserly.runtime.sources import BoundSource, Priced
+from miserly.runtime.sources import Priced
 from miserly.utils.checks import is_missing, read_price
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ _LATE = "it had not answered by the deadline"
 
 class PredictionRequest:
     """One request for an answer; see `OnDemand.predict`."""
+
+    is_remote = False  # whether the plan is elsewhere, so that `exchange` comes before `wanted`
 
     __slots__ = ("begun", "deadline", "end", "entries", "known", "number", "prices", "raw", "reason",
                  "served", "stash", "stopped_by", "trail", "under_way", "unused")  # fmt: skip
@@ -94,11 +96,11 @@ class PredictionRequest:
         if clock() >= self.end:
             self.pass_deadline()
             return []
-        columns = [f for f in certain(self.trail) if f not in self.stash] if together else [self.trail.need]
+        columns = [f for f in self.certain() if f not in self.stash] if together else [self.trail.need]
         calls: list[Call] = []
         due, extra = self._due()
         capped = self.trail.budget < np.inf
-        for source, some in self._by_source(columns):
+        for source, some in by_source(self.served.sources, columns):
             if calls and capped and (source.may_differ or calls[0].source.may_differ):
                 break  # what is certain is so by listed prices
             before, together_with = self.trail.price_of(due), self.trail.price_of([*due, *some])
@@ -112,6 +114,10 @@ class PredictionRequest:
             calls.append(call)
         return calls
 
+    def certain(self) -> list[int]:
+        """The columns that the node needs whatever their values are."""
+        return certain(self.trail)
+
     def ahead(self) -> list[Call]:
         """Calls for what the next nodes may need, if the budget allows all that the plan could still buy.
 
@@ -122,7 +128,7 @@ class PredictionRequest:
         spent = sum(entry.cost or 0.0 for entry in self.unused) + sum(call.reserved for call in made)
         left = self.trail.budget - self.served.plan.max_cost - spent
         calls = []
-        for source, some in self._by_source(columns):
+        for source, some in by_source(self.served.sources, columns):
             call = Call(source, tuple(some), self.trail.price_of(some), ahead=True)
             if call.reserved <= left and not source.may_differ:
                 left -= call.reserved
@@ -135,12 +141,8 @@ class PredictionRequest:
         priced = sum(self.stash[f].cost or 0.0 for f in due)
         return [f for f in due if self.stash[f].cost is None], priced
 
-    def _by_source(self, columns: list[int]) -> list[tuple[BoundSource, list[int]]]:
-        found: dict[int, tuple[BoundSource, list[int]]] = {}
-        for f in columns:
-            source = self.served.sources[f]
-            found.setdefault(id(source), (source, []))[1].append(f)
-        return list(found.values())
+    async def exchange(self) -> None:
+        """Bring the request up to date with a plan that is elsewhere."""
 
     # -- a call ---------------------------------------------------------------------------------------
 
@@ -295,9 +297,9 @@ class PredictionRequest:
     # -- what has come --------------------------------------------------------------------------------
 
     def keep(self, f: int, given: Any, value: float) -> None:
-        """Keep a value that came with another feature of its group, in case the plan needs it."""
+        """Keep a value that is not asked for yet, in case the plan needs it."""
         call = Call(self.served.sources[f], (), 0.0, ahead=False)
-        self.stash.setdefault(f, Delivery(value, given, None, VALUE, call))
+        self.stash.setdefault(f, Delivery(value, given, None, NULL if given is None else VALUE, call))
 
     def use_stash(self) -> None:
         """Give the plan what it needs of what has come."""
@@ -367,6 +369,13 @@ class PredictionRequest:
                     )
                 )
         self.stash.clear()
+
+    def set_budget(self, budget: float) -> None:
+        """Change the cap from here on: a request that is not over, or that the old cap ended, goes on."""
+        if self.stopped_by in ("", "budget"):
+            self.stopped_by = self.reason = ""
+            self.trail.set_budget(budget)
+            self.use_stash()
 
     def receipt(self) -> Receipt:
         """The receipt, when the request has ended."""

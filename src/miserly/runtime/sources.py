@@ -11,7 +11,15 @@ from miserly.errors import SourceError, did_you_mean
 from miserly.plan import Plan
 from miserly.runtime.faults import FALLBACKS, Breaker, Unavailable
 from miserly.utils.checks import read_price
-from miserly.utils.sources import Priced, Signature, batched, is_batched, read_signature, values_by_name
+from miserly.utils.sources import (
+    Priced,
+    Signature,
+    batched,
+    entry_of,
+    is_batched,
+    read_signature,
+    values_by_name,
+)
 
 __all__ = ["BoundSource", "Priced", "Source", "batched", "bind_sources"]
 
@@ -98,8 +106,10 @@ class BoundSource:
         Whether it gives one value instead of several.
     signature : Signature
         What it asks for besides the raw input.
-    plain : bool
-        Whether it is called with the raw input alone, in the thread of the caller.
+    alone : callable or None
+        Gives its result for one raw input, in the thread of the caller; None if a call needs more than that.
+    at_hand : bool
+        Whether it only looks into the raw input, which takes no time.
     places : dict
         The column of each of its features, by name.
     breaker : Breaker
@@ -113,6 +123,7 @@ class BoundSource:
     rules: Source
     signature: Signature
     breaker: Breaker = field(default_factory=Breaker)
+    at_hand: bool = False
 
     @property
     def is_async(self) -> bool:
@@ -128,10 +139,12 @@ class BoundSource:
         """Whether a call may cost more than the listed price without breaking a bound."""
         return bool(self.rules.charge_on_failure) or self.rules.bound is not None
 
-    @property
-    def plain(self) -> bool:
-        rules = self.rules
-        return not (self.is_async or self.asks or rules.batched or rules.bound is not None)
+    @cached_property
+    def alone(self) -> Callable[[Any], Any] | None:
+        if self.is_async or self.asks or self.rules.bound is not None:
+            return None
+        function = self.function
+        return (lambda raw: entry_of(function([raw]), 0, 1)) if self.rules.batched else function
 
     @cached_property
     def places(self) -> dict[Any, int]:
@@ -207,7 +220,8 @@ def _look_up(plan: Plan, f: int, defaults: Source) -> BoundSource:
         except (KeyError, IndexError, TypeError):
             raise Unavailable(f"{name!r} has no source, and the raw input has no such entry") from None
 
-    return BoundSource(name, look, (f,), (name,), True, Source(look, **_rules(defaults)), _NOTHING)
+    rules = Source(look, **_rules(defaults))
+    return BoundSource(name, look, (f,), (name,), True, rules, _NOTHING, at_hand=True)
 
 
 def _rules(defaults: Source) -> dict[str, Any]:
