@@ -51,7 +51,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[report]"
+	$(BIN)/python -m pip install --quiet --editable ".[report,serve]"
 	touch $@
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python

@@ -209,6 +209,33 @@ def test_names_send_no_escape_sequences(tmp_path):
         assert done.exit_code == 0 and not set("\x1b\x07\x9b\u202e") & set(done.output), repr(done.output)
 
 
+def test_words_for_people_are_shown_and_accepted(tmp_path):
+    """A label is an answer, for numbers and for categories; the receipt shows it."""
+    words = {
+        "age": {"label": "Age", "unit": "years", "help": "at the visit"},
+        "pain": {"choices": {"typical": "like pressure"}},
+        "fbs": {"label": "Blood sugar", "choices": {"0": "low", "1": "high"}},
+    }
+    plan = heart().with_metadata(words, target="disease", about="For the ward.", classes={"ill": "sick"})
+    plan.save(tmp_path / "m.miser")
+    done = run("ask", tmp_path / "m.miser", lines=["61", "Like Pressure", "200", "medium", "HIGH"])
+    shown = " ".join(done.stdout.split())
+    for words in (
+        "predicts disease: well, sick For the ward.",
+        "1. age: Age help at the visit value a number, in years",
+        "one of: 1 none, 2 typical (like pressure)",
+        "4. fbs: Blood sugar value 0 low, 1 high",
+        "'medium' is none of its values: 0 low, 1 high",
+        "the answer is sick (100.0 %)",
+        "Answer: sick (100.0 %)",
+    ):
+        assert words in shown, (words, shown)
+    assert "1 high" in shown.split("the answer then")[1]
+    record = receipt_of(run("ask", tmp_path / "m.miser", "--json", lines=["61", "2", "200", "high"]))
+    assert record["answer"] == "ill" and record["trail"][1]["value"] == "typical"
+    assert record["trail"][3]["value"] == 1.0
+
+
 # -- a real terminal -----------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
-"""The command line: `miserly demo | frontier | fit | predict | ask | show | compress | bench | datasets`.
+"""The command line: `miserly demo | frontier | fit | predict | ask | show | serve | compress | ...`.
 
-The commands are in `plan_commands` and `search_commands`. Nothing that learns is imported before it is
-needed: `miserly --help` and `miserly predict` start at once.
+The commands are in `plan_commands`, `search_commands`, `serving` and `receipt_commands`. Nothing that learns
+is imported before it is needed: `miserly --help` and `miserly predict` start at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from miserly import __version__
-from miserly.cli import plan_commands, search_commands
+from miserly.cli import plan_commands, receipt_commands, search_commands, serving
 
 __all__ = ["app"]
 
@@ -29,6 +29,8 @@ for command in (
     plan_commands.predict,
     plan_commands.ask,
     plan_commands.show,
+    serving.serve,
+    receipt_commands.receipts,
     plan_commands.compress,
     search_commands.bench,
     search_commands.datasets,

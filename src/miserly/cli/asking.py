@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -26,7 +27,8 @@ from miserly.cli.replies import (
 from miserly.errors import DataError
 from miserly.plan import Plan
 from miserly.plan.engine.stepping import Answer
-from miserly.plan.facts import FeatureFacts
+from miserly.plan.facts import FeatureFacts, feature_facts
+from miserly.plan.metadata import class_names
 from miserly.plan.show.phrases import listing as one_of
 from miserly.runtime import Interview, Question, Receipt
 from miserly.utils.files import atomic_write
@@ -53,7 +55,7 @@ def ask(interview: Interview, plan: Plan, title: str, console: Terminal) -> Rece
     _introduce(interview, plan, title, console)
     try:
         while (question := interview.question) is not None:
-            console.print(_question_table(question, interview.n_replies + 1, plan.costs.unit))
+            console.print(_question_table(question, interview.n_replies + 1, plan))
             _take_reply(interview, question, console)
     except KeyboardInterrupt:
         console.print()
@@ -65,30 +67,34 @@ def _introduce(interview: Interview, plan: Plan, title: str, console: Terminal) 
     unit, target = plan.costs.unit, plan.info.get("target")
     what = f" predicts {target}" if isinstance(target, str) else ""
     if plan.classes is not None:
-        what += f": {listing([str(label) for label in plan.classes.tolist()], most=5)}"
+        what += f": {listing(list(class_names(plan).values()), most=5)}"
     question = interview.question
     most = 0.0 if question is None else question.most
     about = f"\nIt can ask for {len(plan.features)} features and cost at most {amount(most, unit)}. "
     help_line = "Enter: I do not have that.  ?: help.  back, stop." if question is not None else ""
-    console.print(Text.assemble((title, "bold"), what, (about, "dim"), (help_line, "dim")))
+    described = plan.info.get("about")
+    note = f"\n{described}" if isinstance(described, str) else ""
+    console.print(Text.assemble((title, "bold"), what, note, (about, "dim"), (help_line, "dim")))
 
 
-def _question_table(question: Question, number: int, unit: str) -> Table:
+def _question_table(question: Question, number: int, plan: Plan) -> Table:
     """All that is known about a question, one line each."""
-    facts = question.facts
+    facts, unit, names = question.facts, plan.costs.unit, class_names(plan)
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     heading = Text(str(question.feature), style="bold")
-    if facts.about and facts.about != str(question.feature):
-        heading.append(f": {facts.about}", style="not bold")
+    if facts.label and facts.label != str(question.feature):
+        heading.append(f": {facts.label}", style="not bold")
     table.add_row("")
     table.add_row(Text(f"{number}.", style="bold"), heading)
+    if facts.help:
+        table.add_row("help", Text(facts.help))
     table.add_row("value", Text(_allowed(facts)))
     table.add_row("price", Text(_price(question, unit)))
-    table.add_row("so far", Text(f"if stopped now, the answer is {_answer(question.answer)}"))
+    table.add_row("so far", Text(f"if stopped now, the answer is {_answer(question.answer, names)}"))
     if question.outlook:
-        table.add_row("then", Text(f"{_outlook(question)}, depending on the value"))
+        table.add_row("then", Text(f"{_outlook(question, names)}, depending on the value"))
     table.add_row("why", Text(question.why))
     table.add_row("next", Text(_next(question, unit)))
     return table
@@ -98,6 +104,8 @@ def _allowed(facts: FeatureFacts) -> str:
     if facts.categories:
         return f"one of: {category_list(facts)}" if not are_booleans(facts) else "yes or no"
     unit = f", in {facts.unit}" if facts.unit else ""
+    if facts.choices:
+        return f"{category_list(facts)}{unit}"
     if facts.values:
         return f"{one_of([f'{value:.6g}' for value in facts.values], last='or')}{unit}"
     kind = "a whole number" if facts.whole else "a number"
@@ -118,18 +126,20 @@ def _price(question: Question, unit: str) -> str:
     return f"{text}; paid so far: {amount(question.cost, unit)}{cap}"
 
 
-def _outlook(question: Question) -> str:
+def _outlook(question: Question, names: Mapping[str, str]) -> str:
     """The answers that may come next: each class with its probabilities, or the range of numbers."""
     answers = question.outlook
     if answers[0].probabilities is None:
         values = [one.value for one in answers]
         if all(isinstance(one, float) for one in values):
             return _span([f"{min(values):.6g}", f"{max(values):.6g}"])
-        return one_of([str(one) for one in dict.fromkeys(values)], last="or")
+        return one_of([names.get(str(one), str(one)) for one in dict.fromkeys(values)], last="or")
     chances: dict[str, list[float]] = {}
     for one in answers:
         assert one.probabilities is not None
-        chances.setdefault(str(one.value), []).append(100 * float(one.probabilities.max()))
+        chances.setdefault(names.get(str(one.value), str(one.value)), []).append(
+            100 * float(one.probabilities.max())
+        )
     parts = [
         f"{label} ({_span([f'{min(all_):.1f}', f'{max(all_):.1f}'])} %)" for label, all_ in chances.items()
     ]
@@ -140,11 +150,15 @@ def _span(ends: Sequence[str]) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _answer(answer: Answer) -> str:
-    value = f"{answer.value:.6g}" if isinstance(answer.value, float) else str(answer.value)
+def _answer(answer: Answer, names: Mapping[str, str]) -> str:
+    value = names.get(str(answer.value)) or _shown(answer.value)
     return (
         value if answer.probabilities is None else f"{value} ({percent(float(answer.probabilities.max()))})"
     )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _next(question: Question, unit: str) -> str:
@@ -209,6 +223,8 @@ def _print_help(facts: FeatureFacts, console: Terminal) -> None:
         table.add_row(word, Text(meaning))
     if facts.categories:
         table.add_row("values", Text(category_list(facts, most=len(facts.categories))))
+    elif facts.choices:
+        table.add_row("values", Text(category_list(facts, most=len(facts.choices))))
     console.print(table)
 
 
@@ -243,16 +259,14 @@ def write_receipt(receipt: Receipt, path: Path) -> None:
 
 def print_receipt(receipt: Receipt, console: Terminal) -> None:
     """What was answered, what was paid for it, and why it ended."""
-    plan, unit = receipt.plan, receipt.plan.costs.unit
+    plan, unit, names = receipt.plan, receipt.plan.costs.unit, class_names(receipt.plan)
     console.print()
     if receipt.trail:
-        console.print(_receipt_table(receipt, unit))
+        console.print(_receipt_table(receipt, unit, names))
     answer = Answer(receipt.answer, receipt.scores, receipt.probabilities)
-    console.print(Text.assemble("Answer: ", (_answer(answer), "bold")))
+    console.print(Text.assemble("Answer: ", (_answer(answer, names), "bold")))
     if receipt.probabilities is not None and plan.classes is not None and len(plan.classes) > 2:
-        chances: Mapping[str, float] = dict(
-            zip(map(str, plan.classes.tolist()), receipt.probabilities.tolist(), strict=True)
-        )
+        chances: Mapping[str, float] = dict(zip(names.values(), receipt.probabilities.tolist(), strict=True))
         best = sorted(chances.items(), key=lambda one: -one[1])[:5]
         console.print(Text("; ".join(f"{label} {percent(chance)}" for label, chance in best), style="dim"))
     cap = "" if math.isinf(receipt.budget) else f" of {amount(receipt.budget, unit)}"
@@ -263,16 +277,17 @@ def print_receipt(receipt: Receipt, console: Terminal) -> None:
     )
 
 
-def _receipt_table(receipt: Receipt, unit: str) -> Table:
+def _receipt_table(receipt: Receipt, unit: str, names: Mapping[str, str]) -> Table:
     paid = f"paid ({unit})" if unit else "paid"
     table = new_table("", "feature", "value", paid, "the answer then", right=("", "value", paid))
     costs = amounts(one.cost for one in receipt.trail)
     for one, cost in zip(receipt.trail, costs, strict=True):
-        value = f"{one.value:.6g}" if isinstance(one.value, float) else str(one.value)
+        label = feature_facts(receipt.plan, receipt.plan.costs.index(one.feature)).label_of(one.value)
+        value = f"{_shown(one.value)} {label}".strip() if label != str(one.value) else label
         if one.value is None:
             value = "no value" if one.delivered else one.message
         chances = one.probabilities
-        shown = f"{one.answer:.6g}" if isinstance(one.answer, float) else str(one.answer)
+        shown = names.get(str(one.answer)) or _shown(one.answer)
         chance = "" if chances is None else f" ({percent(max(chances))})"
         table.add_row(str(one.order), Text(str(one.feature)), Text(value), cost, Text(f"{shown}{chance}"))
     return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,15 @@ from rich.text import Text
 from miserly.cli.console import amount, err, new_table, out, percent
 from miserly.cli.frontier_output import offers_table, value_words
 from miserly.cli.plans import plan_panel, shortened
+from miserly.costs import Costs, Feature
 from miserly.datasets import Dataset, load_heart
 from miserly.plan import Plan, load
 from miserly.plan.engine.stepping import Trail
-from miserly.plan.facts import FEATURES, range_facts
+from miserly.plan.facts import range_facts
+from miserly.plan.metadata import FEATURES, merge_notes
 from miserly.selection import Frontier, frontier
 from miserly.selection.offers import Offer, offers, suggested
+from miserly.selection.plan_budgets import budgets_of_offer, with_budgets
 from miserly.selection.requests import Request
 
 __all__ = ["run_demo"]
@@ -28,32 +32,15 @@ __all__ = ["run_demo"]
 BUDGETS = (0, 1, 4, 12, 30, 110, 215, 323.97)
 MAX_FITS = 24
 PATIENT = 0  # of the table, for the example
-TESTS = {
-    "age": "age",
-    "sex": "sex",
-    "cp": "type of chest pain",
-    "trestbps": "blood pressure at rest",
-    "chol": "cholesterol",
-    "fbs": "blood sugar, fasting",
-    "restecg": "ECG at rest",
-    "thalach": "highest heart rate",
-    "exang": "chest pain in exercise",
-    "oldpeak": "ST depression in exercise",
-    "slope": "ST slope in exercise",
-    "ca": "vessels seen in fluoroscopy",
-    "thal": "thallium scan",
+WORDS: dict[str, Any] = {  # for people who are asked; those of the tests are in the cost file
+    "title": "Heart disease check",
+    "target": "heart disease",
+    "about": (
+        "Estimates whether a patient has heart disease, and orders a test only when it is worth its price. "
+        "Fitted to the 270 patients of the Statlog heart data (UCI). A demonstration: not for medical use."
+    ),
+    "classes": {"absence": "No heart disease", "presence": "Heart disease"},
 }
-# What the numbers of the table mean, for `miserly ask`.
-CODES = {
-    "sex": "0 female, 1 male",
-    "cp": "1 typical angina, 2 atypical angina, 3 other pain, 4 no pain",
-    "fbs": "0 at most 120 mg/dl, 1 above",
-    "restecg": "0 normal, 1 ST-T abnormality, 2 hypertrophy",
-    "exang": "0 no, 1 yes",
-    "slope": "1 up, 2 flat, 3 down",
-    "thal": "3 normal, 6 fixed defect, 7 reversible defect",
-}
-UNITS = {"age": "years", "trestbps": "mm Hg", "chol": "mg/dl", "thalach": "beats per minute", "oldpeak": "mm"}
 
 
 def run_demo(folder: Path) -> None:
@@ -131,20 +118,25 @@ def _print_frontier(found: Frontier, made: Sequence[Offer], chosen: Offer) -> No
 
 def _legend(found: Frontier, made: Sequence[Offer]) -> Text:
     share = np.max([one.share for one in made], axis=0)
-    used = [str(found.costs.name(int(f))) for f in np.flatnonzero(share)]
-    return Text("; ".join(f"{name}: {TESTS[name]}" for name in used if TESTS[name] != name), style="dim")
+    used = [found.costs.name(int(f)) for f in np.flatnonzero(share)]
+    return Text("; ".join(f"{name}: {_label(found.costs, name)}" for name in used), style="dim")
+
+
+def _label(costs: Costs, name: Feature) -> str:
+    return str(costs.notes[name]["label"])
 
 
 def _step_through(plan: Plan, heart: Dataset) -> None:
     """One patient: the tests in order, their prices, and the probability of disease so far."""
     patient = dict(zip(heart.feature_names, heart.X[PATIENT].tolist(), strict=True))
+    assert heart.costs is not None
     right = ("result", "price", "paid so far", "risk so far")
     table = new_table("asked", *right, right=right)
     trail, paid = plan.start(), 0.0
     while need := trail.next():
         trail.tell({name: patient[str(name)] for name in need})
         price, paid = trail.cost - paid, trail.cost
-        asked = ", ".join(f"{name}: {TESTS[str(name)]}" for name in need)
+        asked = ", ".join(f"{name}: {_label(heart.costs, name)}" for name in need)
         results = ", ".join(f"{patient[str(name)]:g}" for name in need)
         table.add_row(Text(asked), results, f"{price:.2f}", f"{paid:.2f}", percent(_chance(trail)))
     out.print(Text("\nOne patient of the table, step by step", style="bold"))
@@ -169,12 +161,10 @@ def _chance(trail: Trail) -> float:
 def _save(folder: Path, found: Frontier, chosen: Offer) -> Plan:
     """Save the plan, its drawing and the report. Returns the plan as loaded from its file."""
     fitted = chosen.plan
-    facts = range_facts(fitted, load_heart().X)
-    for name, fact in facts.items():
-        codes = f" ({CODES[name]})" if name in CODES else ""
-        fact |= {"about": f"{TESTS[name]}{codes}", "unit": UNITS.get(name, "")}
-    info = {**fitted.info, "task": "classes", "target": "target", "budget": chosen.budget, FEATURES: facts}
-    fitted.replace(info=info).save(folder / "heart.miser")
+    facts = merge_notes(fitted.info, range_facts(fitted, load_heart().X))
+    info = {**fitted.info, "task": "classes", "budget": chosen.budget, FEATURES: facts}
+    noted = with_budgets(fitted.replace(info=info), budgets_of_offer(found, chosen))
+    noted.with_metadata(**WORDS).save(folder / "heart.miser")
     plan = load(folder / "heart.miser")
     plan.draw().save(folder / "plan.svg")
     found.to_html(folder / "report.html", chosen.budget, title="Heart disease: what a budget buys")
@@ -186,6 +176,7 @@ def _print_files(folder: Path, seconds: float) -> None:
     for name, what in {
         "report.html": "what each budget buys, for a browser",
         "heart.miser": f"the plan; try it with: miserly ask {folder / 'heart.miser'}",
+        "": f"or in a browser: miserly serve {folder / 'heart.miser'}",
         "plan.svg": "what the plan buys, in which order",
     }.items():
         table.add_row(Text(f"  {name}"), Text(what, style="dim"))

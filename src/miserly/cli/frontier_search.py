@@ -200,9 +200,11 @@ def refuse_failure(found: Frontier) -> None:
 
 def _choose(found: Frontier, table: TrainingTable, request: Request) -> ChosenModel:
     from miserly.selection.offers import delivered_offer
+    from miserly.selection.plan_budgets import budgets_of_offer, with_budgets
 
     offer = delivered_offer(found, request)
-    return ChosenModel(offer, noted(offer.plan, table), offer.is_second or not has_budget(request))
+    plan = with_budgets(noted(offer.plan, table), budgets_of_offer(found, offer))
+    return ChosenModel(offer, plan, offer.is_second or not has_budget(request))
 
 
 def check_rows(table: TrainingTable, request: Request | None = None) -> None:

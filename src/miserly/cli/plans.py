@@ -57,7 +57,8 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
         fitted = learner.fit(table.X, table.y, **_ranked(table.qid))
         plan = _finished(fitted.plan_, table)
         return FitResult(plan, fitted.stopped_by_, SCORES[table.task], None, None, 0)
-    from miserly.data.rows import validation_mask
+    from miserly.data.rows import Rows, validation_mask
+    from miserly.selection.plan_budgets import budgets_on_rows, with_budgets
 
     classes = table.y if table.task == "classes" else None
     is_validation = validation_mask(len(table.y), options.validation, options.seed, classes, table.qid)
@@ -68,6 +69,9 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     plan = _finished(fitted.plan_, table)
     mean_cost = float(fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val))).cost.mean())
     value = float(fitted.score(X_val, y_val, **_ranked(qid_val)))
+    held, metric = Rows(X_val, y_val, qid=qid_val), SCORES[table.task]
+    what = "validation set, which also chose the number of rounds"
+    plan = with_budgets(plan, budgets_on_rows(fitted.plan_, held, metric, what))
     return FitResult(plan, fitted.stopped_by_, SCORES[table.task], value, mean_cost, int(is_validation.sum()))
 
 

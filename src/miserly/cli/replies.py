@@ -92,10 +92,12 @@ def _column(plan: Plan, name: str, option: str) -> int:
 
 
 def read_value(text: str, facts: FeatureFacts) -> Any:
-    """The value that a text means: a number, a category, or the number of a category in its list.
+    """The value that a text means: a number, a category, its label, or its number in the list.
 
     >>> read_value("2", FeatureFacts(categories=("fixed", "normal"))), read_value("1e2", FeatureFacts())
     ('normal', 100.0)
+    >>> read_value("Flat", FeatureFacts(choices=((1.0, "up"), (2.0, "flat"))))
+    2.0
     >>> read_value("ten", FeatureFacts())
     Traceback (most recent call last):
     ValueError: 'ten' is not a number
@@ -104,7 +106,11 @@ def read_value(text: str, facts: FeatureFacts) -> Any:
         try:
             number = Format().number(text)
         except ValueError:
-            raise ValueError(f"{text!r} is not a number") from None
+            value = _labelled(text, facts)
+            if value is not None:
+                return value
+            wanted = f"none of its values: {category_list(facts)}" if facts.choices else "not a number"
+            raise ValueError(f"{text!r} is {wanted}") from None
         if not math.isfinite(number):
             raise ValueError(f"{text!r} is not a number that the plan can use")
         return number
@@ -116,10 +122,20 @@ def read_value(text: str, facts: FeatureFacts) -> Any:
     for value in facts.categories:
         if str(value).lower() == text.lower():
             return value
+    value = _labelled(text, facts)
+    if value is not None:
+        return value
     if _is_numbered(facts) and text.isascii() and text.isdigit() and 1 <= int(text) <= len(facts.categories):
         return facts.categories[int(text) - 1]
-    near = did_you_mean(text, [str(value) for value in facts.categories])
+    known_texts = [str(value) for value in facts.categories] + [label for _, label in facts.choices]
+    near = did_you_mean(text, known_texts)
     raise ValueError(f"{text!r} is none of its values{near or ': ' + category_list(facts)}")
+
+
+def _labelled(text: str, facts: FeatureFacts) -> Any:
+    """The value of the choice with this label; None if there is no such label, or more than one."""
+    found = [value for value, label in facts.choices if label.lower() == text.lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def are_booleans(facts: FeatureFacts) -> bool:
@@ -133,13 +149,21 @@ def _is_numbered(facts: FeatureFacts) -> bool:
 
 
 def category_list(facts: FeatureFacts, most: int = MOST_CATEGORIES) -> str:
-    if are_booleans(facts):
+    """The allowed values in one line: categories, or choices with their labels."""
+    if facts.categories and are_booleans(facts) and not facts.choices:
         return "yes or no"
-    shown = [str(value) for value in facts.categories[:most]]
-    if _is_numbered(facts):
+    shown = [_with_label(value, facts) for value in facts.categories[:most]]
+    if facts.categories and _is_numbered(facts):
         shown = [f"{place} {value}" for place, value in enumerate(shown, 1)]
-    more = len(facts.categories) - len(shown)
+    if not facts.categories:
+        shown = [f"{value:.6g} {label}" for value, label in facts.choices[:most]]
+    more = len(facts.categories or facts.choices) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _with_label(value: Any, facts: FeatureFacts) -> str:
+    label = facts.label_of(value)
+    return f"{value} ({label})" if label and label != str(value) else str(value)
 
 
 def read_command(text: str, facts: FeatureFacts) -> str | None:

@@ -1,0 +1,149 @@
+"""Limits of a connection, before there is a request: the bytes and the seconds of its head.
+
+uvicorn's fast protocol has no limit on either: a client that sends headers without an end, or one byte a
+minute, would hold memory and a connection as long as it likes. Responses that uvicorn makes itself are plain
+text; here they have the same form as all other errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from miserly.serve.problems import Problem, problem_body
+
+__all__ = ["BoundedProtocol"]
+
+HEAD_BYTES = 32 * 1024
+URL_BYTES = 8 * 1024
+HEAD_SECONDS = 10.0
+CONNECTIONS = 2048  # for each worker
+UNREAD_BYTES = 4 * 2**20  # of a body that was refused: read, so that the client reads the response
+UNREAD_SECONDS = 5.0
+
+
+class _Refused(Exception):
+    """Stops the parser: the response is in `problem`."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP protocol with limits on the head of a request, on connections, and on refused bodies."""
+
+    problem: Problem | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _in_head, _has_begun, _has_ended, _is_refused = True, False, False, False
+    _n_head = _n_unread = 0
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin: the head must arrive in time."""
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            self.refuse(Problem(503, "busy", "too many connections", headers={"Retry-After": "1"}))
+        else:
+            self._set_timer(HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._set_timer(None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read some bytes, unless the head is too long or a refused request does not end."""
+        if self._is_refused:
+            self._n_unread += len(data)
+        else:
+            self._has_ended = False
+            super().data_received(data)
+            if self._in_head and not self._has_ended:  # else most of it may belong to the request before
+                self._n_head += len(data)
+        if self.transport.is_closing():
+            return
+        if self._n_head > HEAD_BYTES and not self._is_refused:
+            self.refuse(_HEAD_TOO_LONG)
+        elif self._n_unread > UNREAD_BYTES:
+            self.transport.close()
+
+    # -- callbacks of the parser ---------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._in_head, self._has_begun, self._n_unread = True, True, 0
+        self._set_timer(HEAD_SECONDS)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The head is there: start to answer, if it is not too long."""
+        self._in_head, self._n_head = False, 0
+        self._set_timer(None)
+        if len(self.url) > URL_BYTES:
+            self.problem = Problem(414, "url_too_long", f"an address has at most {URL_BYTES} bytes")
+        elif sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD_BYTES:
+            self.problem = _HEAD_TOO_LONG
+        if self.problem is not None:
+            raise _Refused
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of the body is there."""
+        if self.cycle.response_complete:
+            self._n_unread += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The whole body is there."""
+        self._set_timer(None)
+        self._in_head, self._has_begun, self._has_ended = True, False, True
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """A response was sent, perhaps before the whole body was there."""
+        super().on_response_complete()
+        if self.cycle.more_body and not self.transport.is_closing():
+            self._set_timer(UNREAD_SECONDS)
+
+    # -- responses of the protocol itself ------------------------------------------------------------
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        self.refuse(self.problem or Problem(400, "not_http", "this is not a valid HTTP request"))
+
+    def refuse(self, problem: Problem) -> None:
+        """Send the response for a problem, and close the connection.
+
+        What the client still sends is read for a while: if bytes are left unread, closing a connection
+        takes back what was written to it.
+        """
+        if self.transport.is_closing() or self._is_refused:
+            return
+        self._is_refused = True
+        if self.cycle is None or self.cycle.response_complete:  # else the client would mistake it for another
+            body = problem_body(problem)
+            head = [
+                STATUS_LINE[problem.status],
+                b"content-type: application/json\r\nx-content-type-options: nosniff\r\nconnection: close\r\n",
+                *(f"{name}: {value}\r\n".encode("ascii") for name, value in problem.headers.items()),
+                b"content-length: %d\r\n\r\n" % len(body),
+            ]
+            self.transport.write(b"".join([*head, body]))
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
+                self._set_timer(UNREAD_SECONDS)
+                return
+        self.transport.close()
+
+    def _set_timer(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self._late)
+
+    def _late(self) -> None:
+        self._timer = None
+        if self._has_begun and not self._is_refused and self._in_head:
+            self.refuse(Problem(408, "slow_head", f"send a request within {HEAD_SECONDS:g} seconds"))
+        elif not self.transport.is_closing():
+            self.transport.close()
+
+
+_HEAD_TOO_LONG = Problem(431, "head_too_long", f"the head of a request has at most {HEAD_BYTES} bytes")

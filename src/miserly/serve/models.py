@@ -1,0 +1,330 @@
+"""The models that are served: read from files by the safe loader, and read again when the files change."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import stat
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from miserly.errors import MiserlyError, ServeError
+from miserly.plan import Plan, load
+from miserly.runtime import OnDemand
+from miserly.serve.problems import Problem, hint
+from miserly.serve.settings import ServeSettings
+
+__all__ = ["ModelFolder", "ServedModel", "model_name"]
+
+SUFFIX = ".miser"
+VERSIONS = 4  # of each name, so that sessions under way go on
+MOST_MODELS = 1000
+_FRESH = 2.0  # seconds: a file that changed so recently may be changing still, and is read again
+
+_log = logging.getLogger("miserly.serve")
+
+Signature = tuple[int, int, int]  # of a file: time of its last change, size, number
+SourcesOf = Callable[[str], Any]
+
+
+def model_name(path: Path) -> str:
+    """Return the name of the model in a file: its stem, with characters that are not safe in a URL replaced.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> model_name(Path("plans/heart.miser")), model_name(Path("heart disease (2).miser"))
+    ('heart', 'heart-disease-2')
+    """
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.")
+    return name[:100] or "model"
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """One version of a model.
+
+    Attributes
+    ----------
+    name : str
+    plan : Plan
+    digest : str
+    served : OnDemand
+        The plan with the sources of the server.
+    has_sources : bool
+        Whether the server can get some features itself.
+    loaded_at : float
+        Seconds since 1970.
+    columns : dict of str to int
+        The column of each feature, by its name in JSON.
+    sourced : frozenset
+        The features that the server has a source for, by the names that the plan knows.
+    """
+
+    name: str
+    plan: Plan
+    digest: str
+    served: OnDemand
+    has_sources: bool
+    loaded_at: float
+    columns: dict[str, int]
+    sourced: frozenset[Any]
+
+    @classmethod
+    def of(cls, name: str, plan: Plan, sources: Any = None, **rules: Any) -> ServedModel:
+        """Return a model that can answer; compiles the walk through its plan.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        plan : Plan
+            Its plan.
+        sources : mapping, optional
+            How the server gets features.
+        **rules : object
+            Options of `OnDemand`.
+
+        Returns
+        -------
+        ServedModel
+        """
+        served = OnDemand(plan, sources or {}, **rules)
+        columns = {str(plan.costs.name(f)): f for f in range(plan.n_features)}
+        sourced = frozenset(
+            plan.costs.name(f) for f, source in enumerate(served.sources) if not source.at_hand
+        )
+        return cls(name, plan, plan.digest, served, bool(sources), time.time(), columns, sourced)
+
+    @property
+    def title(self) -> str:
+        """What people call the model."""
+        title = self.plan.info.get("title")
+        return title.strip() if isinstance(title, str) and title.strip() else self.name
+
+
+@dataclass
+class _Entry:
+    """What is known about one name."""
+
+    versions: list[ServedModel] = field(default_factory=list)  # the newest last
+    problem: str | None = None
+    signature: Signature | None = None
+    present: bool = True
+
+
+class ModelFolder:
+    """The models in a file or a folder, by name.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+        Where they are, and what may be loaded.
+    sources : callable, optional
+        Gives the sources of a model by its name.
+
+    Attributes
+    ----------
+    n_reloads, n_failures : int
+        How often a file was loaded, and could not be.
+    """
+
+    def __init__(self, settings: ServeSettings, sources: SourcesOf | None = None) -> None:
+        self._settings = settings
+        self._path = Path(settings.models)
+        self._is_folder = self._path.is_dir()
+        self._sources = sources or (lambda name: None)
+        self._entries: dict[str, _Entry] = {}
+        self.n_reloads = 0
+        self.n_failures = 0
+
+    # -- looking up ----------------------------------------------------------------------------------
+
+    def get(self, name: str) -> ServedModel:
+        """Return the newest version of a model.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        ServedModel
+
+        Raises
+        ------
+        Problem
+            404 if there is none.
+        """
+        entry = self._entries.get(name)
+        if entry is None or not entry.present or not entry.versions:
+            raise Problem(404, "no_model", f"there is no model of this name{hint(name, self.names)}")
+        return entry.versions[-1]
+
+    def at(self, name: str, digest: str) -> ServedModel:
+        """Return one version of a model, which may be an older one.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        digest : str
+            The digest of its plan.
+
+        Returns
+        -------
+        ServedModel
+
+        Raises
+        ------
+        Problem
+            410 if that version is no longer kept.
+        """
+        entry = self._entries.get(name)
+        for model in reversed(entry.versions if entry is not None else []):
+            if model.digest == digest:
+                return model
+        raise Problem(410, "model_changed", "this version of the model is no longer served; begin again")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the models that can be asked, in order."""
+        return sorted(name for name, one in self._entries.items() if one.present and one.versions)
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Why the file of a name cannot be loaded, for each that cannot."""
+        return {name: one.problem for name, one in sorted(self._entries.items()) if one.problem}
+
+    # -- files ---------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Load what is new or has changed since the last look. Takes long; not for the event loop."""
+        try:
+            files = self._files()
+        except OSError as error:
+            _log.error("cannot look for models: %s", error)
+            return
+        seen: dict[str, Path] = {}
+        for path in files:
+            first = seen.setdefault(model_name(path), path)
+            if first is path:
+                self._refresh_one(model_name(path), path)
+            else:
+                self._report(model_name(path), path, f"another file, {first.name}, has the same model name")
+        for name, entry in self._entries.items():
+            if name not in seen and entry.present:
+                entry.present, entry.problem, entry.signature = False, None, None
+                _log.info("model %s: its file is gone", name)
+
+    def _files(self) -> list[Path]:
+        """The files that may hold models; the one that is served, or all of the folder."""
+        if not self._is_folder:
+            return [self._path] if os.path.lexists(self._path) else []
+        found = sorted(path for path in self._path.iterdir() if path.suffix == SUFFIX)
+        if len(found) > MOST_MODELS:
+            _log.error("%d models are too many; the first %d are served", len(found), MOST_MODELS)
+        return found[:MOST_MODELS]
+
+    def _refresh_one(self, name: str, path: Path) -> None:
+        entry = self._entries.setdefault(name, _Entry())
+        entry.present = True
+        try:
+            signature, data = self._read(path, entry.signature)
+            if data is None:
+                return
+            entry.signature = signature
+            plan = load(data)
+            if (
+                not entry.versions
+                or plan.digest != entry.versions[-1].digest
+                or plan.info != entry.versions[-1].plan.info
+            ):
+                self._add(name, entry, plan)
+            entry.problem = None
+        except (MiserlyError, OSError, MemoryError, RuntimeError) as error:  # a loop of links: RuntimeError
+            reason = (error.strerror or "") if isinstance(error, OSError) else str(error)
+            if isinstance(error, RuntimeError) and not isinstance(error, MiserlyError):
+                reason = "it cannot be read"
+            self._report(name, path, f"the file on disk cannot be loaded: {reason or 'out of memory'}")
+
+    def _report(self, name: str, path: Path, problem: str) -> None:
+        """Keep what is wrong with a file, and log it if that is news."""
+        entry = self._entries[name]
+        if problem != entry.problem:
+            self.n_failures += 1
+            _log.error("model %s: %s: %s", name, path, problem)
+        entry.problem = problem
+
+    def _add(self, name: str, entry: _Entry, plan: Plan) -> None:
+        rules = {"timeout": self._settings.source_timeout, "retries": self._settings.retries}
+        model = ServedModel.of(name, plan, self._sources(name), **rules)
+        others = [one for one in entry.versions if one.digest != model.digest]
+        entry.versions = [*others, model][-VERSIONS:]
+        self.n_reloads += 1
+        _log.info("model %s: serving %s", name, model.digest[:12])
+
+    def _read(self, path: Path, known: Signature | None) -> tuple[Signature | None, bytes | None]:
+        """The signature and the bytes of a file; no bytes if it is the one that was read last."""
+        real = path.resolve(strict=True)
+        if self._is_folder and not real.is_relative_to(self._path.resolve()):
+            raise ServeError("it is a link to a file outside the folder")
+        found = os.stat(real, follow_symlinks=False)
+        _check_file(found, self._settings.max_model_bytes)
+        if known == _signature(found):
+            return known, None
+        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        with open(os.open(real, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            _check_file(found, self._settings.max_model_bytes)  # it may have been replaced since
+            data = file.read(found.st_size + 1)
+        return (None if time.time() - found.st_mtime < _FRESH else _signature(found)), data
+
+    # -- hot reload ----------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Load all models, then again whenever their files change, until the end of the block."""
+        await asyncio.to_thread(self.refresh)
+        task = asyncio.create_task(self._watch()) if self._settings.reload_every > 0 else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.reload_every)
+            try:
+                await asyncio.to_thread(self.refresh)
+            except Exception:  # the service goes on with what it has
+                _log.exception("looking for changed models failed")
+
+
+def _signature(found: os.stat_result) -> Signature:
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _check_file(found: os.stat_result, most: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ServeError("it is not a regular file")
+    if found.st_size > most:
+        raise ServeError(f"it has {found.st_size} bytes, more than the {most} allowed (max_model_bytes)")

@@ -1,0 +1,133 @@
+"""What clients get when a request cannot be answered: a status, a code, a sentence, the field it is about."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+
+from miserly.errors import did_you_mean
+
+__all__ = [
+    "Problem",
+    "add_handlers",
+    "crash_response",
+    "hint",
+    "json_response",
+    "problem_body",
+    "problem_response",
+]
+
+_log = logging.getLogger("miserly.serve")
+
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+_MESSAGES = {404: "there is nothing at this address", 405: "this address does not take this method"}
+
+
+class Problem(Exception):
+    """A request that cannot be answered, for a reason that its sender can act on.
+
+    Parameters
+    ----------
+    status : int
+        The HTTP status.
+    code : str
+        For programs, in snake_case.
+    message : str
+        For people; says what would be right. It holds no path and nothing about other requests.
+    field : str, optional
+        Where in the body, such as ``features.chol``.
+    headers : mapping, optional
+        Headers of the response.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.field = status, code, message, field
+        self.headers = dict(headers or {})
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """Return the known name nearest to one that a client sent, as the end of a sentence.
+
+    Long names and long lists get none: comparing them takes too long.
+    """
+    return did_you_mean(name, known) if len(name) <= 60 and len(known) <= 200 else ""
+
+
+def json_response(record: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a JSON body."""
+    return Response(
+        orjson.dumps(record),
+        status,
+        headers=None if headers is None else dict(headers),
+        media_type="application/json",
+    )
+
+
+def problem_body(problem: Problem) -> bytes:
+    """Return the body of the response for a problem, as JSON."""
+    error = {"code": problem.code, "message": problem.message, "field": problem.field}
+    try:
+        return orjson.dumps({"error": error})
+    except TypeError:  # half of a surrogate pair, quoted from the request
+        return json.dumps({"error": error}).encode("ascii")
+
+
+def problem_response(problem: Problem) -> Response:
+    """Return the response for a problem."""
+    return Response(problem_body(problem), problem.status, problem.headers, media_type="application/json")
+
+
+def crash_response(request: Request, error: Exception) -> Response:
+    """Log an unexpected error, and return a response that has its id and nothing else of it."""
+    number = request.scope.get("state", {}).get("request_id", "")
+    _log.error("request %s failed", number, exc_info=error)
+    named = f"; its id is {number}" if number else ""
+    return problem_response(Problem(500, "internal", f"an error of the server; it was logged{named}"))
+
+
+def _methods_at(request: Request) -> str:
+    """The methods that the address of a request takes: those of all its routes, not of the first alone."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        if route.matches(request.scope)[0] != Match.NONE:
+            found.update(getattr(route, "methods", None) or ())
+    return ", ".join(sorted(found))
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every error become a response of the documented form."""
+
+    async def on_problem(request: Request, problem: Exception) -> Response:
+        assert isinstance(problem, Problem)
+        return problem_response(problem)
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code = _CODES.get(error.status_code, "http_error")
+        message = _MESSAGES.get(error.status_code, str(error.detail))
+        headers = {"Allow": _methods_at(request)} if error.status_code == 405 else error.headers
+        return problem_response(Problem(error.status_code, code, message, headers=headers))
+
+    async def on_crash(request: Request, error: Exception) -> Response:
+        return crash_response(request, error)
+
+    app.add_exception_handler(Problem, on_problem)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(Exception, on_crash)

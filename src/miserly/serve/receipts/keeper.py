@@ -1,0 +1,361 @@
+"""Keeping receipts: the journal at once, the database a moment later in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from miserly.runtime import Receipt
+from miserly.serve.receipts.database import DatabaseDown, ReceiptDatabase, SchemaError
+from miserly.serve.receipts.journal import Journal, NotKept, abandoned, foreign_journals
+from miserly.serve.receipts.lines import Stamp, encode_line, new_id, read_lines, session_mark
+
+__all__ = ["KeeperStatus", "ReceiptKeeper", "recover"]
+
+logger = logging.getLogger("miserly.serve.receipts")
+_LONGEST_PAUSE = 10.0  # between two attempts to reach the database
+_LOOK_EVERY = 15.0  # for journals of processes that have ended
+_CHUNK = 1 << 17
+
+
+@dataclass(frozen=True)
+class KeeperStatus:
+    """How the keeping of receipts is going.
+
+    Attributes
+    ----------
+    appended, moved, recovered : int
+        Receipts written to the journal, moved to the database, and moved from journals of ended processes.
+    lost : int
+        Receipts that could not be written to the journal.
+    damaged : int
+        Lines of journals that were not whole and were skipped.
+    refused : int
+        Receipts that the database refused for what they hold; they are in the file ``refused.jsonl``.
+    waiting, waiting_bytes : int
+        Receipts in the journal that are not in the database yet.
+    waiting_seconds : float
+        How long the oldest of them has waited, at most.
+    problem : str or None
+        What is wrong now.
+    """
+
+    appended: int
+    moved: int
+    recovered: int
+    lost: int
+    damaged: int
+    refused: int
+    waiting: int
+    waiting_bytes: int
+    waiting_seconds: float
+    problem: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the status in plain values, for JSON.
+
+        Returns
+        -------
+        dict
+        """
+        return asdict(self)
+
+
+class ReceiptKeeper:
+    """Keeps receipts in a database, without making an answer wait for it.
+
+    `append` writes a receipt to the journal of this process, which takes microseconds. A thread moves what is
+    in the journal to the database. While the database is down receipts wait in the journal, up to `limit`
+    bytes. What a process leaves behind is moved by the next one with the same folder.
+
+    Parameters
+    ----------
+    url : str or Path
+        ``sqlite:///FILE`` or the path of a file, or ``postgresql+psycopg://USER:PASSWORD@HOST/NAME``.
+    folder : str or Path, optional
+        The folder of the journals. By default the file of SQLite with ``.pending`` after its name; for
+        PostgreSQL ``receipts.pending``.
+    keep_values : bool, default=False
+        Whether to keep the values of features. Retraining needs them.
+    required : bool, default=False
+        Whether `append` raises `NotKept` if a receipt cannot be kept. Otherwise it counts and logs it.
+    sync : {"never", "interval", "always"}, default="never"
+        When the journal is flushed to the disk. Whatever it is, the end of the process loses nothing; a power
+        failure may lose what the system has not written yet, at most about a second of it, or nothing.
+    limit : int, default=1 GiB
+        The most bytes that wait in the journal of this process.
+    interval : float, default=0.2
+        Seconds between two moves.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from miserly import Costs, Plan
+    >>> from miserly.plan import Node, Raw
+    >>> from miserly.runtime import OnDemand
+    >>> nodes = [Node([0], [0], [1.0], [0.0])]
+    >>> plan = Plan(costs=Costs({"x": 2.0}), terms=[Raw(0)], nodes=nodes, base=[0.0])
+    >>> keeper = ReceiptKeeper(tempfile.mkdtemp() + "/receipts.db")
+    >>> keeper.start()
+    >>> id = keeper.append(OnDemand(plan).predict({"x": 1.0}), model="shop")
+    >>> keeper.close()
+    >>> keeper.status().moved
+    1
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        keep_values: bool = False,
+        required: bool = False,
+        sync: str = "never",
+        limit: int = 1 << 30,
+        interval: float = 0.2,
+    ) -> None:
+        self.database = ReceiptDatabase(url)
+        self.folder = Path(self.database.default_folder if folder is None else folder)
+        self.keep_values, self.required, self._interval = keep_values, required, interval
+        self.journal = Journal(self.folder, self.database.mark, sync=sync, limit=limit)
+        self._counts = dict.fromkeys(("appended", "moved", "recovered", "lost", "damaged", "refused"), 0)
+        self._problem: str | None = None  # of the database
+        self._last_moved = time.time()
+        self._is_full = False
+        self.on_loss: Callable[[], None] | None = None  # called for each receipt that cannot be kept
+        self._last_lost = -float("inf")  # when a lost receipt was logged
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # -- what the service calls ----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Connect to the database and begin to move receipts.
+
+        A database that cannot be reached is a warning, and receipts wait in the journal. One with other
+        tables is a `SchemaError`.
+        """
+        for name in foreign_journals(self.folder, self.database.mark):
+            logger.warning("%s in %s is of another database and was left there", name, self.folder)
+        try:
+            self.database.check()
+        except DatabaseDown as error:
+            self._trouble(error)
+        self._thread = threading.Thread(target=self._run, name="miserly-receipts", daemon=True)
+        self._thread.start()
+
+    def append(
+        self,
+        receipt: Receipt,
+        *,
+        model: str,
+        key_id: str = "",
+        session_id: str | None = None,
+        known: Mapping[Any, Any] | None = None,
+    ) -> str | None:
+        """Write a receipt to the journal.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            The receipt.
+        model : str
+            The name under which its plan is served.
+        key_id : str, default=""
+            Who asked.
+        session_id : str, optional
+            The session that it ends. Its hash is kept, because the identifier gives access to a session.
+        known : mapping, optional
+            The values of features that the request knew. They are written only with `keep_values`.
+
+        Returns
+        -------
+        str or None
+            The identifier of the receipt; None if it could not be kept.
+
+        Raises
+        ------
+        NotKept
+            If it could not be kept, and receipts are `required`.
+        """
+        at = time.time()
+        session = None if session_id is None else session_mark(session_id)
+        stamp = Stamp(new_id(at), at, model, key_id, session, known)
+        try:
+            self.journal.append(encode_line(receipt, stamp, values=self.keep_values))
+        except NotKept as error:
+            self._lose(error)
+            if self.required:
+                raise
+            return None
+        self._is_full = False
+        self._counts["appended"] += 1
+        return stamp.id
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the last receipt could not be kept."""
+        return self._is_full
+
+    def status(self) -> KeeperStatus:
+        """Return how the keeping of receipts is going.
+
+        Returns
+        -------
+        KeeperStatus
+        """
+        waiting = self.journal.waiting_lines
+        return KeeperStatus(
+            **self._counts,
+            waiting=waiting,
+            waiting_bytes=self.journal.waiting_bytes,
+            waiting_seconds=max(0.0, time.time() - self._last_moved) if waiting else 0.0,
+            problem=self._problem,
+        )
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Move what waits, for at most so many seconds. What is left is moved by the next process.
+
+        Parameters
+        ----------
+        seconds : float, default=5.0
+            How long to wait for the database.
+        """
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                logger.warning("%d receipts stay in the journal", self.journal.waiting_lines)
+                return  # the thread still uses the journal; the lock goes with the process
+            self._thread = None
+        if self.journal.waiting_lines:
+            logger.warning("%d receipts stay in the journal", self.journal.waiting_lines)
+        self.journal.close()
+        self.database.close()
+
+    # -- the thread ----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause, look_at, sync_at = 0.0, 0.0, 0.0
+        while True:
+            stopping = self._stop.wait(pause)
+            now = time.monotonic()
+            if self.journal.sync == "interval" and now >= sync_at:
+                self._flush()
+                sync_at = now + 1.0
+            try:
+                self.database.check()
+                if now >= look_at and not stopping:
+                    self._recover()
+                    look_at = now + _LOOK_EVERY
+                self._move()
+                self._well()
+                pause = self._interval
+            except Exception as error:  # whatever it is, receipts wait in the journal and the thread goes on
+                self._trouble(error)
+                pause = min(_LONGEST_PAUSE, max(self._interval, 2 * pause))
+            if stopping:
+                return
+
+    def _move(self) -> None:
+        while data := self.journal.read(_CHUNK):
+            records, damaged = read_lines(data)
+            self._counts["moved"] += self._store(records)
+            self._damage(damaged, self.journal.name)
+            self.journal.done(len(data), len(records))
+            self._last_moved = records[-1]["at"] if records else time.time()
+        self._last_moved = time.time()
+
+    def _recover(self) -> None:
+        for one in abandoned(self.folder, self.database.mark):
+            for path in one.segments():
+                with open(path, "rb") as file:
+                    while data := file.read(_CHUNK):
+                        records, damaged = read_lines(data + file.readline())
+                        self._counts["recovered"] += self._store(records)
+                        self._damage(damaged, path.name)
+                if n := path.stat().st_size:
+                    logger.info("moved %d bytes of receipts that %s had left", n, path.name)
+            one.delete()
+
+    def _store(self, records: list[dict[str, Any]]) -> int:
+        """Store records, and return how many are in the database now."""
+        refused = self.database.add(records) if records else []
+        if refused:
+            lines = b"".join(orjson.dumps(record) + b"\n" for record in refused)
+            fd = os.open(self.folder / "refused.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(fd, lines)
+            finally:
+                os.close(fd)
+            self._counts["refused"] += len(refused)
+            logger.error("the database refused %d receipts; they are in refused.jsonl", len(refused))
+        return len(records) - len(refused)
+
+    def _flush(self) -> None:
+        try:
+            self.journal.flush()
+        except NotKept as error:
+            logger.error("%s", error)
+
+    # -- what went wrong -----------------------------------------------------------------------------
+
+    def _lose(self, error: NotKept) -> None:
+        self._is_full = True
+        self._counts["lost"] += 1
+        if self.on_loss is not None:
+            self.on_loss()
+        now = time.monotonic()
+        if now - self._last_lost >= 1.0:
+            self._last_lost = now
+            logger.error("a receipt is not kept, %d so far: %s", self._counts["lost"], error)
+
+    def _damage(self, n_lines: int, name: str) -> None:
+        if n_lines:
+            self._counts["damaged"] += n_lines
+            logger.warning("%d damaged lines in %s were skipped", n_lines, name)
+
+    def _trouble(self, error: Exception) -> None:
+        known = isinstance(error, (DatabaseDown, SchemaError))
+        problem = str(error) if known else f"{type(error).__name__}: {error}"
+        if problem != self._problem:
+            waiting = self.journal.waiting_lines
+            logger.error("receipts are not moved to the database, %d wait: %s", waiting, problem)
+        self._problem = problem
+
+    def _well(self) -> None:
+        if self._problem is not None:
+            logger.warning("receipts are moved to the database again")
+        self._problem = None
+
+
+def recover(url: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> KeeperStatus:
+    """Move what processes that have ended left in their journals, without a service.
+
+    Parameters
+    ----------
+    url : str or Path
+        The database, as for `ReceiptKeeper`.
+    folder : str or Path, optional
+        The folder of the journals, as for `ReceiptKeeper`.
+
+    Returns
+    -------
+    KeeperStatus
+        `recovered`, `damaged` and `refused` say what was found.
+    """
+    keeper = ReceiptKeeper(url, folder)
+    try:
+        keeper.database.check()
+        keeper._recover()
+        return keeper.status()
+    finally:
+        keeper.close()

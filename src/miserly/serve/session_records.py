@@ -1,0 +1,189 @@
+"""Sessions as JSON: the question, what was answered before, the receipt, and what more money would buy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from miserly.plan import Plan
+from miserly.plan.engine.stepping import Answer
+from miserly.runtime import Acquisition, Interview, Question, WhatIf
+from miserly.runtime.receipt import plain_value
+from miserly.runtime.what_if import Buy
+from miserly.serve.descriptions import (
+    feature_record,
+    probabilities_record,
+    public_message,
+    receipt_record,
+    time_text,
+)
+from miserly.serve.models import ServedModel
+from miserly.serve.sessions import SessionRecord
+
+__all__ = ["ranges_record", "session_record", "what_if_record"]
+
+_FEATURES: WeakKeyDictionary[ServedModel, dict[int, dict[str, Any]]] = WeakKeyDictionary()
+
+
+def session_record(
+    session_id: str, record: SessionRecord, interview: Interview, model: ServedModel, expires: float
+) -> dict[str, Any]:
+    """Return a session as clients get it.
+
+    Parameters
+    ----------
+    session_id : str
+        Its id.
+    record : SessionRecord
+        What is kept of it.
+    interview : Interview
+        The interview of the record.
+    model : ServedModel
+        Its model.
+    expires : float
+        When it expires, in seconds since 1970.
+
+    Returns
+    -------
+    dict
+    """
+    question, ended = interview.question, bool(interview.stopped_by)
+    return {
+        "id": session_id,
+        "model": record.model,
+        "digest": record.digest,
+        "version": record.version,
+        "state": "ended" if ended else "asking",
+        "expires_at": time_text(expires),
+        "unit": model.plan.costs.unit,
+        "budget": plain_value(interview.budget),
+        "cost": interview.cost,
+        "answer": _answer(model.plan, interview.answer),
+        "question": None if question is None else _question(model, question),
+        "wanted": [str(name) for name in interview.wanted],
+        "history": [_purchase(model, one) for one in interview.trail],
+        "unused": list(record.unused),
+        "can_go_back": interview.n_replies > 0 or interview.stopped_by == "caller",
+        "receipt": receipt_record(interview.receipt()) if ended else None,
+    }
+
+
+def what_if_record(what: WhatIf, model: ServedModel) -> dict[str, Any]:
+    """Return what a budget would buy, as clients get it.
+
+    Parameters
+    ----------
+    what : WhatIf
+        What it would buy.
+    model : ServedModel
+        The model.
+
+    Returns
+    -------
+    dict
+    """
+    return {
+        "budget": plain_value(what.budget),
+        "more": plain_value(max(0.0, what.budget - what.cost)),
+        "cost": what.cost,
+        "unit": model.plan.costs.unit,
+        "certain": [_buy(model, one) for one in what.certain],
+        "possible": [_buy(model, one) for one in what.possible],
+        "answer": _answer(model.plan, what.answer),
+        "outlook": ranges_record(what.outcomes, what.mean_cost is not None),
+        "chance": what.chance,
+        "mean_cost": what.mean_cost,
+        "estimate": what.estimate,
+    }
+
+
+def ranges_record(answers: Iterable[Answer], simulated: bool = False) -> list[dict[str, Any]]:
+    """Return the range of some answers: the probabilities of each class, or one range of numbers.
+
+    Parameters
+    ----------
+    answers : iterable of Answer
+        The answers.
+    simulated : bool, default=False
+        Whether they are as frequent as they are probable.
+
+    Returns
+    -------
+    list of dict
+        With `value` (a class; None for numbers), `low`, `high` and `share`, the share of the answers, which
+        is None unless they are simulated.
+    """
+    found: dict[Any, list[Any]] = {}
+    n = 0
+    for one in answers:
+        n += 1
+        value, chances = plain_value(one.value), one.probabilities
+        if chances is not None:
+            found.setdefault(value, []).append(float(chances.max()))
+        elif isinstance(value, float):
+            found.setdefault(None, []).append(value)
+        else:  # a class without a probability, or several numbers
+            found.setdefault(str(value) if isinstance(value, list) else value, []).append(None)
+    ranges = []
+    for value, numbers in found.items():
+        known = [number for number in numbers if number is not None]
+        ends = {"low": min(known, default=None), "high": max(known, default=None)}
+        ranges.append({"value": value, **ends, "share": len(numbers) / n if simulated else None})
+    return ranges
+
+
+def _described(model: ServedModel, f: int) -> dict[str, Any]:
+    """What people need to know about a column; made once, because it reads all trees of the plan."""
+    features = _FEATURES.setdefault(model, {})
+    if f not in features:
+        features[f] = feature_record(model.plan, f)
+    return features[f]
+
+
+def _question(model: ServedModel, question: Question) -> dict[str, Any]:
+    described = _described(model, question.column)
+    return {
+        "feature": described["name"],
+        **{name: described[name] for name in ("label", "help", "unit", "kind", "choices")},
+        **{name: described[name] for name in ("low", "high", "whole")},
+        "price": question.price,
+        "setup": question.setup,
+        "group": question.group or None,
+        "why": question.why,
+        "outlook": ranges_record(question.outlook),
+        "certain": [str(name) for name in question.certain],
+        "possible": [str(name) for name in question.possible],
+        "most": plain_value(question.most),
+    }
+
+
+def _purchase(model: ServedModel, one: Acquisition) -> dict[str, Any]:
+    described = _described(model, model.columns[str(one.feature)])
+    return {
+        "feature": described["name"],
+        "label": described["label"],
+        "unit": described["unit"],
+        "value": plain_value(one.value),
+        "outcome": one.outcome,
+        "message": public_message(one.outcome),
+        "price": one.price,
+        "cost": one.cost,
+        "answer": plain_value(one.answer),
+        "probabilities": probabilities_record(model.plan, one.probabilities),
+    }
+
+
+def _answer(plan: Plan, answer: Answer) -> dict[str, Any]:
+    probabilities = probabilities_record(plan, answer.probabilities)
+    return {"value": plain_value(answer.value), "probabilities": probabilities}
+
+
+def _buy(model: ServedModel, one: Buy) -> dict[str, Any]:
+    described = _described(model, model.columns[str(one.feature)])
+    return {
+        "feature": described["name"],
+        "label": described["label"],
+        "price": one.price,
+        "chance": one.share,
+    }

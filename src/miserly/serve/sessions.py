@@ -1,0 +1,319 @@
+"""Sessions: what is kept of each between two requests, and where it is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from miserly.serve.problems import Problem
+from miserly.serve.settings import ServeSettings
+
+__all__ = ["MemoryStore", "SessionRecord", "SessionStore", "check_size", "new_session_id", "place_of"]
+
+_MOST_WAIT = 60  # seconds after which a client may try again, at most
+
+
+def new_session_id() -> str:
+    """Return an id that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+def place_of(session_id: str) -> str:
+    """Return the name under which a session is kept: the store itself opens no session."""
+    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """What is kept of a session.
+
+    Parameters
+    ----------
+    model : str
+        The name of its model.
+    digest : str
+        The digest of its plan.
+    key_id : str
+        Who began it.
+    version : int
+        Rises with each change, from 1.
+    state : dict
+        The interview, as `Interview.state` gives it. It holds the values of features that were given.
+    ended : bool
+        Whether the interview has ended.
+    reported : bool
+        Whether the receipt of its end was passed on.
+    unused : tuple of str
+        The features of the last change that were given and not needed.
+    """
+
+    model: str
+    digest: str
+    key_id: str
+    version: int
+    state: dict[str, Any]
+    ended: bool = False
+    reported: bool = False
+    unused: tuple[str, ...] = ()
+
+    def changed(self, state: dict[str, Any], ended: bool, unused: tuple[str, ...]) -> SessionRecord:
+        """Return the next version.
+
+        Parameters
+        ----------
+        state : dict
+            As in the record.
+        ended : bool
+            As in the record.
+        unused : tuple of str
+            As in the record.
+
+        Returns
+        -------
+        SessionRecord
+        """
+        return replace(
+            self, version=self.version + 1, state=state, ended=ended, reported=False, unused=unused
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the record as JSON.
+
+        Returns
+        -------
+        bytes
+        """
+        return orjson.dumps({one.name: getattr(self, one.name) for one in fields(self)})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> SessionRecord:
+        """Return the record that `to_bytes` gave.
+
+        Parameters
+        ----------
+        data : bytes
+            JSON.
+
+        Returns
+        -------
+        SessionRecord
+        """
+        record = orjson.loads(data)
+        return cls(**{**record, "unused": tuple(record["unused"])})
+
+
+class SessionStore(Protocol):
+    """Where sessions are kept. All methods raise a `Problem` with 503 if the store cannot be reached."""
+
+    async def create(self, session_id: str, record: SessionRecord) -> None:
+        """Keep a new session; raises a `Problem` with 503 if the store is full."""
+
+    async def get(self, session_id: str) -> SessionRecord | None:
+        """Return a session; None if there is none, or it has expired."""
+
+    async def replace(self, session_id: str, record: SessionRecord, expected: int) -> bool:
+        """Keep a new version if the one that is kept is `expected`; gives whether it was."""
+
+    async def delete(self, session_id: str) -> bool:
+        """Forget a session; gives whether there was one."""
+
+    async def touch(self, session_id: str) -> None:
+        """Let a session live for another whole time to live."""
+
+    async def count(self) -> int:
+        """Return the number of sessions."""
+
+    async def ping(self) -> str | None:
+        """Return None, or a sentence that says why the store cannot be used."""
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+def check_size(data: bytes, settings: ServeSettings) -> None:
+    """Raise a problem if one session is too large."""
+    most = settings.max_session_size
+    if len(data) > most:
+        message = f"this session would take {len(data)} bytes, more than the {most} allowed for one"
+        raise Problem(413, "session_too_large", message)
+
+
+def full(seconds: float) -> Problem:
+    """Return the problem that there is no room for another session, which will be there in some seconds."""
+    wait = str(max(1, min(_MOST_WAIT, math.ceil(seconds))))
+    message = "no more sessions can be kept now; try again later, or delete a session"
+    return Problem(503, "too_many_sessions", message, headers={"Retry-After": wait})
+
+
+class _Kept(NamedTuple):
+    expires: float
+    version: int
+    data: bytes
+
+
+class MemoryStore:
+    """Sessions in the memory of one process.
+
+    Their number and their bytes are bounded. A session that has not expired is never dropped for another one:
+    a full store takes no new ones.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+        The time to live, and the bounds.
+    clock : callable, default=time.monotonic
+        Gives the time in seconds.
+    """
+
+    def __init__(self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings, self._clock = settings, clock
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # those that expire first are first
+        self._bytes = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes that sessions take together."""
+        return self._bytes
+
+    async def create(self, session_id: str, record: SessionRecord) -> None:
+        """Keep a new session.
+
+        Parameters
+        ----------
+        session_id : str
+            A new id.
+        record : SessionRecord
+            The session.
+        """
+        data = record.to_bytes()
+        check_size(data, self._settings)
+        self._collect()
+        if len(self._kept) >= self._settings.max_sessions or not self._has_room(len(data)):
+            raise self._full()
+        self._put(place_of(session_id), record.version, data)
+
+    async def get(self, session_id: str) -> SessionRecord | None:
+        """Return a session, or None.
+
+        Parameters
+        ----------
+        session_id : str
+            Its id.
+
+        Returns
+        -------
+        SessionRecord or None
+        """
+        self._collect()
+        found = self._kept.get(place_of(session_id))
+        return None if found is None else SessionRecord.from_bytes(found.data)
+
+    async def replace(self, session_id: str, record: SessionRecord, expected: int) -> bool:
+        """Keep a new version of a session if the one that is kept is `expected`.
+
+        Parameters
+        ----------
+        session_id : str
+            Its id.
+        record : SessionRecord
+            The new version.
+        expected : int
+            The version that it follows.
+
+        Returns
+        -------
+        bool
+        """
+        data, place = record.to_bytes(), place_of(session_id)
+        check_size(data, self._settings)
+        self._collect()
+        found = self._kept.get(place)
+        if found is None or found.version != expected:
+            return False
+        if len(data) > len(found.data) and not self._has_room(len(data) - len(found.data)):
+            raise self._full()
+        self._put(place, record.version, data)
+        return True
+
+    async def delete(self, session_id: str) -> bool:
+        """Forget a session.
+
+        Parameters
+        ----------
+        session_id : str
+            Its id.
+
+        Returns
+        -------
+        bool
+        """
+        self._collect()
+        return self._drop(place_of(session_id))
+
+    async def touch(self, session_id: str) -> None:
+        """Let a session live on.
+
+        Parameters
+        ----------
+        session_id : str
+            Its id.
+        """
+        found = self._kept.get(place_of(session_id))
+        if found is not None:
+            self._put(place_of(session_id), found.version, found.data)
+
+    async def count(self) -> int:
+        """Return the number of sessions.
+
+        Returns
+        -------
+        int
+        """
+        self._collect()
+        return len(self._kept)
+
+    async def ping(self) -> str | None:
+        """Return None: memory is always there.
+
+        Returns
+        -------
+        None
+        """
+        return None
+
+    async def close(self) -> None:
+        """Forget all sessions."""
+        self._kept.clear()
+        self._bytes = 0
+
+    def _put(self, place: str, version: int, data: bytes) -> None:
+        self._drop(place)
+        self._kept[place] = _Kept(self._clock() + self._settings.session_ttl, version, data)
+        self._bytes += len(data)
+
+    def _drop(self, place: str) -> bool:
+        found = self._kept.pop(place, None)
+        if found is not None:
+            self._bytes -= len(found.data)
+        return found is not None
+
+    def _collect(self) -> None:
+        """Forget what has expired."""
+        now = self._clock()
+        while self._kept and next(iter(self._kept.values())).expires <= now:
+            self._drop(next(iter(self._kept)))
+
+    def _has_room(self, more: int) -> bool:
+        return self._bytes + more <= self._settings.max_session_bytes
+
+    def _full(self) -> Problem:
+        first = next(iter(self._kept.values()), None)
+        return full(0.0 if first is None else first.expires - self._clock())
