@@ -30,6 +30,7 @@ class Benchmark:
 BENCHMARKS = {
     "scoring_speed": Benchmark(("--quick",)),
     "runtime_speed": Benchmark(("--quick",)),
+    "serve_speed": Benchmark(("--quick",)),
     "email_triage": Benchmark(("--quick",)),
     "grow_speed": Benchmark(
         ("--rows", "20000", "--features", "100", "--trees", "5"),

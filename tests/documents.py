@@ -5,6 +5,9 @@ print exactly that text. A ``console`` block contains commands after ``$`` and t
 a command its standard input. A line of three dots matches any output. Blocks marked ``python no-run`` or
 ``console no-run`` are not run.
 
+``$ miserly serve ... &`` starts a service in a process of its own and shows its first line; ``$ curl ...``
+asks it, ``$ kill %1`` stops it. The service gets any free port, which documents show as 8000.
+
 ``python -m tests.documents README.md docs/*.md`` writes the present output into the documents.
 """
 
@@ -16,8 +19,10 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -58,13 +63,16 @@ def run_document(path: Path) -> list[tuple[Block, str]]:
     blocks = blocks_of(path.read_text(encoding="utf-8"))
     names: dict[str, object] = {"__name__": "document"}
     shown: list[tuple[Block, str]] = []
-    for block, after in zip_longest(blocks, blocks[1:]):
-        if block.kind == "python":
-            printed = _run_python(block, names, path)
-            if after is not None and after.kind == "text":
-                shown.append((after, printed))
-        elif block.kind == "console":
-            shown.append((block, _run_console(block)))
+    try:
+        for block, after in zip_longest(blocks, blocks[1:]):
+            if block.kind == "python":
+                printed = _run_python(block, names, path)
+                if after is not None and after.kind == "text":
+                    shown.append((after, printed))
+            elif block.kind == "console":
+                shown.append((block, _run_console(block)))
+    finally:
+        SERVICES.stop()
     return shown
 
 
@@ -76,20 +84,75 @@ def _run_python(block: Block, names: dict[str, object], path: Path) -> str:
 
 
 def _run_console(block: Block) -> str:
-    from miserly.cli import app
-
     out: list[str] = []
     for command in re.findall(r"^\$ (.*)$", block.text, re.MULTILINE):
-        words = shlex.split(command)
-        assert words[0] == "miserly", f"only miserly commands are run, not {command!r}"
-        typed = None
-        if "<" in words:
-            typed = Path(words[-1]).read_text(encoding="utf-8")
-            words = words[: words.index("<")]
-        done = CliRunner().invoke(app, words[1:], env={"COLUMNS": WIDTH}, input=typed)
-        assert done.exit_code == 0, f"{command}: {done.output}"
-        out += [f"$ {command}", *(line.rstrip() for line in done.stdout.splitlines())]
+        run = next(run for begin, run in RUNNERS.items() if command.startswith(begin))
+        out += [f"$ {command}", *(line.rstrip() for line in run(command).splitlines())]
     return "\n".join(out) + "\n"
+
+
+def _run_miserly(command: str) -> str:
+    from miserly.cli import app
+
+    words = shlex.split(command)
+    if words[-1] == "&":
+        return SERVICES.start(words[1:-1])
+    typed = None
+    if "<" in words:
+        typed = Path(words[-1]).read_text(encoding="utf-8")
+        words = words[: words.index("<")]
+    done = CliRunner().invoke(app, words[1:], env={"COLUMNS": WIDTH}, input=typed)
+    assert done.exit_code == 0, f"{command}: {done.output}"
+    return done.stdout
+
+
+def _refuse(command: str) -> str:
+    raise AssertionError(f"only miserly commands and curl are run, not {command!r}")
+
+
+class Services:
+    """The services that a document has started."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._port = ""
+
+    def start(self, words: list[str]) -> str:
+        """Start a service; gives the line that says where it is."""
+        assert words[0] == "serve" and self._process is None, "one service at a time"
+        command = [sys.executable, "-m", "miserly", *words, "--port", "0"]
+        with open("service.log", "w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + 60.0
+        while not (found := re.search(r"^Serving .*:(\d+)/ .*$", _log(), re.MULTILINE)):
+            assert self._process.poll() is None and time.monotonic() < end, _log()
+            time.sleep(0.05)
+        self._port = found[1]
+        return found[0].replace(f":{self._port}/", f":{PORT}/")
+
+    def ask(self, command: str) -> str:
+        """Run curl."""
+        asked = command.replace(f":{PORT}/", f":{self._port}/")
+        done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout.replace(f":{self._port}/", f":{PORT}/")
+
+    def stop(self, command: str = "") -> str:
+        """Stop the service, if there is one."""
+        if self._process is not None:
+            self._process.terminate()
+            assert self._process.wait(30) == 0, _log()
+            self._process = None
+        return ""
+
+
+def _log() -> str:
+    return Path("service.log").read_text(encoding="utf-8")
+
+
+PORT = 8000  # of services, as documents show it
+SERVICES = Services()
+RUNNERS = {"miserly ": _run_miserly, "curl ": SERVICES.ask, "kill %1": SERVICES.stop, "": _refuse}
 
 
 def agree(block: Block, printed: str) -> bool:
