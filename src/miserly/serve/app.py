@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from miserly import __version__
@@ -125,10 +126,10 @@ ROUTES: list[Callable[[FastAPI, Service], None]] = [
     add_page_routes,
 ]
 
-# Functions that wrap the application: (app, service) -> app. The first is the innermost.
-MIDDLEWARE: list[Callable[[ASGIApp, Service], ASGIApp]] = [
-    lambda app, service: DirectPredict(app),
-    lambda app, service: Doors(app, service.settings, service.metrics.responded),  # sees the request first
+# Functions that wrap the application: (app, service, routes) -> app. The first is the innermost.
+MIDDLEWARE: list[Callable[[ASGIApp, Service, list[BaseRoute]], ASGIApp]] = [
+    lambda app, service, routes: DirectPredict(app, routes),
+    lambda app, service, routes: Doors(app, service.settings, service.metrics.responded),  # outermost
 ]
 
 # Async context managers of what is open while the service runs: (service). Closed in reverse order.
@@ -156,7 +157,7 @@ class _Application(FastAPI):
     def build_middleware_stack(self) -> ASGIApp:
         app = super().build_middleware_stack()
         for wrap in MIDDLEWARE:
-            app = wrap(app, self.state.service)
+            app = wrap(app, self.state.service, self.routes)
         return app
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from miserly.errors import SourceError
@@ -23,6 +24,7 @@ from miserly.serve.service import Service, service_of
 
 __all__ = ["add_predict_routes", "read_raw"]
 
+PREDICT = "/v1/models/{name}/predict"
 _FIELDS = frozenset(
     {"features", "rows", "budget", "deadline", "known", "prices", "receipt", "input", "inputs"}
 )
@@ -56,7 +58,7 @@ def add_predict_routes(app: FastAPI, service: Service) -> None:
     add_route(
         app,
         "POST",
-        "/v1/models/{name}/predict",
+        PREDICT,
         predict,
         summary="Predict one row or many",
         tag="models",
@@ -74,34 +76,34 @@ def add_predict_routes(app: FastAPI, service: Service) -> None:
 class DirectPredict:
     """ASGI: answers ``predict`` without the layers of the framework, and leaves the rest to the application.
 
-    The layers take a tenth of the time of a request. The route is there all the same, for OpenAPI, and gives
-    the same answers.
+    The layers take a tenth of the time of a request. The route is looked up once, and its handler is called.
 
     Parameters
     ----------
     app : ASGI application
         Gets all other requests.
+    routes : list
+        The routes of the application, with that of ``predict``.
     """
 
-    _BEGIN, _END = "/v1/models/", "/predict"
-
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, routes: list[BaseRoute]) -> None:
         self._app = app
+        self._route = next(route for route in routes if isinstance(route, Route) and route.path == PREDICT)
+        self._begin, self._end = PREDICT.split("{name}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and not scope.get("root_path"):
             path: str = scope["path"]
-            name = path[len(self._BEGIN) : -len(self._END)]
-            if path.startswith(self._BEGIN) and path.endswith(self._END) and name and "/" not in name:
-                scope["path_params"] = {"name": name}
+            name = path[len(self._begin) : -len(self._end)]
+            if path.startswith(self._begin) and path.endswith(self._end) and name and "/" not in name:
+                scope["route"], scope["path_params"] = self._route, {"name": name}
                 await self._answer(Request(scope, receive, send), scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    @staticmethod
-    async def _answer(request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            response = await predict(request)
+            response = await self._route.endpoint(request)
         except Problem as problem:
             response = problem_response(problem)
         except ClientDisconnect:
