@@ -83,7 +83,9 @@ def test_every_public_estimator_is_found():
     chooser = miserly.BudgetedEstimator  # has no plan of its own kind; tests/selection runs its checks
     # need columns of a call, which ordinary tables do not have; test_answer_learners runs their contract
     of_calls = {miserly.AnswerClassifier, miserly.AnswerRegressor}
-    assert set(public_estimators()) == {*all_learners(), chooser, *of_calls}
+    # have a plan before any fit; tests/learners/wrap/adopt compares them with the libraries
+    adopted = {miserly.AdoptedClassifier, miserly.AdoptedRegressor, miserly.AdoptedRanker}
+    assert set(public_estimators()) == {*all_learners(), chooser, *of_calls, *adopted}
     assert not of_calls & set(all_learners())
 
 

@@ -47,12 +47,17 @@ from miserly.learners.trees import (
     CSTCRegressor,
 )
 from miserly.learners.wrap import (
+    AdoptedClassifier,
+    AdoptedRanker,
+    AdoptedRegressor,
     AnswerClassifier,
     AnswerRegressor,
     EarlyExit,
     Handover,
     ModelCalls,
+    adopt,
 )
+from miserly.learners.wrap.adopt.estimators import Adopted
 from miserly.learners.wrap.answer_learners import AnswerLearner
 
 __all__ = [
@@ -61,6 +66,9 @@ __all__ = [
     "ASTCRegressor",
     "AdaBoostBTClassifier",
     "AdaBoostRSClassifier",
+    "AdoptedClassifier",
+    "AdoptedRanker",
+    "AdoptedRegressor",
     "AndOrCascadeClassifier",
     "AnswerClassifier",
     "AnswerRegressor",
@@ -85,19 +93,21 @@ __all__ = [
     "ReducedSVC",
     "SoftCascadeClassifier",
     "SpeedBoostClassifier",
+    "adopt",
     "all_learners",
     "compress",
 ]
 
 
-_SPECIAL = (OutlierMixin, AnswerLearner)  # learners that ordinary tables with labels do not suit
+_SPECIAL = (OutlierMixin, AnswerLearner, Adopted)  # learners that are not fitted to any table with labels
 
 
 def all_learners() -> list[type[Any]]:
     """Find all learners: the `PlanEstimator` classes in the ``__all__`` of the modules of this package.
 
     Abstract base classes are left out, and so are outlier detectors, which have no labels, and learners that
-    need the columns of `ModelCalls` (`AnswerClassifier`, `AnswerRegressor`): they suit no other table.
+    need the columns of `ModelCalls` (`AnswerClassifier`, `AnswerRegressor`): they suit no other table. The
+    estimators of `adopt` are left out, because they learn nothing from rows.
 
     Returns
     -------

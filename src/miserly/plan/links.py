@@ -2,20 +2,17 @@
 
 A link is one class. It holds what it needs of a plan's outputs, how scores become probabilities and classes,
 and its words. To add a link, write a class here and add it to `LINKS`; plans and files name it by `name`.
-
-`exp` is written out in plain operations so that compiled code, NumPy and single-row stepping give the same
-bits: the exponentials of different libraries differ in the last place.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import PlanError
+from miserly.plan.exponential import exp, exp_of_float
 from miserly.plan.show.phrases import listing, number
 
 if TYPE_CHECKING:
@@ -27,6 +24,8 @@ __all__ = [
     "confidence",
     "exp",
     "exp_of_float",
+    "gives_numbers",
+    "has_confidence",
     "has_probabilities",
     "labels",
     "n_labels",
@@ -36,60 +35,7 @@ __all__ = [
 ]
 
 _MOST_LABELS = 10  # named in a sentence
-_LOG2E = 1.4426950408889634
-_LN2_HIGH = 6.93147180369123816490e-01
-_LN2_LOW = 1.90821492927058770002e-10
-_FACTORS = (
-    1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
-    1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0,
-)  # fmt: skip
-
 Floats = NDArray[np.float64]
-
-
-def exp(x: Any) -> Any:
-    """The exponential of a float64 array or scalar, to about one unit in the last place.
-
-    Works unchanged under numba. Arguments are clipped to +-700.
-
-    >>> float(exp(np.float64(0.0))), bool(abs(exp(np.float64(1.0)) - np.e) < 1e-15)
-    (1.0, True)
-    """
-    x = np.minimum(np.maximum(x, -700.0), 700.0)
-    k = np.rint(x * _LOG2E)
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
-    return np.ldexp(p, np.int64(k))
-
-
-def exp_of_float(x: float) -> float:
-    """The same bits as `exp`, for one Python float: a tenth of the time that an array of one takes.
-
-    >>> exp_of_float(1.25) == float(exp(np.float64(1.25)))
-    True
-    """
-    if x != x:
-        return x
-    x = min(max(x, -700.0), 700.0)
-    k = round(x * _LOG2E)
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1.0 / 6227020800.0
-    for factor in _FACTORS:
-        p = p * r + factor
-    return math.ldexp(p, k)
 
 
 class Link:
@@ -101,12 +47,18 @@ class Link:
         The name in plans and files.
     has_probabilities : bool
         Whether scores become class probabilities.
+    has_confidence : bool
+        Whether the probability of the most probable class is there for gates.
+    gives_numbers : bool
+        Whether answers are numbers that rise with the scores, and not classes.
     one_output : bool
         Whether a plan must have exactly one output.
     """
 
     name: ClassVar[str]
     has_probabilities: ClassVar[bool] = False
+    has_confidence: ClassVar[bool] = False
+    gives_numbers: ClassVar[bool] = False
     one_output: ClassVar[bool] = False
 
     def n_labels(self, n_outputs: int) -> int:
@@ -164,22 +116,82 @@ class Identity(Link):
     """The scores are the answers: numbers."""
 
     name: ClassVar[str] = "identity"
+    gives_numbers: ClassVar[bool] = True
+
+    def numbers(self, scores: Floats) -> Floats:
+        """Answers (n, n_outputs) from scores of this shape."""
+        return scores
 
     def labels(self, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
-        """The scores: (n,) if there is one output, else (n, n_outputs)."""
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        """The answers: (n,) if there is one output, else (n, n_outputs)."""
+        answers = self.numbers(scores)
+        return answers[:, 0] if answers.shape[1] == 1 else answers
+
+    def number_words(self, score: str) -> str:
+        """What is computed from a score."""
+        return score
 
     def answer_words(self, words: Wording) -> str:
         plan = words.plan
         if plan.n_outputs == 1:
-            return f"The answer is {words.score(0)}."
+            return f"The answer is {self.number_words(words.score(0))}."
         which = "the scores" if plan.n_outputs == plan.n_scores else f"the first {plan.n_outputs} scores"
+        if type(self) is not Identity:
+            return f"The answer is {self.number_words('x')} for each score x of {which}."
         return f"The answer is {which}."
 
     def base_words(self, words: Wording) -> str:
-        outputs = words.plan.base[: words.plan.n_outputs].tolist()
+        outputs = self.numbers(words.plan.base[None, : words.plan.n_outputs])[0].tolist()
         shown = [number(score) for score in outputs[:_MOST_LABELS]]
         return listing(shown, len(outputs) - len(shown))
+
+
+class Exponential(Identity):
+    """The answers are exp(score): rates and amounts (Poisson, gamma, Tweedie)."""
+
+    name: ClassVar[str] = "exp"
+
+    def numbers(self, scores: Floats) -> Floats:
+        return np.asarray(exp(scores))
+
+    def number_words(self, score: str) -> str:
+        return f"exp({score})"
+
+
+class Share(Identity):
+    """The answers are 1 / (1 + exp(-score)): shares from 0 to 1, as numbers and not as classes."""
+
+    name: ClassVar[str] = "share"
+
+    def numbers(self, scores: Floats) -> Floats:
+        return np.asarray(1.0 / (1.0 + exp(-scores)))
+
+    def number_words(self, score: str) -> str:
+        return f"1 / (1 + exp(-{score}))"
+
+
+class Softplus(Identity):
+    """The answers are log(1 + exp(score)), which is never negative."""
+
+    name: ClassVar[str] = "softplus"
+
+    def numbers(self, scores: Floats) -> Floats:
+        return np.maximum(scores, 0.0) + np.log1p(exp(-np.abs(scores)))
+
+    def number_words(self, score: str) -> str:
+        return f"log(1 + exp({score}))"
+
+
+class SignedSquare(Identity):
+    """The answers are score * |score|, for models of square roots."""
+
+    name: ClassVar[str] = "signed_square"
+
+    def numbers(self, scores: Floats) -> Floats:
+        return np.asarray(np.sign(scores) * scores * scores)
+
+    def number_words(self, score: str) -> str:
+        return f"the square of {score}, with its sign"
 
 
 class LogisticLink(Link):
@@ -187,6 +199,7 @@ class LogisticLink(Link):
 
     name: ClassVar[str] = "logistic"
     has_probabilities: ClassVar[bool] = True
+    has_confidence: ClassVar[bool] = True
     one_output: ClassVar[bool] = True
 
     def probabilities(self, scores: Floats) -> Floats:
@@ -209,6 +222,7 @@ class Softmax(Link):
 
     name: ClassVar[str] = "softmax"
     has_probabilities: ClassVar[bool] = True
+    has_confidence: ClassVar[bool] = True
 
     def probabilities(self, scores: Floats) -> Floats:
         weight = exp(scores - scores.max(axis=1, keepdims=True))
@@ -220,6 +234,23 @@ class Softmax(Link):
         for output in range(scores.shape[1]):
             total += parts[:, output]
         return 1.0 / total
+
+
+class OneVersusRest(Link):
+    """One score for each class, the log-odds of this class against all others.
+
+    Each probability is 1 / (1 + exp(-score)), as LightGBM and CatBoost have it: they need not sum to 1.
+    """
+
+    name: ClassVar[str] = "one_vs_rest"
+    has_probabilities: ClassVar[bool] = True
+
+    def probabilities(self, scores: Floats) -> Floats:
+        return np.asarray(1.0 / (1.0 + exp(-scores)))
+
+    def _largest_words(self, classes: str) -> str:
+        share = "The probability of each class is 1 / (1 + exp(-score)); they need not sum to 1."
+        return f"The answer is the class whose score is largest: {classes}. {share}"
 
 
 class Sign(Link):
@@ -254,18 +285,36 @@ class Votes(Link):
         return f"{pairs} The answer is the class that wins most often: {classes}."
 
 
-LINKS: dict[str, Link] = {
-    link.name: link for link in (Identity(), LogisticLink(), Softmax(), Sign(), Votes())
-}
+_NUMBERS = (Exponential, Share, Softplus, SignedSquare)
+_LINKS: tuple[type[Link], ...] = (Identity, LogisticLink, Softmax, Sign, Votes, *_NUMBERS, OneVersusRest)
+LINKS: dict[str, Link] = {link.name: link() for link in _LINKS}
 
 
 def has_probabilities(link: str) -> bool:
     """Whether plans with this link have class probabilities.
 
     >>> [link for link in LINKS if has_probabilities(link)]
-    ['logistic', 'softmax']
+    ['logistic', 'softmax', 'one_vs_rest']
     """
     return LINKS[link].has_probabilities
+
+
+def has_confidence(link: str) -> bool:
+    """Whether gates can ask for the probability of the most probable class.
+
+    >>> [link for link in LINKS if has_confidence(link)]
+    ['logistic', 'softmax']
+    """
+    return LINKS[link].has_confidence
+
+
+def gives_numbers(link: str) -> bool:
+    """Whether answers are numbers, and not classes.
+
+    >>> [link for link in LINKS if gives_numbers(link)]
+    ['identity', 'exp', 'share', 'softplus', 'signed_square']
+    """
+    return LINKS[link].gives_numbers
 
 
 def probabilities(link: str, scores: Floats) -> Floats:

@@ -49,12 +49,14 @@ class Plan(Runnable):
         answers its base and costs nothing.
     base : array of n_scores
         The scores before any node: the answer of a row that cannot pay for the root.
-    link : {"identity", "logistic", "softmax", "sign", "votes"}, default="identity"
-        With votes there is one output for each pair of three or more classes; see `links.votes`.
+    link : str, default="identity"
+        How scores become answers: numbers with "identity", "exp", "share", "softplus" and "signed_square",
+        classes with "logistic", "softmax", "one_vs_rest", "sign" and "votes". With votes there is one output
+        for each pair of three or more classes; see `links.votes`.
     n_outputs : int, optional
         How many of the scores are answers (all of them by default); further channels only steer gates.
     classes : array, optional
-        The labels that logistic, softmax, sign and votes answer with.
+        The labels that links of classes answer with.
     categories : mapping of column number to sequence, optional
         The values of categorical columns: position in the sequence is the code that trees use.
     info : mapping, optional
@@ -129,7 +131,7 @@ class Plan(Runnable):
     @property
     def can_rank(self) -> bool:
         """Whether answers are single numbers, by which the documents of a query can be put in order."""
-        return self.link == "identity" and self.n_outputs == 1
+        return links.gives_numbers(self.link) and self.n_outputs == 1
 
     @property
     def has_probabilities(self) -> bool:

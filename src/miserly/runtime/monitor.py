@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import DataError, PlanError
-from miserly.plan import Plan
+from miserly.plan import Plan, links
 from miserly.runtime.drift_test import DriftTest
 from miserly.runtime.receipt import Receipt
 from miserly.runtime.reference import Reference, classes_of, read_outcome
@@ -148,7 +148,7 @@ class Monitor:
         self.false_alarm, self.failure_rate = float(false_alarm), failure_rate
         self._level = self.false_alarm / (2 * len(WATCHED))
         self._means = means_of(plan, self.reference, self._level, failure_rate)
-        self._index = {} if plan.link == "identity" else {c: i for i, c in enumerate(classes_of(plan))}
+        self._index = {} if links.gives_numbers(plan.link) else {c: i for i, c in enumerate(classes_of(plan))}
         self._test = DriftTest(
             np.array([one.limit for one in self._means]),
             np.array([one.rising for one in self._means]),

@@ -176,7 +176,7 @@ class Reference:
         n = len(cost)
         if n == 0:
             raise DataError("a reference needs at least one row")
-        if plan.link == "identity":
+        if links.gives_numbers(plan.link):
             outputs = np.asarray(answers, dtype=np.float64).reshape(n, -1)
             places = sorted({max(1, math.ceil(q * n)) for q in QUANTILES})
             ordered = np.sort(outputs, axis=0)

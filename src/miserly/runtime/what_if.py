@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import fits, read_budget
 from miserly.errors import DataError
+from miserly.plan import links
 from miserly.plan.distributions import distribution_of
 from miserly.plan.engine.ahead import certain, remaining
 from miserly.plan.engine.stepping import Answer, answers_from
@@ -189,6 +190,6 @@ def _shares(start: Trail, ends: list[Trail]) -> NDArray[np.float64]:
 
 
 def _chance(start: Trail, now: Answer, outcomes: tuple[Answer, ...]) -> float | None:
-    if start.plan.link == "identity":
+    if links.gives_numbers(start.plan.link):
         return None
     return float(np.mean([one.value != now.value for one in outcomes]))

@@ -116,9 +116,9 @@ class Confidence(Gate):
             raise PlanError(f"a confidence gate needs a level of 0 or more, not {self.level}")
 
     def problem_in(self, n_scores: int, link: str) -> str | None:
-        if links.has_probabilities(link):
+        if links.has_confidence(link):
             return None
-        return f"a confidence gate, but link {link!r} has no probabilities"
+        return f"a confidence gate, but link {link!r} has no probabilities that sum to 1"
 
     def values(self, scores: NDArray[np.float64], link: str, n_outputs: int) -> NDArray[np.float64]:
         return links.confidence(link, scores[:, :n_outputs])

@@ -1,0 +1,100 @@
+"""`adopt`: a plan from a fitted model of another library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from miserly.errors import DataError
+from miserly.learners.wrap.adopt.estimators import AdoptedClassifier, AdoptedRanker, AdoptedRegressor
+from miserly.learners.wrap.adopt.files import ModelFile
+from miserly.learners.wrap.adopt.registry import read_model
+from miserly.utils.checks import shown
+
+__all__ = ["adopt"]
+
+_ESTIMATORS: dict[str, Any] = {
+    "classes": AdoptedClassifier,
+    "numbers": AdoptedRegressor,
+    "ranking": AdoptedRanker,
+}
+
+
+def adopt(
+    model: Any,
+    costs: Any = None,
+    feature_names: Sequence[str] | None = None,
+    *,
+    classes: ArrayLike | None = None,
+    categories: Mapping[Any, Sequence[Any]] | None = None,
+    iterations: int | tuple[int, int | None] | None = None,
+    n_jobs: int | None = None,
+) -> AdoptedClassifier | AdoptedRegressor | AdoptedRanker:
+    """Turn a fitted model of another library into a plan, with the same answers.
+
+    Parameters
+    ----------
+    model : estimator, booster, str or Path
+        A fitted model, or the path of a model file. The guide lists what can be read. Files are read without
+        the library that wrote them, and nothing in them is executed.
+    costs : Costs, array, mapping of name to cost or None, default=None
+        Costs of the columns of the model. By default each costs 1.
+    feature_names : sequence of str, optional
+        Names of the columns, in their order. By default those of the model.
+    classes : array, optional
+        Labels of the classes, in their order. By default those of the model, or 0, 1, ... where it has none.
+    categories : mapping of column name or number to sequence, optional
+        Values of columns that hold categories, where the model knows only their codes 0, 1, ....
+    iterations : int or tuple of int, optional
+        The number of boosting rounds to use, or the first one and the one after the last. By default those
+        that the library would use (the best iteration if it stopped early).
+    n_jobs : int or None, default=None
+        Threads for large batches; None and -1 mean all.
+
+    Returns
+    -------
+    AdoptedClassifier, AdoptedRegressor or AdoptedRanker
+        A fitted estimator; its `plan_` can be saved, served and run on demand.
+
+    Raises
+    ------
+    DataError
+        If the model cannot be read, or a plan cannot give the same answers.
+    CostError
+        If the costs do not match the columns.
+
+    Examples
+    --------
+    >>> from miserly.learners.wrap.adopt import Addend, AdoptedModel
+    >>> from miserly.plan.terms import Raw
+    >>> line = AdoptedModel("numbers", [Raw(0)], [[Addend(0, weight=2.0)]], [1.0], n_features=1)
+    >>> model = adopt(line, costs={"age": 3.0}, feature_names=["age"])
+    >>> model.plan_.predict([[5.0]]).tolist(), model.cost_
+    ([11.0], 3.0)
+    """
+    source = ModelFile.open(model) if isinstance(model, (str, Path)) else model
+    read = read_model(source, _rounds(iterations)).named(feature_names, classes, categories)
+    return _ESTIMATORS[read.task](read, costs=costs, n_jobs=n_jobs)
+
+
+def _rounds(iterations: Any) -> tuple[int, int | None] | None:
+    """The first round and the one after the last."""
+    if iterations is None:
+        return None
+    given = iterations if isinstance(iterations, tuple) else (0, iterations)
+    if len(given) != 2 or not _is_count(given[0]) or not (given[1] is None or _is_count(given[1])):
+        raise DataError(
+            "iterations is a number of rounds, or the first round and the one after the last, not "
+            f"{shown(iterations)}"
+        )
+    first, stop = int(given[0]), None if given[1] is None else int(given[1])
+    if stop is not None and stop <= first:
+        raise DataError(f"iterations {shown(iterations)} leave no round")
+    return first, stop
+
+
+def _is_count(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool) and value.__index__() >= 0

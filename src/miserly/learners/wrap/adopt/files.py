@@ -1,0 +1,58 @@
+"""Model files of other libraries: read whole, with a limit on their size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from miserly.errors import DataError
+
+__all__ = ["MAX_BYTES", "ModelFile"]
+
+MAX_BYTES = 1 << 30  # largest file that is read
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file and its content.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    data : bytes
+        What it holds.
+    """
+
+    path: Path
+    data: bytes
+
+    @classmethod
+    def open(cls, path: str | Path) -> ModelFile:
+        """Read a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        ModelFile
+
+        Raises
+        ------
+        DataError
+            If it is no regular file, cannot be read, or is larger than 1 GiB.
+        """
+        path = Path(path)
+        try:
+            if not path.is_file():
+                raise DataError(f"there is no model file {str(path)!r}")
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            raise DataError(f"the model file {str(path)!r} cannot be read: {error}") from None
+        if len(data) > MAX_BYTES:
+            raise DataError(f"the model file {str(path)!r} has more than {MAX_BYTES:,} bytes")
+        return cls(path, data)

@@ -1,0 +1,1 @@
+"""One module for each library or format; `registry` finds them."""
