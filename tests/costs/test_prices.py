@@ -34,6 +34,11 @@ def by_hand(costs, features):
     return sum(costs.feature[f] for f in chosen) + sum(setups)
 
 
+def for_all(costs):
+    """Prices that are the same for every row."""
+    return p.RowPrices(costs.feature[None], costs.group, costs.setup[None])
+
+
 def with_feature(paid, f):
     more = paid.copy()
     more[f] = True
@@ -63,8 +68,29 @@ def test_rows_with_accounts_of_their_own_pay_what_one_account_pays(given_costs):
     opened = p.groups_of_rows(table, costs.prices)
     assert [row.tolist() for row in opened] == [p.opened_by(row, costs.prices).tolist() for row in table]
     rows, features = np.divmod(np.arange(table.size), len(costs))
-    found = p.prices_by_row(rows, features, table, opened, costs.prices)
+    found = p.prices_by_row(rows, features, table, opened, for_all(costs))
     assert found.reshape(table.shape).tolist() == [costs.marginals(row).tolist() for row in table]
+
+
+@settings(max_examples=60, deadline=None)
+@given(costs_and_paid(), st.integers(0, 10**6))
+def test_rows_with_prices_of_their_own_pay_what_costs_of_these_prices_say(given_costs, seed):
+    costs, _, table = given_costs
+    rng = np.random.default_rng(seed)
+    own, setup = (rng.integers(0, 9, (len(table), part)).astype(float) for part in (7, len(costs.setup)))
+    known, prices = rng.random(table.shape) < 0.3, p.RowPrices(own, costs.group, setup)
+    opened = p.groups_of_rows(known, prices)
+    rows, features = np.divmod(np.arange(table.size), len(costs))
+    found = p.prices_by_row(rows, features, known, opened, prices).reshape(table.shape)
+    totals = p.row_totals(table, prices, known)
+    compiled_price = compiled()(p.row_price)
+    for i, row in enumerate(table):
+        here = p.PriceList(own[i], costs.group, setup[i])
+        assert found[i].tolist() == p.marginal_prices(known[i], opened[i], here).tolist()
+        assert totals[i] == p.row_prices(row[None], here, known[i])[0]
+        for f in np.flatnonzero(~known[i]):
+            assert p.row_price(i, f, opened, *prices) == compiled_price(i, f, opened, *prices) == found[i, f]
+    assert p.row_totals(table, for_all(costs)).tolist() == p.row_prices(table, costs.prices).tolist()
 
 
 @settings(max_examples=30, deadline=None)

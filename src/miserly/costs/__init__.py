@@ -3,7 +3,8 @@
 from miserly.costs.costs import Costs, Feature
 from miserly.costs.ledger import Ledger
 from miserly.costs.measuring import measure
-from miserly.costs.prices import BudgetState, PriceList, fits, mean_fits, mean_limit
+from miserly.costs.prices import BudgetState, PriceList, RowPrices, fits, mean_fits, mean_limit
+from miserly.costs.row_costs import RowCosts, read_row_costs
 from miserly.costs.timings import Measurement, Timing
 from miserly.utils.checks import read_budget
 
@@ -14,10 +15,13 @@ __all__ = [
     "Ledger",
     "Measurement",
     "PriceList",
+    "RowCosts",
+    "RowPrices",
     "Timing",
     "fits",
     "mean_fits",
     "mean_limit",
     "measure",
     "read_budget",
+    "read_row_costs",
 ]

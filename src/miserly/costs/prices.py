@@ -7,9 +7,9 @@ Every price in the package is computed here. The rules are:
                        = its own cost + set-up     otherwise
     price of a set A   = own costs of A + the set-up of each group that A touches
 
-`unpaid_price`, `mark_paid` and `fits` are written for compiled code as well. They use plain loops over array
-elements and call no other function, so a room that compiles can wrap them (``compiled(unpaid_price)``) and
-this room needs NumPy alone.
+`unpaid_price`, `row_price`, `mark_paid` and `fits` are written for compiled code as well. They use plain
+loops over array elements and call no other function, so a room that compiles can wrap them
+(``compiled(unpaid_price)``) and this room needs NumPy alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 __all__ = [
     "BudgetState",
     "PriceList",
+    "RowPrices",
     "fits",
     "groups_of_rows",
     "marginal_prices",
@@ -33,7 +34,9 @@ __all__ = [
     "n_evaluations",
     "opened_by",
     "prices_by_row",
+    "row_price",
     "row_prices",
+    "row_totals",
     "set_price",
     "terms_price",
     "unpaid_price",
@@ -67,6 +70,30 @@ class PriceList(NamedTuple):
     >>> prices = PriceList(np.array([1.0, 2.0]), np.array([-1, 0]), np.array([5.0]))
     >>> set_price(np.array([True, True]), prices)
     8.0
+    """
+
+    own: Floats
+    group: Ints
+    setup: Floats
+
+
+class RowPrices(NamedTuple):
+    """The prices of many rows: as `PriceList`, with one line of prices for all rows, or one for each.
+
+    Parameters
+    ----------
+    own : array of (1, d) or (n, d)
+        The own cost of each feature.
+    group : int array of (d,)
+        The group of each feature, -1 for none.
+    setup : array of (1, groups) or (n, groups)
+        The set-up cost of each group.
+
+    Examples
+    --------
+    >>> prices = RowPrices(np.array([[1.0, 2.0], [1.0, 0.0]]), np.array([-1, 0]), np.array([[5.0]]))
+    >>> row_totals(np.array([[True, True], [False, True]]), prices).tolist()
+    [8.0, 5.0]
     """
 
     own: Floats
@@ -224,25 +251,34 @@ def unpaid_price(row: int, f: int, opened: Bools, own: Floats, group: Ints, setu
     return own[f] + setup[g]
 
 
-def prices_by_row(rows: Ints, features: Ints, paid: Bools, opened: Bools, prices: PriceList) -> Floats:
-    """What ``features[i]`` costs account ``rows[i]`` now: as `unpaid_price`, and 0 if it is paid.
+def row_price(row: int, f: int, opened: Bools, own: Floats, group: Ints, setup: Floats) -> float:
+    """As `unpaid_price`, at the prices of account `row`: `own` and `setup` are those of `RowPrices`."""
+    g = group[f]
+    price = own[min(row, own.shape[0] - 1), f]
+    if g < 0 or opened[row, g]:
+        return price
+    return price + setup[min(row, setup.shape[0] - 1), g]
+
+
+def prices_by_row(rows: Ints, features: Ints, paid: Bools, opened: Bools, prices: RowPrices) -> Floats:
+    """What ``features[i]`` costs account ``rows[i]`` now: as `row_price`, and 0 if it is paid.
 
     Parameters
     ----------
     rows, features : int arrays of (k,)
     paid : bool array of (accounts, d)
     opened : bool array of (accounts, groups)
-    prices : PriceList
+    prices : RowPrices
 
     Returns
     -------
     array of (k,)
     """
-    price = prices.own[features].astype(np.float64)
+    price = prices.own[np.minimum(rows, len(prices.own) - 1), features].astype(np.float64)
     group = prices.group[features]
     closed = group >= 0
     closed[closed] = ~opened[rows[closed], group[closed]]
-    price[closed] += prices.setup[group[closed]]
+    price[closed] += prices.setup[np.minimum(rows[closed], len(prices.setup) - 1), group[closed]]
     price[paid[rows, features]] = 0.0
     return price
 
@@ -323,20 +359,35 @@ def row_prices(table: Bools, prices: PriceList, paid: Bools | None = None) -> Fl
     return total
 
 
-def groups_of_rows(table: Bools, prices: PriceList) -> Bools:
+def row_totals(table: Bools, prices: RowPrices, known: Bools | None = None) -> Floats:
+    """The price of each row of a table of features (n, d), at the prices of the row.
+
+    What a row has in `known` (n, d) costs it nothing, and opens its groups.
+    """
+    due = np.broadcast_to(prices.setup, (len(table), prices.setup.shape[1]))
+    if known is not None:
+        table = table & ~known
+        due = np.where(groups_of_rows(known, prices), 0.0, due)
+    total: Floats = np.where(table, prices.own, 0.0).sum(axis=1)
+    for group, touched in _touched(table, prices):
+        total += due[:, group] * touched
+    return total
+
+
+def groups_of_rows(table: Bools, prices: PriceList | RowPrices) -> Bools:
     """The groups (n, groups) that each row of a table of features (n, d) touches.
 
     >>> prices = PriceList(np.ones(3), np.array([0, 0, -1]), np.array([5.0]))
     >>> groups_of_rows(np.array([[True, True, False], [False, False, True]]), prices).tolist()
     [[True], [False]]
     """
-    found = np.zeros((len(table), len(prices.setup)), dtype=np.bool_)
+    found = np.zeros((len(table), prices.setup.shape[-1]), dtype=np.bool_)
     for group, touched in _touched(table, prices):
         found[:, group] = touched
     return found
 
 
-def _touched(table: Bools, prices: PriceList) -> Iterator[tuple[int, Bools]]:
+def _touched(table: Bools, prices: PriceList | RowPrices) -> Iterator[tuple[int, Bools]]:
     """Each group that has columns here, and the rows that touch it; one at a time, to save memory."""
     for group in np.unique(prices.group[prices.group >= 0]).tolist():
         touched: Bools = np.any(table[:, np.flatnonzero(prices.group == group)], axis=1)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.plan import links
 
 if TYPE_CHECKING:
+    from miserly.costs import RowCosts
     from miserly.plan.engine.batch import Run
     from miserly.plan.engine.query_stepping import QueryTrail
     from miserly.plan.engine.staged import Stage
@@ -39,6 +40,8 @@ class Runnable:
         unknown: str = "error",
         account: bool = True,
         encoded: bool = False,
+        known: Any = None,
+        prices: Any = None,
     ) -> Run:
         """Run every row. All predictions of learners, plans and the command line come from here.
 
@@ -65,6 +68,13 @@ class Runnable:
             same.
         encoded : bool, default=False
             Whether `X` is what `encode` gives: a float32 or float64 matrix, with codes for categories.
+        known : bool array of (n, n_features), frame or mapping of bools, or list of features, optional
+            What each row has already: it is used without paying, and its group counts as set up. A list of
+            names or columns is for all rows.
+        prices : array of (n, n_features), frame, mapping or function, optional
+            What each row pays instead of the prices of the plan. Columns of a frame, and keys of a mapping,
+            name features, or groups for the price of their set-up; the others keep their prices. A function
+            takes a mapping of the free features to their values, and gives one of these.
 
         Returns
         -------
@@ -94,16 +104,26 @@ was fitted (row 0: 1)
         """
         from miserly.plan.engine.batch import encode, run_rows
 
+        rows = X if encoded else encode(self._plan, X, unknown)
         return run_rows(
             self._plan,
-            X if encoded else encode(self._plan, X, unknown),
+            rows,
             budget=budget,
             count=count,
             qid=qid,
             compiled=compiled,
             n_threads=n_threads,
             account=account,
+            row_costs=self._row_costs(X, rows, encoded, known, prices),
         )
+
+    def _row_costs(self, X: Any, rows: Any, encoded: bool, known: Any, prices: Any) -> RowCosts | None:
+        """What rows know and pay, if it is given."""
+        if known is None and prices is None:
+            return None
+        from miserly.costs import read_row_costs
+
+        return read_row_costs(self._plan.costs, len(rows) if encoded else X, known, prices, len(rows))
 
     def run_staged(
         self,
@@ -116,6 +136,8 @@ was fitted (row 0: 1)
         unknown: str = "error",
         account: bool = True,
         encoded: bool = False,
+        known: Any = None,
+        prices: Any = None,
     ) -> Iterator[Stage]:
         """Run every row through a chain, and stop after some nodes on the way. Each node runs once.
 
@@ -136,6 +158,8 @@ was fitted (row 0: 1)
         account : bool, default=True
             As for `run`.
         encoded : bool, default=False
+            As for `run`.
+        known, prices : optional
             As for `run`.
 
         Returns
@@ -160,14 +184,16 @@ was fitted (row 0: 1)
         """
         from miserly.plan.engine.staged import run_staged
 
+        rows = X if encoded else self.encode(X, unknown)
         return run_staged(
             self._plan,
-            X if encoded else self.encode(X, unknown),
+            rows,
             range(1, len(self._plan.nodes) + 1) if stops is None else stops,
             count=count,
             account=account,
             compiled=compiled,
             n_threads=n_threads,
+            row_costs=self._row_costs(X, rows, encoded, known, prices),
         )
 
     def encode(self, X: Any, unknown: str = "error") -> NDArray[Any]:
@@ -196,6 +222,8 @@ was fitted (row 0: 1)
         qid: ArrayLike | None = None,
         *,
         unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[Any]:
         """Answers: numbers, or classes.
 
@@ -210,6 +238,8 @@ was fitted (row 0: 1)
             removed comes below those that the gate kept.
         unknown : {"error", "missing"}, default="error"
             As for `run`.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
@@ -218,11 +248,18 @@ was fitted (row 0: 1)
         """
         from miserly.plan.engine.batch import ranked
 
-        scores = ranked(self.run(X, budget=budget, qid=qid, unknown=unknown), qid)
+        done = self.run(X, budget=budget, qid=qid, unknown=unknown, known=known, prices=prices)
+        scores = ranked(done, qid)
         return links.labels(self._plan.link, _columns(scores), self._plan.classes)
 
     def predict_proba(
-        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[np.float64]:
         """Class probabilities, for links that have them.
 
@@ -234,13 +271,15 @@ was fitted (row 0: 1)
             No row pays more than this.
         unknown : {"error", "missing"}, default="error"
             As for `run`.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of (n, n_classes)
             One column per class, in the order of `classes`.
         """
-        scores = self.run(X, budget=budget, unknown=unknown).scores
+        scores = self.run(X, budget=budget, unknown=unknown, known=known, prices=prices).scores
         return links.probabilities(self._plan.link, _columns(scores))
 
     def start(

@@ -10,6 +10,8 @@ The rules of a run, which `compiled`, `reference` and `stepping` share:
   stops the row. What was bought until then stays paid.
 - A list-wise gate compares all documents of a query that have not left. Where the budget stopped one of them
   before the gate, the others stop at it: which would go on cannot be known.
+- What a row knows already is not acquired and costs nothing, and its group is open. A row may pay other
+  prices than those of the plan. Evaluations cost the same for all rows.
 - So whatever the budget, a row buys the same things in the same order, and cost never falls as it rises.
 """
 
@@ -24,7 +26,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miserly.costs import read_budget
+from miserly.costs import RowCosts, read_budget
 from miserly.errors import DataError, PlanError, warn_once
 from miserly.plan.engine.reference import run_reference
 from miserly.plan.engine.tables import chain_arrays
@@ -54,7 +56,7 @@ class Run:
     cost : array of (n,)
         What each row paid: features, set-ups and evaluations.
     acquired : bool array of (n, n_features)
-        What each row bought.
+        What each row bought. What it knew already is not among it.
     exit : int array of (n,)
         The node each row answered from; -1 is the plan's base.
     stopped : bool array of (n,)
@@ -98,6 +100,7 @@ def run_rows(
     compiled: bool | None = None,
     n_threads: int | None = None,
     account: bool = True,
+    row_costs: RowCosts | None = None,
 ) -> Run:
     """Run a plan over encoded rows, as `encode` gives them; see `Plan.run`."""
     limit = min(read_budget(budget), plan.budget)
@@ -109,14 +112,18 @@ def run_rows(
     account = account or np.isfinite(limit)
     part = plan if account else plan.answering_part
     state = State.fresh(part, n)
+    prices = None
+    if row_costs is not None and account:
+        state.begin_with(row_costs)
+        prices = row_costs.prices
     engine = _engine(part, compiled)
     whole = count == "tree"
     if engine is None:
-        run_reference(part, matrix, order, start, limit, account, whole, state)
+        run_reference(part, matrix, order, start, limit, account, whole, state, prices)
     elif not account and _shape_of(part, engine).plain_chain:
         engine.run_chain(part, matrix, state, n_threads)
     else:
-        engine.run_plan(part, matrix, order, start, limit, account, whole, state, n_threads)
+        engine.run_plan(part, matrix, order, start, limit, account, whole, state, n_threads, prices)
     state.trail[:, 0] += len(plan.nodes) - len(part.nodes)
     return state.result(plan, limit)
 
@@ -131,6 +138,7 @@ class State:
     spent: NDArray[np.float64]
     at: NDArray[np.int64]
     trail: NDArray[np.int64]  # columns: exit, pending node, terms begun in it
+    known: NDArray[np.bool_] | None = None  # what each row knew before
 
     @classmethod
     def fresh(cls, plan: Plan, n: int) -> State:
@@ -143,13 +151,19 @@ class State:
             trail=np.tile(np.array([-1, -1, 0], dtype=np.int64), (n, 1)),
         )
 
+    def begin_with(self, row_costs: RowCosts) -> None:
+        """Count what rows know already as paid."""
+        if row_costs.known is not None:
+            self.acquired[:], self.opened[:] = row_costs.known, row_costs.opened
+            self.known = row_costs.known
+
     def result(self, plan: Plan, limit: float) -> Run:
         outputs = self.scores[:, : plan.n_outputs]
         return Run(
             plan=plan,
             scores=outputs[:, 0].copy() if plan.n_outputs == 1 else outputs,
             cost=np.minimum(self.spent, limit),
-            acquired=self.acquired,
+            acquired=self.acquired if self.known is None else self.acquired & ~self.known,
             exit=self.trail[:, 0].copy(),
             stopped=self.trail[:, 1] >= 0,
             pending=self.trail[:, 1].copy(),

@@ -39,6 +39,7 @@ from miserly.plan.engine.tables import chain_arrays
 from miserly.utils.compiled import compiled
 
 if TYPE_CHECKING:
+    from miserly.costs import RowPrices
     from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
@@ -68,7 +69,7 @@ _part = compiled(forceinline=True)
 
 
 _fits = _part(_prices.fits)
-_price = _part(_prices.unpaid_price)
+_price = _part(_prices.row_price)
 
 
 @compiled()
@@ -345,14 +346,16 @@ def run_plan(
     whole: bool,
     state: State,
     n_threads: int | None,
+    prices: RowPrices | None = None,
 ) -> None:
-    """Run all rows, updating `state`."""
+    """Run all rows, updating `state`; at other `prices` than those of the plan, if given."""
+    tables = plan.tables if prices is None else plan.tables._replace(prices=prices)
     books = (state.acquired, state.opened, state.spent, state.at, state.trail)
     blocks = _blocks(start)
 
     def run_piece(low: int, high: int) -> None:
         some = blocks[low : high + 1]
-        run_blocks(plan.tables, matrix, order, start, some, limit, account, whole, state.scores, books)
+        run_blocks(tables, matrix, order, start, some, limit, account, whole, state.scores, books)
 
     _side_by_side(run_piece, _pieces(len(blocks) - 1, n_threads, len(matrix)))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import fits
+from miserly.costs import RowPrices, fits
 from miserly.costs.prices import prices_by_row
 from miserly.plan.gates import Gate, ListwiseGate
 from miserly.plan.terms import Term
@@ -34,12 +34,13 @@ def run_reference(
     account: bool,
     whole: bool,
     state: State,
+    prices: RowPrices | None = None,
 ) -> None:
-    """Run all rows, updating `state`."""
+    """Run all rows, updating `state`; at other `prices` than those of the plan, if given."""
     bundle = np.empty(len(X), dtype=np.int64)
     bundle[order] = np.repeat(np.arange(len(start) - 1), np.diff(start))
     size = np.diff(start)
-    clerk = _Clerk(plan, X, limit, whole, state)
+    clerk = _Clerk(plan, X, limit, whole, state, plan.tables.prices if prices is None else prices)
     for k, node in enumerate(plan.nodes):
         rows = np.flatnonzero(state.at == k)
         if rows.size == 0:
@@ -58,9 +59,11 @@ def run_reference(
 class _Clerk:
     """Evaluates nodes for sets of rows and keeps their accounts."""
 
-    def __init__(self, plan: Plan, X: NDArray[Any], limit: float, whole: bool, state: State) -> None:
+    def __init__(
+        self, plan: Plan, X: NDArray[Any], limit: float, whole: bool, state: State, prices: RowPrices
+    ) -> None:
         self.plan, self.X, self.whole, self.state = plan, X, whole, state
-        self.limit = limit
+        self.limit, self.prices = limit, prices
 
     def run_node(
         self, k: int, rows: NDArray[np.int64], account: bool
@@ -113,7 +116,7 @@ class _Clerk:
         return through
 
     def _price(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.float64]:
-        return prices_by_row(rows, features, self.state.acquired, self.state.opened, self.plan.costs.prices)
+        return prices_by_row(rows, features, self.state.acquired, self.state.opened, self.prices)
 
     def _buy(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Buy one feature for each row; gives where it fitted."""

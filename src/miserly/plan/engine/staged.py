@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs import RowCosts
 from miserly.errors import PlanError
 from miserly.plan.compose import segment
 from miserly.plan.engine.batch import run_rows
@@ -50,6 +51,7 @@ def run_staged(
     account: bool = True,
     compiled: bool | None = None,
     n_threads: int | None = None,
+    row_costs: RowCosts | None = None,
 ) -> Iterator[Stage]:
     """Run encoded rows up to each of `stops`; each node runs once. See `Plan.run_staged`."""
     if not plan.can_stage:
@@ -67,6 +69,7 @@ def run_staged(
                 account=account,
                 compiled=compiled,
                 n_threads=n_threads,
+                row_costs=row_costs,
             )
             inherits = all(node.inherits for node in plan.nodes[done:stop])
             scores = part.scores.reshape(scores.shape) + (scores if inherits else 0.0)
@@ -76,5 +79,5 @@ def run_staged(
         cost = np.zeros(len(rows))
         if account:
             evaluation = sum(plan.terms[t].evaluation for t in sorted(evaluated))
-            cost = plan.costs.of_each(acquired) + evaluation
+            cost = (plan.costs if row_costs is None else row_costs).of_each(acquired) + evaluation
         yield Stage(stop, scores, acquired, cost)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import PriceList
+from miserly.costs import RowPrices
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import TERMS, Kernel, Term, Tree
 from miserly.plan.terms.kernel import Kernels
@@ -65,7 +65,7 @@ class Tables(NamedTuple):
     kernels: Kernels
     terms: Terms
     nodes: Nodes
-    prices: PriceList
+    prices: RowPrices
 
     @classmethod
     def of(cls, plan: Plan) -> Tables:
@@ -78,7 +78,7 @@ class Tables(NamedTuple):
             laid[Kernel.kind][0],
             _terms(plan.terms, {kind: starts for kind, (_, starts) in laid.items()}),
             _nodes(plan),
-            plan.costs.prices,
+            RowPrices(plan.costs.feature[None], plan.costs.group, plan.costs.setup[None]),
         )
 
 
