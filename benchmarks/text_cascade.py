@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from common import axes, save_picture, table, write
-from miserly import EarlyExit, GreedyMiserClassifier, ModelCalls, frontier
+from miserly import GreedyMiserClassifier, ModelCalls, frontier
 from miserly.errors import CostError
 from miserly.runtime import OnDemand
 from text_models import MODELS, PLAN, TEST, Documents, documents, models
@@ -43,9 +43,10 @@ QUICK = (1_200, 1_000, 600)
 WARM = 20  # documents before the clock starts
 
 
-def learners() -> list[Any]:
+def learners(calls: ModelCalls) -> list[Any]:
+    """The answers of each model, for handovers from one to the next; and boosted trees over all answers."""
     miser = GreedyMiserClassifier(n_rounds=80, step=0.05, max_depth=3)
-    return [miser, EarlyExit(miser)]
+    return [*calls.learners(), miser]
 
 
 def requests(price: float) -> dict[str, dict[str, float]]:
@@ -68,7 +69,7 @@ def run_seed(seed: int, quick: bool) -> dict[str, Any]:
     asked = requests(calls.prices_["kernel"])
     budgets = [one["mean_budget"] for one in asked.values() if "mean_budget" in one]
     found = frontier(
-        learners(), answers, to_plan.y, costs=calls.costs_, metric="accuracy", mean_budgets=budgets,
+        learners(calls), answers, to_plan.y, costs=calls.costs_, metric="accuracy", mean_budgets=budgets,
         handovers=True, max_fits=4 if quick else 12, random_state=seed,
     )  # fmt: skip
     print(f"seed {seed}: frontier after {time.perf_counter() - begun:.0f} s", flush=True)
