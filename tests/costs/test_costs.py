@@ -387,10 +387,13 @@ def test_the_same_cost_for_every_column():
 # -- groups ----------------------------------------------------------------------------------------------
 
 
-def test_a_feature_belongs_to_one_group_only():
+def test_a_feature_in_two_groups_opens_both():
     groups = {"blood": {"features": ["chol"], "setup": 1}, "lab": {"features": ["fbs", "chol"], "setup": 2}}
-    with pytest.raises(CostError, match="'chol' is in two groups, 'blood' and 'lab'"):
-        Costs({"chol": 1, "fbs": 1}, groups=groups)
+    costs = Costs({"chol": 1, "fbs": 1}, groups=groups)
+    ledger = Ledger(costs)
+    assert (ledger.price(0), ledger.buy(1), ledger.buy(0)) == (4.0, 3.0, 2.0)
+    assert costs.memberships.tolist() == [[0, 1], [1, -1]] and costs.group.tolist() == [0, 1]
+    assert Costs.from_dict(costs.to_dict()) == costs != Costs({"chol": 1, "fbs": 1})
 
 
 def test_a_group_lists_a_feature_once_even_under_two_spellings():
@@ -473,8 +476,7 @@ def test_costs_without_names_bind_by_position_and_take_the_columns_names():
 def test_columns_that_do_not_fit_are_named(heart):
     with pytest.raises(CostError, match=r"no cost for column 'chl'; did you mean 'chol'\?"):
         heart.bind(["age", "chl", "fbs", "ca"])
-    with pytest.raises(CostError, match=r"a cost for 'ca', which is no column"):
-        heart.bind(["age", "chol", "fbs"])
+    assert heart.bind(["age", "chol", "fbs"]).names == ("age", "chol", "fbs")
     with pytest.raises(CostError, match="4 costs for 3 columns"):
         heart.bind(3)
     with pytest.raises(CostError, match="2 costs for 1 columns"):

@@ -18,10 +18,13 @@ def costs_and_paid(draw):
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     d, n_groups = 7, draw(st.integers(0, 3))
     member = rng.integers(-1, n_groups, size=d)
+    inside = [member == g for g in range(n_groups)]
+    if draw(st.booleans()):  # groups overlap
+        inside = [rng.random(d) < 0.4 for _ in range(n_groups)]
     groups = {
-        f"g{g}": {"features": np.flatnonzero(member == g).tolist(), "setup": float(rng.integers(0, 9))}
-        for g in range(n_groups)
-        if (member == g).any()
+        f"g{g}": {"features": np.flatnonzero(members).tolist(), "setup": float(rng.integers(0, 9))}
+        for g, members in enumerate(inside)
+        if members.any()
     }
     costs = Costs(rng.integers(0, 9, size=d).astype(float), groups=groups, evaluation=0.5)
     return costs, rng.random(d) < 0.4, rng.random((5, d)) < 0.4
@@ -30,13 +33,13 @@ def costs_and_paid(draw):
 def by_hand(costs, features):
     """The price of a set, from the definition alone."""
     chosen = set(np.flatnonzero(features).tolist())
-    setups = [s for g, s in enumerate(costs.setup) if any(costs.group[f] == g for f in chosen)]
+    setups = [group["setup"] for group in costs.to_dict()["groups"].values() if chosen & {*group["features"]}]
     return sum(costs.feature[f] for f in chosen) + sum(setups)
 
 
 def for_all(costs):
     """Prices that are the same for every row."""
-    return p.RowPrices(costs.feature[None], costs.group, costs.setup[None])
+    return p.RowPrices(costs.feature[None], costs.memberships, costs.setup[None])
 
 
 def with_feature(paid, f):
@@ -78,14 +81,14 @@ def test_rows_with_prices_of_their_own_pay_what_costs_of_these_prices_say(given_
     costs, _, table = given_costs
     rng = np.random.default_rng(seed)
     own, setup = (rng.integers(0, 9, (len(table), part)).astype(float) for part in (7, len(costs.setup)))
-    known, prices = rng.random(table.shape) < 0.3, p.RowPrices(own, costs.group, setup)
+    known, prices = rng.random(table.shape) < 0.3, p.RowPrices(own, costs.memberships, setup)
     opened = p.groups_of_rows(known, prices)
     rows, features = np.divmod(np.arange(table.size), len(costs))
     found = p.prices_by_row(rows, features, known, opened, prices).reshape(table.shape)
     totals = p.row_totals(table, prices, known)
     compiled_price = compiled()(p.row_price)
     for i, row in enumerate(table):
-        here = p.PriceList(own[i], costs.group, setup[i])
+        here = p.PriceList(own[i], costs.memberships, setup[i])
         assert found[i].tolist() == p.marginal_prices(known[i], opened[i], here).tolist()
         assert totals[i] == p.row_prices(row[None], here, known[i])[0]
         for f in np.flatnonzero(~known[i]):
@@ -104,7 +107,7 @@ def test_compiled_prices_are_the_same(given_costs):
         given = 1, f, opened, *costs.prices
         assert unpaid_price(*given) == p.unpaid_price(*given)
     for f in np.flatnonzero(~paid):
-        mark_paid(1, f, table, opened, costs.group)
+        mark_paid(1, f, table, opened, costs.memberships)
         assert table[1, f] and (opened == p.groups_of_rows(table, costs.prices)).all()
     assert (table[0] == ~paid).all()
 

@@ -31,6 +31,9 @@ def random_costs(rng, d):
         for i, part in enumerate(np.array_split(members, 2))
         if len(part)
     }
+    if len(members) % 2:  # groups overlap in half of the plans
+        across = [int(f) for f in members if f % 3] or [0]
+        groups["across"] = {"features": across, "setup": 1.75}
     prices = np.round(rng.choice([0.0, 1.0, 2.5, 7.3], d) * rng.random(d), 3)
     costs = Costs(prices, groups=groups, evaluation=float(rng.choice([0.0, 0.1])))
     return costs if rng.random() < 0.5 else costs.bind([f"f{j}" for j in range(d)])

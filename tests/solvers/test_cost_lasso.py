@@ -9,6 +9,7 @@ from miserly.solvers.cost_lasso import LassoWeights, Penalty, cost_lasso, refit
 SQUARED, LOGISTIC, SOFTMAX = Squared(), Logistic(), Multinomial(3)
 COSTS = np.array([1.0, 5.0, 0.0, 2.0, 0.5, 3.0])
 GROUP = np.array([-1, 0, -1, 1, 0, 1])
+OVERLAPPING = np.array([[-1, -1], [0, 1], [-1, -1], [0, 1], [0, -1], [1, -1]])
 NO_GROUP = np.full(6, -1)
 
 
@@ -63,11 +64,11 @@ def test_two_classes_without_groups_are_penalised_logistic_regression(rows):
 
 
 @pytest.mark.parametrize("loss", [SQUARED, LOGISTIC, SOFTMAX], ids=name_of)
-@pytest.mark.parametrize("tradeoff", [0.003, 0.03])
-def test_with_groups_no_smooth_relaxation_finds_a_lower_objective(rows, loss, tradeoff):
+@pytest.mark.parametrize(("tradeoff", "group"), [(0.003, GROUP), (0.03, GROUP), (0.01, OVERLAPPING)])
+def test_with_groups_no_smooth_relaxation_finds_a_lower_objective(rows, loss, tradeoff, group):
     """Norms with rounded corners, minimised by a method that knows nothing of proximal steps."""
     X, _, weight = rows
-    penalty = Penalty(COSTS, GROUP, np.array([4.0, 1.0])).times(tradeoff)
+    penalty = Penalty(COSTS, group, np.array([4.0, 1.0])).times(tradeoff)
     found = cost_lasso(X, target(rows, loss), penalty, loss=loss, weight=weight, tolerance=1e-12)
     ours = objective(rows, penalty, loss, found)
     n_scores = found.weights.shape[1]
@@ -75,7 +76,7 @@ def test_with_groups_no_smooth_relaxation_finds_a_lower_objective(rows, loss, tr
     def rounded(flat):
         here = LassoWeights(flat[: 6 * n_scores].reshape(6, n_scores), flat[6 * n_scores :])
         square = (here.weights**2).sum(axis=1)
-        groups = [square[g == GROUP].sum() for g in (0, 1)]
+        groups = [square[members].sum() for members in penalty.members]
         corner = penalty.each @ np.sqrt(square + 1e-12) + penalty.setup @ np.sqrt(np.add(groups, 1e-12))
         scores = X @ here.weights + here.intercept
         return loss.loss(target(rows, loss), scores, weight) + corner

@@ -167,11 +167,10 @@ def costs_table(plan: Plan, everything: bool) -> Table:
     prices = amounts(float(costs.feature[f]) for f in listed)
     setups = amounts(costs.setup.tolist())
     for f, price in zip(listed, prices, strict=True):
-        group = int(costs.group[f])
-        grouped = ("", "") if group < 0 else (costs.group_names[group], setups[group])
-        table.add_row(
-            Text(str(costs.name(f))), price, Text(grouped[0]), grouped[1], "yes" if f in used else "never"
-        )
+        groups = costs.groups_of(f)
+        names = Text(", ".join(costs.group_names[group] for group in groups))
+        paid = " + ".join(setups[group] for group in groups)
+        table.add_row(Text(str(costs.name(f))), price, names, paid, "yes" if f in used else "never")
     return table
 
 

@@ -1,7 +1,7 @@
 """The costs of features, groups of features and evaluations.
 
 `Costs` is immutable. Every plan has the costs that it was learned with. `queries` has the methods that look
-something up, `prices` the arithmetic.
+something up, `changes` those that give changed copies, `prices` the arithmetic.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from miserly.costs.changes import CostChanges
 from miserly.costs.files import read_file, write_file
 from miserly.costs.notes import Note, plain_note, read_notes, split_features
 from miserly.costs.prices import Floats, Ints
-from miserly.costs.queries import CostQueries
 from miserly.costs.reading import Feature, check_sum, frozen, read_features, read_groups
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price, refuse_duplicates
@@ -25,11 +25,12 @@ from miserly.utils.checks import read_price, refuse_duplicates
 __all__ = ["Costs", "Feature"]
 
 
-class Costs(CostQueries):
+class Costs(CostChanges):
     """The cost of each feature, the set-up costs of groups, and the cost of evaluating a term.
 
     The price of a set of features is the sum of their own costs and of the set-up of each group that the set
-    touches. Objects are immutable and can be compared, hashed and pickled.
+    touches. Objects are immutable and can be compared, hashed and pickled. Columns that are made from other
+    columns are priced by `derived`.
 
     Parameters
     ----------
@@ -38,8 +39,8 @@ class Costs(CostQueries):
         without names, in column order.
     groups : mapping, optional
         ``{"blood": {"features": ["chol", "fbs"], "setup": 2.10}}``. The set-up is paid once, in addition to
-        the features' own costs, when the first feature of the group is bought. A feature belongs to at most
-        one group. No groups by default.
+        the features' own costs, when the first feature of the group is bought. A feature may belong to
+        several groups: it opens all of them. No groups by default.
     evaluation : float, default=0
         Cost of evaluating one term (a tree, a kernel) when its features are known.
     unit : str, default=""
@@ -53,8 +54,10 @@ class Costs(CostQueries):
     ----------
     feature : array of (d,), read-only
         The own cost of each feature.
+    memberships : int array of (d, m), read-only
+        The groups of each feature. Rows with fewer than `m` groups end in -1.
     group : int array of (d,), read-only
-        The group of each feature, -1 for none.
+        The first group of each feature, -1 for none.
     setup : array of (groups,), read-only
         The set-up cost of each group.
     names : tuple of str, or None
@@ -83,7 +86,17 @@ class Costs(CostQueries):
     3.1
     """
 
-    __slots__ = ("_index", "evaluation", "feature", "group", "group_names", "names", "notes", "setup", "unit")
+    __slots__ = (
+        "_index",
+        "evaluation",
+        "feature",
+        "group_names",
+        "memberships",
+        "names",
+        "notes",
+        "setup",
+        "unit",
+    )
 
     def __init__(
         self,
@@ -112,7 +125,7 @@ class Costs(CostQueries):
         check_sum(own, setup)
         assign = object.__setattr__
         assign(self, "feature", frozen(own, np.float64))
-        assign(self, "group", frozen(member, np.int64))
+        assign(self, "memberships", frozen(member, np.int64))
         assign(self, "setup", frozen(setup, np.float64))
         assign(self, "names", names)
         assign(self, "group_names", group_names)
@@ -277,89 +290,6 @@ class Costs(CostQueries):
             If the name has another ending, the file cannot be written, or CSV cannot hold the names.
         """
         write_file(path, self.to_dict(notes=True))
-
-    # -- changed copies --------------------------------------------------------------------------------
-
-    def bind(self, columns: int | Sequence[str]) -> Costs:
-        """Return these costs in the order of the columns of a matrix or table.
-
-        Parameters
-        ----------
-        columns : int or sequence of str
-            Number of columns, or their names. Names are matched with the names of the features. If the
-            features have no names, they take those of the columns, in order.
-
-        Returns
-        -------
-        Costs
-
-        Raises
-        ------
-        CostError
-            If a column has no cost, a cost has no column, or a name is used twice.
-
-        Examples
-        --------
-        >>> Costs({"age": 1, "chol": 5.17}).bind(["chol", "age"]).feature.tolist()
-        [5.17, 1.0]
-        """
-        if isinstance(columns, (int, np.integer)):
-            if columns != len(self):
-                raise CostError(f"{len(self)} costs for {columns} columns")
-            return self
-        columns = [str(c) for c in columns]
-        refuse_duplicates(columns, "column")
-        if self.names is None:
-            if len(columns) != len(self):
-                raise CostError(f"{len(self)} costs for {len(columns)} columns")
-            order = np.arange(len(self))
-        else:
-            order = self._order(columns)
-        new = object.__new__(Costs)
-        index: dict[Hashable, int] = {name: i for i, name in enumerate(columns)}
-        own, member = self.feature[order], self.group[order]
-        notes: dict[Feature, Note] = {
-            columns[n] if isinstance(n, int) else n: note for n, note in self.notes.items()
-        }
-        rest = (self.group_names, self.evaluation, self.unit, index, notes)
-        new._fill(own, member, self.setup, tuple(columns), *rest)
-        return new
-
-    def _order(self, columns: Sequence[str]) -> Ints:
-        for column in columns:
-            if column not in self._index:
-                raise CostError(f"no cost for column {column!r}{did_you_mean(column, self._index)}")
-        present = set(columns)
-        for name in self.names or ():
-            if name not in present:
-                raise CostError(f"a cost for {name!r}, which is no column{did_you_mean(name, columns)}")
-        return np.array([self._index[c] for c in columns], dtype=np.int64)
-
-    def scaled(self, factor: float) -> Costs:
-        """Return these costs times a factor, for example in another currency.
-
-        Parameters
-        ----------
-        factor : float
-            Non-negative, finite number. Costs of features, set-ups and evaluations are multiplied by it.
-
-        Returns
-        -------
-        Costs
-            Costs with the same unit text.
-
-        Examples
-        --------
-        >>> Costs([1.0, 4.0]).scaled(10).total
-        50.0
-        """
-        factor = read_price(factor, "factor")
-        new = object.__new__(Costs)
-        with np.errstate(over="ignore"):  # _fill refuses infinite costs
-            feature, setup = self.feature * factor, self.setup * factor
-        rest = (self.group_names, self.evaluation * factor, self.unit, self._index, self.notes)
-        new._fill(feature, self.group, setup, self.names, *rest)
-        return new
 
     # -- equality, copies and text ---------------------------------------------------------------------
 

@@ -171,7 +171,11 @@ def _format_csv(record: Record) -> str:
     features = record["features"]
     if not isinstance(features, dict):
         raise CostError("a CSV file needs feature names; bind the costs to columns first")
-    group_of = {name: label for label, group in record["groups"].items() for name in group["features"]}
+    group_of: dict[str, str] = {}
+    for label, group in record["groups"].items():
+        for name in group["features"]:
+            if group_of.setdefault(name, label) != label:
+                raise CostError(f"CSV cannot hold the two groups of feature {name!r}; write .json or .toml")
     for name in (*features, *record["groups"]):
         if not name or name != name.strip():
             raise CostError(f"CSV does not keep the blanks around {name!r}; write .json or .toml")

@@ -117,7 +117,7 @@ class Ledger:
         Returns
         -------
         float
-            Its own cost, with the set-up of its group if the group is not open; 0 if it is paid.
+            Its own cost, with the set-up of each of its groups that is not open; 0 if it is paid.
 
         Examples
         --------
@@ -219,7 +219,7 @@ class Ledger:
                 f"feature {self.costs.name(feature)!r} costs {price:g}, "
                 f"but only {self.left:g} of {self.budget:g} is left"
             )
-        mark_paid(0, feature, self._paid, self._opened, self.costs.group)
+        mark_paid(0, feature, self._paid, self._opened, self.costs.memberships)
         self._account[0] += price
         return price
 

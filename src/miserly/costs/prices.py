@@ -2,9 +2,7 @@
 
 Every price in the package is computed here. The rules are:
 
-    price of a feature = 0                         if it is paid
-                       = its own cost              if it has no group, or its group is open
-                       = its own cost + set-up     otherwise
+    price of a feature = 0 if it is paid, else its own cost + the set-ups of its groups that are not open
     price of a set A   = own costs of A + the set-up of each group that A touches
 
 `unpaid_price`, `row_price`, `mark_paid` and `fits` are written for compiled code as well. They use plain
@@ -60,20 +58,20 @@ class PriceList(NamedTuple):
     ----------
     own : array of (d,)
         The own cost of each feature.
-    group : int array of (d,)
-        The group of each feature, -1 for none.
+    groups : int array of (d, m)
+        The groups of each feature. Rows with fewer than `m` groups end in -1.
     setup : array of (groups,)
         The set-up cost of each group.
 
     Examples
     --------
-    >>> prices = PriceList(np.array([1.0, 2.0]), np.array([-1, 0]), np.array([5.0]))
+    >>> prices = PriceList(np.array([1.0, 2.0]), np.array([[-1], [0]]), np.array([5.0]))
     >>> set_price(np.array([True, True]), prices)
     8.0
     """
 
     own: Floats
-    group: Ints
+    groups: Ints
     setup: Floats
 
 
@@ -84,20 +82,20 @@ class RowPrices(NamedTuple):
     ----------
     own : array of (1, d) or (n, d)
         The own cost of each feature.
-    group : int array of (d,)
-        The group of each feature, -1 for none.
+    groups : int array of (d, m)
+        The groups of each feature. Rows with fewer than `m` groups end in -1.
     setup : array of (1, groups) or (n, groups)
         The set-up cost of each group.
 
     Examples
     --------
-    >>> prices = RowPrices(np.array([[1.0, 2.0], [1.0, 0.0]]), np.array([-1, 0]), np.array([[5.0]]))
+    >>> prices = RowPrices(np.array([[1.0, 2.0], [1.0, 0.0]]), np.array([[-1], [0]]), np.array([[5.0]]))
     >>> row_totals(np.array([[True, True], [False, True]]), prices).tolist()
     [8.0, 5.0]
     """
 
     own: Floats
-    group: Ints
+    groups: Ints
     setup: Floats
 
 
@@ -120,7 +118,7 @@ class BudgetState(NamedTuple):
     >>> from miserly.costs import Costs, Ledger
     >>> ledger = Ledger(Costs([1.0, 4.0]), budget=5)
     >>> state = ledger.budget_state()
-    >>> mark_paid(0, 1, state.paid, state.opened, state.prices.group)
+    >>> mark_paid(0, 1, state.paid, state.opened, state.prices.groups)
     >>> ledger.is_paid(1), state.account.tolist()
     (True, [0.0, 5.0])
     """
@@ -221,7 +219,7 @@ def n_evaluations(budget: float, evaluation: float) -> float:
 # -- one purchase, for one of many accounts ------------------------------------------------------------------
 
 
-def unpaid_price(row: int, f: int, opened: Bools, own: Floats, group: Ints, setup: Floats) -> float:
+def unpaid_price(row: int, f: int, opened: Bools, own: Floats, groups: Ints, setup: Floats) -> float:
     """What feature `f`, which is not paid, costs account `row` now.
 
     Parameters
@@ -232,7 +230,7 @@ def unpaid_price(row: int, f: int, opened: Bools, own: Floats, group: Ints, setu
         Column of the feature.
     opened : bool array of (accounts, groups)
         Groups whose set-up is paid.
-    own, group, setup : arrays
+    own, groups, setup : arrays
         The fields of a `PriceList`, one by one: compiled code is slower if it is given a tuple.
 
     Returns
@@ -241,23 +239,26 @@ def unpaid_price(row: int, f: int, opened: Bools, own: Floats, group: Ints, setu
 
     Examples
     --------
-    >>> prices = PriceList(np.array([1.0, 2.0]), np.array([-1, 0]), np.array([5.0]))
+    >>> prices = PriceList(np.array([1.0, 2.0]), np.array([[-1], [0]]), np.array([5.0]))
     >>> [float(unpaid_price(0, f, np.array([[False]]), *prices)) for f in (0, 1)]
     [1.0, 7.0]
     """
-    g = group[f]
-    if g < 0 or opened[row, g]:
-        return own[f]
-    return own[f] + setup[g]
+    price = own[f]
+    for k in range(groups.shape[1]):
+        g = groups[f, k]
+        if g >= 0 and not opened[row, g]:
+            price += setup[g]
+    return price
 
 
-def row_price(row: int, f: int, opened: Bools, own: Floats, group: Ints, setup: Floats) -> float:
+def row_price(row: int, f: int, opened: Bools, own: Floats, groups: Ints, setup: Floats) -> float:
     """As `unpaid_price`, at the prices of account `row`: `own` and `setup` are those of `RowPrices`."""
-    g = group[f]
     price = own[min(row, own.shape[0] - 1), f]
-    if g < 0 or opened[row, g]:
-        return price
-    return price + setup[min(row, setup.shape[0] - 1), g]
+    for k in range(groups.shape[1]):
+        g = groups[f, k]
+        if g >= 0 and not opened[row, g]:
+            price += setup[min(row, setup.shape[0] - 1), g]
+    return price
 
 
 def prices_by_row(rows: Ints, features: Ints, paid: Bools, opened: Bools, prices: RowPrices) -> Floats:
@@ -275,19 +276,20 @@ def prices_by_row(rows: Ints, features: Ints, paid: Bools, opened: Bools, prices
     array of (k,)
     """
     price = prices.own[np.minimum(rows, len(prices.own) - 1), features].astype(np.float64)
-    group = prices.group[features]
-    closed = group >= 0
-    closed[closed] = ~opened[rows[closed], group[closed]]
-    price[closed] += prices.setup[np.minimum(rows[closed], len(prices.setup) - 1), group[closed]]
+    for group in prices.groups[features].T:
+        closed = group >= 0
+        closed[closed] = ~opened[rows[closed], group[closed]]
+        price[closed] += prices.setup[np.minimum(rows[closed], len(prices.setup) - 1), group[closed]]
     price[paid[rows, features]] = 0.0
     return price
 
 
-def mark_paid(row: int, f: int, paid: Bools, opened: Bools, group: Ints) -> None:
-    """Note that account `row` has paid feature `f` and its group is open."""
+def mark_paid(row: int, f: int, paid: Bools, opened: Bools, groups: Ints) -> None:
+    """Note that account `row` has paid feature `f` and its groups are open."""
     paid[row, f] = True
-    if group[f] >= 0:
-        opened[row, group[f]] = True
+    for k in range(groups.shape[1]):
+        if groups[f, k] >= 0:
+            opened[row, groups[f, k]] = True
 
 
 # -- one account ---------------------------------------------------------------------------------------------
@@ -296,12 +298,12 @@ def mark_paid(row: int, f: int, paid: Bools, opened: Bools, group: Ints) -> None
 def opened_by(paid: Bools, prices: PriceList) -> Bools:
     """The groups that the paid features have opened.
 
-    >>> prices = PriceList(np.ones(3), np.array([1, -1, 0]), np.ones(2))
+    >>> prices = PriceList(np.ones(3), np.array([[1], [-1], [0]]), np.ones(2))
     >>> opened_by(np.array([True, True, False]), prices).tolist()
     [False, True]
     """
     opened = np.zeros(len(prices.setup), dtype=np.bool_)
-    touched = prices.group[paid]
+    touched = prices.groups[paid]
     opened[touched[touched >= 0]] = True
     return opened
 
@@ -309,7 +311,10 @@ def opened_by(paid: Bools, prices: PriceList) -> Bools:
 def marginal_prices(paid: Bools, opened: Bools, prices: PriceList) -> Floats:
     """What each feature costs one account now, given the masks `paid` (d,) and `opened` (groups,)."""
     due = np.append(np.where(opened, 0.0, prices.setup), 0.0)  # the last entry is for group -1, no group
-    return np.where(paid, 0.0, prices.own + due[prices.group])
+    price = prices.own
+    for group in prices.groups.T:  # one by one: the order of `unpaid_price`
+        price = price + due[group]
+    return np.where(paid, 0.0, price)
 
 
 # -- sets of features ----------------------------------------------------------------------------------------
@@ -342,7 +347,7 @@ def row_prices(table: Bools, prices: PriceList, paid: Bools | None = None) -> Fl
 
     Examples
     --------
-    >>> prices = PriceList(np.array([1.0, 2.0, 4.0]), np.array([0, 0, -1]), np.array([5.0]))
+    >>> prices = PriceList(np.array([1.0, 2.0, 4.0]), np.array([[0], [0], [-1]]), np.array([5.0]))
     >>> table = np.array([[True, True, False], [False, False, True]])
     >>> row_prices(table, prices).tolist()
     [8.0, 4.0]
@@ -377,7 +382,7 @@ def row_totals(table: Bools, prices: RowPrices, known: Bools | None = None) -> F
 def groups_of_rows(table: Bools, prices: PriceList | RowPrices) -> Bools:
     """The groups (n, groups) that each row of a table of features (n, d) touches.
 
-    >>> prices = PriceList(np.ones(3), np.array([0, 0, -1]), np.array([5.0]))
+    >>> prices = PriceList(np.ones(3), np.array([[0], [0], [-1]]), np.array([5.0]))
     >>> groups_of_rows(np.array([[True, True, False], [False, False, True]]), prices).tolist()
     [[True], [False]]
     """
@@ -389,6 +394,7 @@ def groups_of_rows(table: Bools, prices: PriceList | RowPrices) -> Bools:
 
 def _touched(table: Bools, prices: PriceList | RowPrices) -> Iterator[tuple[int, Bools]]:
     """Each group that has columns here, and the rows that touch it; one at a time, to save memory."""
-    for group in np.unique(prices.group[prices.group >= 0]).tolist():
-        touched: Bools = np.any(table[:, np.flatnonzero(prices.group == group)], axis=1)
+    for group in np.unique(prices.groups[prices.groups >= 0]).tolist():
+        members = np.flatnonzero((prices.groups == group).any(axis=1))
+        touched: Bools = np.any(table[:, members], axis=1)
         yield group, touched

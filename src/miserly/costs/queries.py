@@ -30,7 +30,7 @@ class CostQueries:
     __slots__ = ()
 
     feature: Floats
-    group: Ints
+    memberships: Ints
     setup: Floats
     names: tuple[str, ...] | None
     group_names: tuple[str, ...]
@@ -45,7 +45,12 @@ class CostQueries:
     @property
     def prices(self) -> PriceList:
         """The arrays that the functions of `miserly.costs.prices` take."""
-        return PriceList(self.feature, self.group, self.setup)
+        return PriceList(self.feature, self.memberships, self.setup)
+
+    @property
+    def group(self) -> Ints:
+        """The first group of each feature (d,), -1 for none. `memberships` has all of them."""
+        return self.memberships[:, 0]
 
     @property
     def total(self) -> float:
@@ -101,7 +106,29 @@ class CostQueries:
         int array
             Columns of its features, in ascending order.
         """
-        return np.flatnonzero(self.group == group)
+        return np.flatnonzero((self.memberships == group).any(axis=1))
+
+    def groups_of(self, feature: int) -> tuple[int, ...]:
+        """Return the groups of a feature.
+
+        Parameters
+        ----------
+        feature : int
+            Column of the feature.
+
+        Returns
+        -------
+        tuple of int
+            Numbers of its groups, places in `group_names`. Empty if it has none.
+
+        Examples
+        --------
+        >>> from miserly import Costs
+        >>> costs = Costs([1.0, 2.0], groups={"lab": {"features": [1], "setup": 10.0}})
+        >>> costs.groups_of(0), costs.groups_of(1)
+        ((), (0,))
+        """
+        return tuple(group for group in self.memberships[feature].tolist() if group >= 0)
 
     def mask(self, features: ArrayLike | Iterable[Feature]) -> Bools:
         """Return a set of features as a boolean mask.
@@ -187,7 +214,7 @@ class CostQueries:
         """
         if features is None:
             return row_prices(bought, self.prices)
-        return row_prices(bought, PriceList(self.feature[features], self.group[features], self.setup))
+        return row_prices(bought, PriceList(self.feature[features], self.memberships[features], self.setup))
 
     def marginal(self, feature: Feature, bought: ArrayLike | Iterable[Feature] = ()) -> float:
         """Return the cost of one more feature.
@@ -202,7 +229,7 @@ class CostQueries:
         Returns
         -------
         float
-            The price, with the set-up of its group if the group is not open; 0 if `feature` is in `bought`.
+            The price, with the set-up of each of its groups that is not open; 0 if `feature` is in `bought`.
 
         Examples
         --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,9 +14,11 @@ from miserly.costs.prices import Floats, Ints
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price, refuse_duplicates
 
-__all__ = ["check_sum", "frozen", "position", "read_features", "read_groups"]
+__all__ = ["as_memberships", "check_sum", "frozen", "position", "read_features", "read_groups"]
 
 Feature: TypeAlias = str | int
+
+_MOST_MEMBERSHIPS = 2**24
 
 
 def frozen(values: ArrayLike, dtype: Any) -> Any:
@@ -71,23 +73,38 @@ def read_names(keys: list[Any]) -> tuple[str, ...] | None:
 def read_groups(
     groups: Any, index: Mapping[Hashable, int], n_features: int
 ) -> tuple[tuple[str, ...], Ints, Floats]:
-    """The names of the groups, the group of each feature (-1 for none), and the set-up cost of each group."""
+    """The names of the groups, those of each feature (d, m) filled with -1, and the set-up of each group."""
     if not isinstance(groups, Mapping):
         raise CostError(f"groups are given as {{name: {{'features': [...], 'setup': cost}}}}, not {groups!r}")
     labels = [str(label) for label in groups]
     refuse_duplicates(labels, "group")
-    member = np.full(n_features, -1, dtype=np.int64)
+    member: list[list[int]] = [[] for _ in range(n_features)]
     setup = np.zeros(len(labels))
     for g, (label, spec) in enumerate(zip(labels, groups.values(), strict=True)):
         members, setup[g] = read_group(label, spec)
         for name in members:
             i = position(name, index, n_features, f"group {label!r}")
-            if member[i] == g:
+            if g in member[i]:
                 raise CostError(f"group {label!r} lists feature {name!r} twice")
-            if member[i] >= 0:
-                raise CostError(f"feature {name!r} is in two groups, {labels[member[i]]!r} and {label!r}")
-            member[i] = g
-    return tuple(labels), member, setup
+            member[i].append(g)
+    return tuple(labels), as_memberships(member), setup
+
+
+def as_memberships(groups: Sequence[Sequence[int]]) -> Ints:
+    """The groups of each feature as an array (d, m). Rows with fewer than `m` groups end in -1.
+
+    >>> as_memberships([[0], [], [0, 1]]).tolist()
+    [[0, -1], [-1, -1], [0, 1]]
+    """
+    width = max(map(len, groups), default=1) or 1
+    if len(groups) * width > _MOST_MEMBERSHIPS:  # a plan file of some kilobytes must not fill the memory
+        raise CostError(
+            f"a feature is in {width} of the groups, which is too many for {len(groups)} features"
+        )
+    table = np.full((len(groups), width), -1, dtype=np.int64)
+    for row, numbers in zip(table, groups, strict=True):
+        row[: len(numbers)] = numbers
+    return table
 
 
 def read_group(label: object, spec: Any) -> tuple[list[Feature], float]:

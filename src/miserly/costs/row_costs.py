@@ -209,9 +209,9 @@ def _read_prices(prices: Any, costs: Costs, n: int) -> RowPrices:
             raise CostError(
                 f"prices of {prices.own.shape} are not those of {n} rows and {len(costs)} features"
             )
-        return RowPrices(_read_only(prices.own), costs.group, _read_only(prices.setup))
+        return RowPrices(_read_only(prices.own), costs.memberships, _read_only(prices.setup))
     if prices is None:
-        return RowPrices(_read_only(own), costs.group, _read_only(setup))
+        return RowPrices(_read_only(own), costs.memberships, _read_only(setup))
     if is_table(prices) or isinstance(prices, Mapping):
         own, setup = np.repeat(own, n, axis=0), np.repeat(setup, n, axis=0)
         for name, values in _columns(prices):
@@ -221,7 +221,7 @@ def _read_prices(prices: Any, costs: Costs, n: int) -> RowPrices:
                 own[:, _index(costs, name, "prices")] = _amounts(values, repr(name), n)
     else:
         own = _matrix(prices, costs, n)
-    return RowPrices(_read_only(own), costs.group, _read_only(setup))
+    return RowPrices(_read_only(own), costs.memberships, _read_only(setup))
 
 
 def _matrix(prices: Any, costs: Costs, n: int) -> Floats:

@@ -221,14 +221,14 @@ def price(state, f):
     """The current price of feature `f`."""
     if state.paid[0, f]:
         return 0.0
-    return unpaid_price(0, f, state.opened, state.prices.own, state.prices.group, state.prices.setup)
+    return unpaid_price(0, f, state.opened, state.prices.own, state.prices.groups, state.prices.setup)
 
 
 @compiled
 def buy(state, f):
     """Pay for feature `f` and open its group."""
     state.account[0] += price(state, f)
-    mark_paid(0, f, state.paid, state.opened, state.prices.group)
+    mark_paid(0, f, state.paid, state.opened, state.prices.groups)
 
 
 @compiled

@@ -28,12 +28,12 @@ _PAUSE = 5  # steps without a purchase that are worth a row of a chain's bill
 
 @dataclass(frozen=True)
 class Item:
-    """One feature bought: its own cost, and the set-up of its group if it is the first to open it."""
+    """One feature bought: its own cost, and the set-ups of the groups that it is the first to open."""
 
     feature: int
     own: float
     setup: float
-    group: int  # -1 where nothing had to be set up
+    opens: tuple[int, ...]  # the groups that had to be set up
 
     @property
     def price(self) -> float:
@@ -93,7 +93,7 @@ class _Account:
     def take_back(self, purchase: Purchase, terms: list[int]) -> None:
         self.evaluated.difference_update(terms)
         self.paid[[item.feature for item in purchase.items]] = False
-        self.opened[[item.group for item in purchase.items if item.group >= 0]] = False
+        self.opened[[group for item in purchase.items for group in item.opens]] = False
 
     def _unpaid(self, term: Term) -> list[int]:
         if self.paid[term.features].all():
@@ -104,11 +104,10 @@ class _Account:
 
     def _item(self, feature: int) -> Item:
         prices = self.plan.costs.prices
-        group = int(prices.group[feature])
-        opens = group >= 0 and not self.opened[group]
-        setup = float(prices.setup[group]) if opens else 0.0
-        mark_paid(0, feature, self.paid[None], self.opened[None], prices.group)
-        return Item(feature, float(prices.own[feature]), setup, group if opens else -1)
+        opens = tuple(group for group in self.plan.costs.groups_of(feature) if not self.opened[group])
+        setup = math.fsum(prices.setup[group] for group in opens)
+        mark_paid(0, feature, self.paid[None], self.opened[None], prices.groups)
+        return Item(feature, float(prices.own[feature]), setup, opens)
 
 
 def purchases(plan: Plan) -> list[Purchase]:

@@ -120,7 +120,7 @@ class Guide:
         Question
         """
         costs, f = self.plan.costs, trail.need
-        group = int(costs.group[f])
+        groups = costs.groups_of(f)
         sure = [one for one in certain(trail, onward=True) if one != f]
         facts = self.facts(f)
         others, most = remaining(trail)
@@ -131,8 +131,8 @@ class Guide:
             column=f,
             facts=facts,
             price=price,
-            setup=max(0.0, price - own) if group >= 0 else 0.0,
-            group=costs.group_names[group] if group >= 0 else "",
+            setup=max(0.0, price - own) if groups else 0.0,
+            group=", ".join(costs.group_names[group] for group in groups),
             cost=trail.cost,
             budget=trail.budget,
             answer=trail.answer(),

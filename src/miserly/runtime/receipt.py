@@ -181,15 +181,15 @@ class Receipt(ReceiptForms):
         """The listed price of each entry, at its time."""
         costs = self.plan.costs
         prices = np.concatenate([costs.feature, costs.setup]) if self.prices is None else self.prices
-        opened = {int(costs.group[costs.index(name)]) for name in self.known}
+        opened = {group for name in self.known for group in costs.groups_of(costs.index(name))}
         listed = []
         for entry in self.entries:
-            group = int(costs.group[entry.column])
+            groups = costs.groups_of(entry.column)
             price = float(prices[entry.column])
-            if group >= 0 and group not in opened:
-                price += float(prices[len(costs) + group])
+            for group in groups:
+                price += 0.0 if group in opened else float(prices[len(costs) + group])
             if entry.outcome in DELIVERED:
-                opened.add(group)
+                opened.update(groups)
             listed.append(price if entry.price is None else entry.price)
         return listed
 

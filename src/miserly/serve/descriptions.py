@@ -72,7 +72,7 @@ def model_record(model: ServedModel, problem: str | None = None) -> dict[str, An
         {
             "name": name,
             "setup": float(costs.setup[g]),
-            "features": [str(costs.name(f)) for f in used if int(costs.group[f]) == g],
+            "features": [str(costs.name(f)) for f in used if g in costs.groups_of(f)],
         }
         for g, name in enumerate(costs.group_names)
     ]
@@ -90,7 +90,7 @@ def feature_record(plan: Plan, f: int) -> dict[str, Any]:
     """Return what people need to know about a column: label, unit, help, choices, range, price."""
     facts, name, costs = feature_facts(plan, f), str(plan.costs.name(f)), plan.costs
     choices = facts.choices or [(one, str(one)) for one in facts.categories]
-    group = int(costs.group[f])
+    groups = [costs.group_names[group] for group in costs.groups_of(f)]
     kind = "number"
     if facts.categories:
         kind = "boolean" if all(isinstance(one, bool) for one in facts.categories) else "category"
@@ -105,7 +105,7 @@ def feature_record(plan: Plan, f: int) -> dict[str, Any]:
         "high": facts.high,
         "whole": facts.whole,
         "price": float(costs.feature[f]),
-        "group": costs.group_names[group] if group >= 0 else None,
+        "group": ", ".join(groups) or None,
     }
 
 

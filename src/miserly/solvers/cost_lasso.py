@@ -7,9 +7,10 @@ With columns ``x_i`` (of T terms), weights ``B`` (T, K) for K scores and free in
 
 where ``|B_a|`` is the Euclidean norm over the scores of column `a` (with one score the absolute value: the
 plain weighted lasso) and ``|B_g|`` that over all weights of the columns of group `g`. A set-up is paid once
-for any column of its group, so it is relaxed as one norm over the group, on top of the columns' own. They
-are nested, so the proximal step is exact: first the columns, then the groups (Jenatton et al. 2011). Columns
-that cost nothing are not penalised.
+for any column of its group, so it is relaxed as one norm over the group, on top of the columns' own. If no
+column is in two groups, the norms are nested, so the proximal step is exact: first the columns, then the
+groups (Jenatton et al. 2011). Where groups overlap, these steps are repeated on the dual until they converge.
+Columns that cost nothing are not penalised.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -32,16 +34,32 @@ __all__ = ["LassoWeights", "Penalty", "cost_lasso", "refit"]
 Floats: TypeAlias = NDArray[np.float64]
 
 SQUARED = Squared()
+DUAL_STEPS, DUAL_TOLERANCE = 1000, 1e-13  # of the proximal step where groups overlap
 RIDGE = 1e-4  # of a refit, in units of the mean loss: separable classes have no finite fit without
 
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """What weighing a column costs: its own price, and the set-up of its group (-1: no group)."""
+    """What weighing a column costs: its own price, and the set-ups of its groups.
+
+    `group` has the group of each column (T,), or all groups (T, m) as in `Costs.memberships`; -1 is no group.
+    """
 
     each: Floats
     group: NDArray[np.int64]
     setup: Floats
+
+    @cached_property
+    def members(self) -> list[NDArray[np.int64]]:
+        """The columns of each group."""
+        table = self.group.reshape(len(self.each), -1)
+        return [np.flatnonzero((table == g).any(axis=1)) for g in range(len(self.setup))]
+
+    @cached_property
+    def _one_each(self) -> NDArray[np.int64] | None:
+        """The group of each column, if none has several."""
+        table = self.group.reshape(len(self.each), -1)
+        return table[:, 0] if table.shape[1] == 1 or (table[:, 1:] < 0).all() else None
 
     def times(self, factor: float) -> Penalty:
         return replace(self, each=self.each * factor, setup=self.setup * factor)
@@ -55,14 +73,43 @@ class Penalty:
         out = _toward_zero(weights, step * self.each, np.linalg.norm(weights, axis=1))
         if not len(self.setup):
             return out
-        outside = self.group < 0
-        pull = np.where(outside, 0.0, step * self.setup[self.group])
-        return _toward_zero(out, pull, self._group_norms(out)[self.group])
+        group = self._one_each
+        if group is None:
+            return self._shrink_overlapping(weights, step)
+        pull = np.where(group < 0, 0.0, step * self.setup[group])
+        return _toward_zero(out, pull, self._group_norms(out)[group])
+
+    def _shrink_overlapping(self, weights: Floats, step: float) -> Floats:
+        """The proximal step for any groups: ascent of its dual, one norm after the other, small ones first.
+
+        Each norm takes from the weights what lies in its ball of radius ``step * price``.
+        """
+        order = sorted(range(len(self.setup)), key=lambda g: len(self.members[g]))
+        out, single = weights.copy(), np.zeros_like(weights)
+        taken = [np.zeros_like(weights[self.members[g]]) for g in order]
+        smallest = DUAL_TOLERANCE * max(float(np.abs(weights).max(initial=0.0)), 1e-300)
+        for _ in range(DUAL_STEPS):
+            before = out.copy()
+            given = out + single
+            out = _toward_zero(given, step * self.each, np.linalg.norm(given, axis=1))
+            single = given - out
+            for k, g in enumerate(order):
+                block = out[self.members[g]] + taken[k]
+                norm = float(np.linalg.norm(block))
+                radius = step * self.setup[g]
+                kept = block * (1.0 - radius / norm) if norm > radius else np.zeros_like(block)
+                taken[k], out[self.members[g]] = block - kept, kept
+            if np.abs(out - before).max(initial=0.0) <= smallest:
+                break
+        return out
 
     def _group_norms(self, weights: Floats) -> Floats:
-        inside = self.group >= 0
+        group = self._one_each
+        if group is None:
+            return np.array([np.linalg.norm(weights[members]) for members in self.members])
+        inside = group >= 0
         square = (weights[inside] ** 2).sum(axis=1)
-        return np.sqrt(np.bincount(self.group[inside], weights=square, minlength=len(self.setup)))
+        return np.sqrt(np.bincount(group[inside], weights=square, minlength=len(self.setup)))
 
 
 def _toward_zero(weights: Floats, pull: Floats, norm: Floats) -> Floats:

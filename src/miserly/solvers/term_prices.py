@@ -66,7 +66,7 @@ class PurchaseState:
         self.evaluated[term] = True
         if not len(fresh):
             return np.array([term])
-        for group in set(self.costs.group[fresh].tolist()) - {-1}:
+        for group in set(self.costs.memberships[fresh].ravel().tolist()) - {-1}:
             fresh = np.union1d(fresh, self.costs.members(group))
         return np.flatnonzero(self.uses[:, fresh].any(axis=1))
 

@@ -73,7 +73,9 @@ def test_columns_can_have_prices_of_their_own():
         binariser.costs(per="row")
 
 
-def test_groups_cannot_be_carried_over():
-    binariser = Binariser().fit(np.array([[1.0, 1.0], [2.0, 2.0]]))
-    with pytest.raises(CostError, match="one group only"):
-        binariser.costs(Costs([1.0, 1.0], groups={"lab": {"features": [0, 1], "setup": 2.0}}))
+def test_columns_are_in_the_groups_of_their_features():
+    binariser = Binariser().fit(np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]))
+    costs = binariser.costs(Costs([1.0, 4.0, 9.0], groups={"lab": {"features": [0, 1], "setup": 2.0}}))
+    first, second, third = (np.flatnonzero(binariser.feature_ == f) for f in range(3))
+    assert (costs.of(first), costs.of(second), costs.of(third), costs.total) == (3.0, 6.0, 9.0, 16.0)
+    assert costs.marginal(second[0], bought=first[:1]) == 4.0

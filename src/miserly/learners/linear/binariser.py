@@ -164,12 +164,13 @@ class Binariser(TransformerMixin, BaseEstimator):
         Returns
         -------
         Costs
-            Costs of the columns. With ``per="feature"`` the columns of a feature are a group.
+            Costs of the columns. With ``per="feature"`` the columns of a feature are a group, and are in the
+            groups of the feature, too.
 
         Raises
         ------
         CostError
-            If `per` is neither value, or if features in groups are to be priced per feature.
+            If `per` is neither value.
         """
         check_is_fitted(self, "feature_")
         names = self.get_feature_names_out().tolist()
@@ -178,18 +179,17 @@ class Binariser(TransformerMixin, BaseEstimator):
         if per != "feature":
             raise CostError(f"per must be 'feature' or 'column', got {per!r}")
         given = bind_costs(costs, self._names())
-        if given.group_names:
-            raise CostError(
-                "costs must not have groups: the columns of each feature are a group, and a column can be in "
-                "one group only"
-            )
-        groups = {
-            str(given.name(f)): {
+        groups = {}
+        for g, label in enumerate(given.group_names):
+            columns = np.flatnonzero(np.isin(self.feature_, given.members(g)))
+            if len(columns):
+                groups[label] = {"features": [names[j] for j in columns], "setup": given.setup[g]}
+        for f in np.unique(self.feature_).tolist():
+            name = str(given.name(f))
+            groups[name if name not in given.group_names else f"{name} (source)"] = {
                 "features": [names[j] for j in np.flatnonzero(self.feature_ == f)],
                 "setup": given.feature[f],
             }
-            for f in np.unique(self.feature_).tolist()
-        }
         return Costs(dict.fromkeys(names, 0.0), groups=groups, evaluation=given.evaluation, unit=given.unit)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -76,7 +76,7 @@ class _CostLasso(WeightedFit):
         def fit(tradeoff: float) -> LassoWeights:
             nonlocal last
             penalty = Penalty(
-                canonical(tradeoff * costs.feature), costs.group, canonical(tradeoff * costs.setup)
+                canonical(tradeoff * costs.feature), costs.memberships, canonical(tradeoff * costs.setup)
             )
             last = cost_lasso(columns, samples.y, penalty, start=last, **given)
             return last

@@ -70,33 +70,33 @@ _part = compiled(forceinline=True)
 
 _fits = _part(_prices.fits)
 _price = _part(_prices.row_price)
+_mark_paid = _part(_prices.mark_paid)
 
 
 @compiled()
 def _buy(prices, f, i, acquired, opened, spent, budget):
     """Buy feature `f`, not yet acquired, for row `i`; gives whether it fitted."""
-    price = _price(i, f, opened, prices.own, prices.group, prices.setup)
+    price = _price(i, f, opened, prices.own, prices.groups, prices.setup)
     if not _fits(spent[i], price, budget):
         return False
     spent[i] += price
-    acquired[i, f] = True
-    if prices.group[f] >= 0:
-        opened[i, prices.group[f]] = True
+    _mark_paid(i, f, acquired, opened, prices.groups)
     return True
 
 
 @compiled()
 def _pay_whole(prices, features, evaluation, rows, acquired, opened, spent, budget, through):
     """Buy everything a term might need and its evaluation, together or not at all."""
-    own, group, setup = prices.own, prices.group, prices.setup
+    own, groups, setup = prices.own, prices.groups, prices.setup
     for r in range(rows.shape[0]):
         i = rows[r]
         total = evaluation
         for f in features:
             if not acquired[i, f]:
-                total += _price(i, f, opened, own, group, setup)
-                if group[f] >= 0:
-                    opened[i, group[f]] = True  # a second feature of the group does not pay it again
+                total += _price(i, f, opened, own, groups, setup)
+                for k in range(groups.shape[1]):
+                    if groups[f, k] >= 0:
+                        opened[i, groups[f, k]] = True  # a second feature of it does not pay it again
         through[r] = _fits(spent[i], total, budget)  # if not, the row stops: `opened` is not read again
         if through[r]:
             spent[i] += total

@@ -35,11 +35,11 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     TREE_FEATURE, TREE_LEFT, TREE_MISSING, TREE_CATEGORY, WORDS,
     TERM_KIND, TERM_START, TERM_POINTER, TERM_FEATURE,
     NODE_POINTER, ENTRY_TERM, ENTRY_CHANNEL, ENTRY_FRESH,
-    NODE_INHERITS, NODE_GATE, NODE_WHOLE, NODE_UP, NODE_LOW, GROUP,
+    NODE_INHERITS, NODE_GATE, NODE_WHOLE, NODE_UP, NODE_LOW, GROUP, GROUP_POINTER,
     TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
     OPENED, EVALUATED, PRICES, SCORES,
-) = range(34)  # fmt: skip
-_HEAD = 34
+) = range(35)  # fmt: skip
+_HEAD = 35
 
 
 class Program(NamedTuple):
@@ -110,7 +110,7 @@ def _joined(head: NDArray[Any], parts: dict[int, NDArray[Any]], first: list[NDAr
 def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]]:
     """The parts of a program by their place in the head: whole numbers, and real numbers."""
     trees, _, terms, nodes, prices = plan.tables
-    known = (ONWARD, THRESHOLD, CONFIDENCE)
+    known, inside = (ONWARD, THRESHOLD, CONFIDENCE), prices.groups >= 0
     gate = [code if code in known else ELSEWHERE for code in nodes.gate.tolist()]
     whole: dict[int, Any] = {
         TREE_FEATURE: trees.feature, TREE_LEFT: trees.left, TREE_MISSING: trees.missing,
@@ -119,7 +119,8 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
         TERM_POINTER: terms.pointer, TERM_FEATURE: terms.features,
         NODE_POINTER: nodes.pointer, ENTRY_TERM: nodes.term, ENTRY_CHANNEL: nodes.channel,
         ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_GATE: gate,
-        NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low, GROUP: prices.group,
+        NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low,
+        GROUP: prices.groups[inside], GROUP_POINTER: np.append(0, np.cumsum(inside.sum(axis=1))),
     }  # fmt: skip
     real: dict[int, Any] = {
         TREE_THRESHOLD: trees.threshold, TREE_VALUE: trees.value, TERM_FILL: terms.fill,

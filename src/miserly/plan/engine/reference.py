@@ -126,17 +126,16 @@ class _Clerk:
 
     def _take(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> None:
         self.state.acquired[rows, features] = True
-        group = self.plan.costs.group[features]
-        self.state.opened[rows[group >= 0], group[group >= 0]] = True
+        for group in self.plan.costs.memberships[features].T:
+            self.state.opened[rows[group >= 0], group[group >= 0]] = True
 
     def _pay_whole(self, term: Term, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         total, unpaid_features = np.full(len(rows), term.evaluation), self._unpaid(term, rows)
         for f in unpaid_features:
             features = np.full(len(rows), f)
             total += self._price(rows, features)
-            group = self.plan.costs.group[f]
-            if group >= 0:
-                unpaid = ~self.state.acquired[rows, f]
+            unpaid = ~self.state.acquired[rows, f]
+            for group in self.plan.costs.groups_of(f):
                 self.state.opened[rows[unpaid], group] = True
         through = self._pay(rows, total)
         for f in unpaid_features:

@@ -78,7 +78,7 @@ class Tables(NamedTuple):
             laid[Kernel.kind][0],
             _terms(plan.terms, {kind: starts for kind, (_, starts) in laid.items()}),
             _nodes(plan),
-            RowPrices(plan.costs.feature[None], plan.costs.group, plan.costs.setup[None]),
+            RowPrices(plan.costs.feature[None], plan.costs.memberships, plan.costs.setup[None]),
         )
 
 

@@ -28,6 +28,7 @@ from miserly.plan.engine.program import (
     EVALUATIONS,
     EXIT,
     GROUP,
+    GROUP_POINTER,
     KNOWN_AT,
     LOGISTIC,
     N_FEATURES,
@@ -92,17 +93,28 @@ _SERIES = tuple(1.0 / math.factorial(n) for n in range(12, -1, -1))
 
 def price(program, state, numbers, f):
     """What feature `f`, which is not paid, costs now."""
-    prices, g = program[PRICES], program[program[GROUP] + f]
-    if g < 0 or state[program[OPENED] + g]:
-        return numbers[prices + f]
-    return numbers[prices + f] + numbers[prices + program[N_FEATURES] + g]
+    prices, opened, group = program[PRICES], program[OPENED], program[GROUP]
+    pointer = program[GROUP_POINTER] + f
+    setup, due = prices + program[N_FEATURES], numbers[prices + f]
+    for p in range(group + program[pointer], group + program[pointer + 1]):
+        if not state[opened + program[p]]:
+            due += numbers[setup + program[p]]
+    return due
 
 
 def mark_paid(program, state, f):
     state[KNOWN_AT + f] = PAID
-    g = program[program[GROUP] + f]
-    if g >= 0:
-        state[program[OPENED] + g] = 1
+    opened, group, pointer = program[OPENED], program[GROUP], program[GROUP_POINTER] + f
+    for p in range(group + program[pointer], group + program[pointer + 1]):
+        state[opened + program[p]] = 1
+
+
+def _reopen(program, state, f, old, new):
+    """Set the groups of a feature whose flag is `old` to `new`."""
+    opened, group, pointer = program[OPENED], program[GROUP], program[GROUP_POINTER] + f
+    for p in range(group + program[pointer], group + program[pointer + 1]):
+        if state[opened + program[p]] == old:
+            state[opened + program[p]] = new
 
 
 def pay(program, state, numbers, f):
@@ -120,7 +132,7 @@ def pay(program, state, numbers, f):
 
 def _pay_whole(program, constants, state, numbers, t):
     """Pay for a term and all features that it might read, together, once all values are there."""
-    pointer, features, opened = program[TERM_POINTER], program[TERM_FEATURE], program[OPENED]
+    pointer, features = program[TERM_POINTER], program[TERM_FEATURE]
     first, last = program[pointer + t], program[pointer + t + 1]
     evaluation = constants[program[TERM_EVALUATION] + t]
     total, missing = evaluation, False
@@ -129,15 +141,11 @@ def _pay_whole(program, constants, state, numbers, t):
         if state[KNOWN_AT + f] != PAID:
             total += price(program, state, numbers, f)
             missing |= state[KNOWN_AT + f] == UNKNOWN
-            g = program[program[GROUP] + f]
-            if g >= 0 and state[opened + g] == 0:
-                state[opened + g] = 2  # a second feature of the group does not pay it again
+            _reopen(program, state, f, 0, 2)  # a second feature of a group does not pay it again
     affordable = fits(numbers[SPENT], total, numbers[BUDGET])
     for p in range(features + first, features + last):
         f = program[p]
-        g = program[program[GROUP] + f]
-        if g >= 0 and state[opened + g] == 2:
-            state[opened + g] = 0
+        _reopen(program, state, f, 2, 0)
         if affordable and not missing:
             mark_paid(program, state, f)
     if not affordable:
@@ -334,6 +342,6 @@ def walk(program, constants, state, numbers):
 
 
 HELPERS = (
-    fits, price, mark_paid, pay, _pay_whole, _descend, _read_all, _begin_term, _value_of, _exp, _confidence,
-    _decide, _begin_node, _sum_terms,
+    fits, price, mark_paid, _reopen, pay, _pay_whole, _descend, _read_all, _begin_term, _value_of, _exp,
+    _confidence, _decide, _begin_node, _sum_terms,
 )  # fmt: skip

@@ -128,18 +128,19 @@ class Walker:
 
     def price_of(self, columns: Sequence[int]) -> float:
         """Return what some columns cost together now; what is paid is free, a group is set up once."""
-        group, total, opened = self.plan.costs.group, 0.0, set()
+        total, opened = 0.0, set()
         for f in columns:
             total += self.price(f)
-            if group[f] >= 0 and int(group[f]) in opened:
-                total -= self._setup(f)
-            opened.add(int(group[f]))
+            for g in self.plan.costs.groups_of(f):
+                if g in opened:
+                    total -= self._setup(f, g)
+                opened.add(g)
         return total
 
-    def _setup(self, f: int) -> float:
-        """What the set-up of the group of a column costs now."""
-        program, g = self._program, int(self.plan.costs.group[f])
-        if self.price(f) == 0.0 or g < 0 or self._state[program.opened + g]:
+    def _setup(self, f: int, g: int) -> float:
+        """What a column pays now for the set-up of one of its groups."""
+        program = self._program
+        if self.price(f) == 0.0 or self._state[program.opened + g]:
             return 0.0
         return float(self._numbers[program.prices + self.plan.n_features + g])
 

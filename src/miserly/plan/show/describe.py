@@ -153,9 +153,11 @@ def _bill_lines(row: Row, words: Wording) -> Iterator[tuple[str, ...]]:
 
 def _setup_note(item: Item, words: Wording) -> str:
     if item.setup:
-        return f"{words.amount(item.setup)} of it to set up {words.group(item.group)}"
-    group = int(words.plan.costs.group[item.feature])
-    return f"{words.group(group)} is already set up" if group >= 0 > item.group else ""
+        return f"{words.amount(item.setup)} of it to set up {words.groups(item.opens)}"
+    groups = words.plan.costs.groups_of(item.feature)
+    if not groups or item.opens:
+        return ""
+    return f"{words.groups(groups)} {'is' if len(groups) == 1 else 'are'} already set up"
 
 
 def _evaluation_note(bought: Purchase, words: Wording) -> str:
@@ -266,7 +268,7 @@ def _sentence(row: Row, words: Wording) -> str:
 def _priced(item: Item, words: Wording) -> str:
     if not item.price:
         return f"{words.feature(item.feature)} (free)"
-    extra = f" + {words.amount(item.setup)} to set up {words.group(item.group)}" if item.setup else ""
+    extra = f" + {words.amount(item.setup)} to set up {words.groups(item.opens)}" if item.setup else ""
     return f"{words.feature(item.feature)} ({words.amount(item.own)}{extra})"
 
 

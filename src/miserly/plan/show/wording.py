@@ -37,8 +37,8 @@ class Wording:
         shown = columns if len(columns) <= limit else columns[: limit - 1]
         return listing([self.feature(i) for i in shown], len(columns) - len(shown))
 
-    def group(self, g: int) -> str:
-        return plain(self.plan.costs.group_names[g])
+    def groups(self, numbers: Sequence[int]) -> str:
+        return listing([plain(self.plan.costs.group_names[g]) for g in numbers])
 
     def amount(self, value: float) -> str:
         """A price without its unit, with as many decimals as this plan's prices need."""

@@ -302,12 +302,12 @@ def _prices(content: ReportContent) -> str:
 
 
 def _price_line(content: ReportContent, f: int) -> tuple[str, ...]:
-    costs, group = content.found.costs, int(content.found.costs.group[f])
+    costs, groups = content.found.costs, content.found.costs.groups_of(f)
     return (
         plain(costs.name(f), _LONGEST),
         number(float(costs.feature[f])),
-        "" if group < 0 else plain(costs.group_names[group], _LONGEST),
-        "" if group < 0 else number(float(costs.setup[group])),
+        ", ".join(plain(costs.group_names[group], _LONGEST) for group in groups),
+        " + ".join(number(float(costs.setup[group])) for group in groups),
         percent(float(content.chosen.share[f])),
     )
 
