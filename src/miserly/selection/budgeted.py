@@ -196,55 +196,34 @@ class BudgetedEstimator(PlanEstimator):
         qid: ArrayLike | None = None,
         *,
         unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> Run:
-        """Predict every row, with its cost and the features that it acquires.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, n_features)
-            The rows.
-        budget : float, optional
-            A cap: no row pays more. None is that of the plan.
-        count : {"path", "tree"}, default="path"
-            Whether a tree charges the features of the path of a row, or all of its features.
-        qid : array of shape (n,), optional
-            The query of each row, for ranking.
-        unknown : {"error", "missing"}, default="error"
-            Whether a category that `fit` has not seen is an error or counts as missing.
-
-        Returns
-        -------
-        Run
-            Scores, costs, acquired features and exits of all rows.
-        """
-        return self._model().run(X, budget=budget, count=count, qid=qid, unknown=unknown)
+        return self._model().run(
+            X, budget=budget, count=count, qid=qid, unknown=unknown, known=known, prices=prices
+        )
 
     def predict(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[Any]:
-        """Predict classes, numbers or scores.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, n_features)
-            The rows.
-        budget : float, optional
-            A cap: no row pays more. None is that of the plan.
-        qid : array of shape (n,), optional
-            The query of each row, for ranking.
-        unknown : {"error", "missing"}, default="error"
-            Whether a category that `fit` has not seen is an error or counts as missing.
-
-        Returns
-        -------
-        array of shape (n,)
-            The predictions.
-        """
-        return self._model().predict(X, budget=budget, qid=qid, unknown=unknown)
+        return self._model().predict(X, budget=budget, qid=qid, unknown=unknown, known=known, prices=prices)
 
     @available_if(_answers_with("predict_proba"))
     def predict_proba(
-        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[np.float64]:
         """Predict the probability of each class.
 
@@ -256,17 +235,25 @@ class BudgetedEstimator(PlanEstimator):
             A cap: no row pays more. None is that of the plan.
         unknown : {"error", "missing"}, default="error"
             Whether a category that `fit` has not seen is an error or counts as missing.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of shape (n, n_classes)
             The probabilities, in the order of `classes_`.
         """
-        return self._model().predict_proba(X, budget=budget, unknown=unknown)
+        return self._model().predict_proba(X, budget=budget, unknown=unknown, known=known, prices=prices)
 
     @available_if(_answers_with("decision_function"))
     def decision_function(
-        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[np.float64]:
         """Compute scores before the link.
 
@@ -278,13 +265,15 @@ class BudgetedEstimator(PlanEstimator):
             A cap: no row pays more. None is that of the plan.
         unknown : {"error", "missing"}, default="error"
             Whether a category that `fit` has not seen is an error or counts as missing.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of shape (n,) or (n, n_classes)
             For two classes one score per row, positive for the second class.
         """
-        return self._model().decision_function(X, budget=budget, unknown=unknown)
+        return self._model().decision_function(X, budget=budget, unknown=unknown, known=known, prices=prices)
 
     def score(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None

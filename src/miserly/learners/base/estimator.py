@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import MetaEstimatorMixin
 
-from miserly.data.encoder import Encoder
-from miserly.data.frames import NumericTable
-from miserly.data.reading import read_new_rows, read_training_rows
 from miserly.errors import DataError
-from miserly.learners.base.arguments import as_columns, threads_of
+from miserly.learners.base.arguments import as_columns
+from miserly.learners.base.reading import RowReader
 from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run
 
 __all__ = ["PlanEstimator", "read_encoded_frames"]
 
 
-class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
+class PlanEstimator(RowReader, metaclass=ABCMeta):
     """Base class of all learners: an estimator that is fitted once it has a `plan_`.
 
     A subclass implements `fit`, which ends with ``self.plan_ = Plan(...)``. Predictions, costs of rows,
@@ -39,9 +36,9 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     3. Learn. A `Ledger` keeps account of what is bought. `n_threads` is the number of threads to use.
     4. ``self.plan_ = Plan(costs=costs, ..., classes=self.plan_classes(), categories=self.categories_)``.
 
-    Subclasses may use `read_table`, `read_rows`, `raw_scores`, `labels_from`, `plan_classes`, `plan_for`,
-    `fitted_plan`, `copy_columns`, `categories_` and `n_threads`, and may override `labels_from`,
-    `n_threads` and `is_quick`. Names with a leading underscore are not for subclasses.
+    Subclasses may use `read_table`, `read_rows`, `run_arguments`, `raw_scores`, `labels_from`,
+    `plan_classes`, `plan_for`, `fitted_plan`, `copy_columns`, `categories_` and `n_threads`, and may override
+    `labels_from`, `n_threads` and `is_quick`. Names with a leading underscore are not for subclasses.
 
     Attributes
     ----------
@@ -72,10 +69,6 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
     ([1.5], 0.0)
     """
 
-    plan_: Plan
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    _categories: Mapping[int, Sequence[Any]]
     _guarantee: tuple[Plan, tuple[Any, ...]]
 
     is_quick: ClassVar[bool] = False  # whether a fit grows a single tree: a search fits it at every budget
@@ -107,6 +100,8 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         qid: ArrayLike | None = None,
         *,
         unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> Run:
         """Predict every row, and account for what it pays.
 
@@ -125,23 +120,29 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
             Query of each row, for plans that compare a document with the others of its query.
         unknown : {"error", "missing"}, default="error"
             A value that is no known category is an error, or counts as missing.
+        known : bool array of (n, n_features), frame or mapping of bools, list of features, or None
+            What each row has already: it is used without paying, and its group counts as set up. A list of
+            names or columns is for all rows.
+        prices : array of (n, n_features), frame, mapping, function or None, default=None
+            What each row pays instead of `costs`, see `Plan.run`.
 
         Returns
         -------
         Run
             With `scores`, `cost` (n,), `acquired` (n, n_features) and `exit` (n,).
         """
-        return self.plan_for(qid).run(
-            self.read_rows(X, unknown),
-            budget=budget,
-            count=count,
-            qid=qid,
-            n_threads=self.n_threads,
-            encoded=True,
-        )
+        plan = self.plan_for(qid)
+        return plan.run(budget=budget, count=count, qid=qid, **self.run_arguments(X, unknown, known, prices))
 
     def predict(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[Any]:
         """Predict every row: a number, or a class.
 
@@ -155,16 +156,24 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
             Query of each row, for plans that compare a document with the others of its query.
         unknown : {"error", "missing"}, default="error"
             A value that is no known category is an error, or counts as missing.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of (n,)
             Predictions.
         """
-        return self.labels_from(self.raw_scores(X, budget, qid, unknown))
+        return self.labels_from(self.raw_scores(X, budget, qid, unknown, known, prices))
 
     def raw_scores(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        qid: ArrayLike | None = None,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[np.float64]:
         """Compute the scores of rows before the link.
 
@@ -180,20 +189,17 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
             Query of each row.
         unknown : {"error", "missing"}, default="error"
             A value that is no known category is an error, or counts as missing.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of (n, n_outputs)
             Scores.
         """
-        done = self.plan_for(qid).run(
-            self.read_rows(X, unknown),
-            budget=budget,
-            qid=qid,
-            n_threads=self.n_threads,
-            account=False,
-            encoded=True,
-        )
+        plan = self.plan_for(qid)
+        given = self.run_arguments(X, unknown, known, prices)
+        done = plan.run(budget=budget, qid=qid, account=False, **given)
         return as_columns(done.scores)
 
     def labels_from(self, scores: NDArray[np.float64]) -> NDArray[Any]:
@@ -238,78 +244,6 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         """
         self._guarantee = self.plan_, tuple(guarantees)
 
-    # -- for subclasses: rows ------------------------------------------------------------------------
-
-    def read_table(self, X: Any, *, reset: bool, unknown: str = "error") -> NumericTable:
-        """Read rows to learn from as numbers. All columns must be there.
-
-        Float32 stays float32 and is not copied. Missing values become NaN; infinite values are an error.
-
-        Parameters
-        ----------
-        X : array or frame of (n, n_features)
-            Rows to learn from, or of a validation set.
-        reset : bool
-            With True, the categories of columns are learned from these rows, and `n_features_in_`,
-            `feature_names_in_` and `categories_` are set. With False, rows are read by what was learned.
-        unknown : {"error", "missing"}, default="error"
-            With ``reset=False``, a value that is no known category is an error, or counts as missing.
-
-        Returns
-        -------
-        NumericTable
-            With `values` (n, n_features), `names` (None where columns have no names) and `categories`.
-        """
-        if not reset:
-            names = getattr(self, "feature_names_in_", None)
-            encoder = Encoder(self.n_features_in_, names, self._categories)
-            values = read_new_rows(self, X, encoder, None, unknown)
-            categories = {column: tuple(known) for column, known in self._categories.items()}
-            return NumericTable(values, None if names is None else tuple(names), categories)
-        table = read_training_rows(self, X)
-        self._categories = table.categories
-        return table
-
-    def read_rows(self, X: Any, unknown: str = "error") -> NDArray[Any]:
-        """Read rows to predict as numbers.
-
-        Parameters
-        ----------
-        X : array or frame of (n, n_features)
-            Rows to predict. A frame needs only the columns that the plan reads.
-        unknown : {"error", "missing"}, default="error"
-            A value that is no known category is an error, or counts as missing.
-
-        Returns
-        -------
-        array of (n, n_features)
-            Numbers as the plan takes them (``plan_.run(..., encoded=True)``).
-        """
-        plan = self.fitted_plan()
-        return read_new_rows(self, X, plan.encoder, plan.features, unknown)
-
-    def copy_columns(self, fitted: Any) -> None:
-        """Take over what another fitted estimator knows of its columns and classes.
-
-        Parameters
-        ----------
-        fitted : estimator with a `plan_`
-            Its `n_features_in_`, `feature_names_in_`, `classes_` and categories are taken over.
-        """
-        for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(fitted, attribute):
-                setattr(self, attribute, getattr(fitted, attribute))
-        self._categories = fitted.plan_.categories
-
-    @property
-    def categories_(self) -> Mapping[int, Sequence[Any]]:
-        """Categories of the columns that hold categories, by column number."""
-        return self._categories
-
-    @categories_.setter
-    def categories_(self, categories: Mapping[int, Sequence[Any]]) -> None:
-        self._categories = categories
-
     # -- for subclasses: the plan --------------------------------------------------------------------
 
     def plan_classes(self) -> NDArray[Any] | None:
@@ -321,22 +255,6 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
             None if the estimator does not classify.
         """
         return None
-
-    def fitted_plan(self) -> Plan:
-        """Return `plan_`.
-
-        Returns
-        -------
-        Plan
-            The fitted plan.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator has no `plan_` yet.
-        """
-        check_is_fitted(self, "plan_")
-        return self.plan_
 
     def plan_for(self, qid: ArrayLike | None) -> Plan:
         """Return `plan_`, after a check that queries are given if the plan needs them.
@@ -360,11 +278,6 @@ class PlanEstimator(BaseEstimator, metaclass=ABCMeta):
         if plan.listwise and qid is None:
             raise DataError("this model compares the documents of a query; give qid, the query of each row")
         return plan
-
-    @property
-    def n_threads(self) -> int | None:
-        """Number of threads that `n_jobs` allows; None means all."""
-        return threads_of(getattr(self, "n_jobs", None))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

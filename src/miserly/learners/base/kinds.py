@@ -86,7 +86,13 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
     classes_: NDArray[Any]
 
     def decision_function(
-        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[np.float64]:
         """Compute the scores of rows before the link.
 
@@ -98,17 +104,26 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
             No row pays more than this.
         unknown : {"error", "missing"}, default="error"
             A value that is no known category is an error, or counts as missing.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of (n,) or (n, n_classes)
             With two classes there is one score, positive for the second class.
         """
-        return decision_of(self.raw_scores(X, budget, unknown=unknown), len(self.classes_))
+        scores = self.raw_scores(X, budget, unknown=unknown, known=known, prices=prices)
+        return decision_of(scores, len(self.classes_))
 
     @available_if(has_probabilities)
     def predict_proba(
-        self, X: Any, budget: float | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[np.float64]:
         """Compute the probability of each class.
 
@@ -120,13 +135,16 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
             No row pays more than this.
         unknown : {"error", "missing"}, default="error"
             A value that is no known category is an error, or counts as missing.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of (n, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, unknown=unknown))
+        scores = self.raw_scores(X, budget, unknown=unknown, known=known, prices=prices)
+        return links.probabilities(self.fitted_plan().link, scores)
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         """Set `classes_`, and return classes as codes."""

@@ -212,7 +212,14 @@ class CascadeClassifier(PlanClassifier, WeightedFit):
     """A chain of classifiers. Rows with low scores leave, most of them as members of the first class."""
 
     def decision_function(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[np.float64]:
         """Return the scores of rows before the link, positive for the second class.
 
@@ -227,6 +234,8 @@ class CascadeClassifier(PlanClassifier, WeightedFit):
             earlier come below those that left later.
         unknown : {"error", "missing"}, default="error"
             Whether a value that is no known category is an error, or counts as missing.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
@@ -234,8 +243,9 @@ class CascadeClassifier(PlanClassifier, WeightedFit):
             The scores.
         """
         if qid is None:
-            return super().decision_function(X, budget, unknown=unknown)
-        return ranking_scores(self.run(X, budget=budget, unknown=unknown), np.asarray(qid))
+            return super().decision_function(X, budget, unknown=unknown, known=known, prices=prices)
+        run = self.run(X, budget=budget, unknown=unknown, known=known, prices=prices)
+        return ranking_scores(run, np.asarray(qid))
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         codes = super()._encode(y)

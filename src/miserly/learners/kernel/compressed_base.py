@@ -166,7 +166,9 @@ class CompressedMachine(PlanEstimator):
 
     # -- answering -----------------------------------------------------------------------------------
 
-    def _answers(self, X: Any, budget: float | None, unknown: str = "error") -> NDArray[Any]:
+    def _answers(
+        self, X: Any, budget: float | None, unknown: str = "error", known: Any = None, prices: Any = None
+    ) -> NDArray[Any]:
         """Predicted classes, or inliers and outliers.
 
         Without a budget the machine is evaluated by matrix products, which is much faster than the plan. Rows
@@ -174,8 +176,9 @@ class CompressedMachine(PlanEstimator):
         those of the plan.
         """
         plan, rows = self.fitted_plan(), self.read_rows(X, unknown)
-        if budget is not None or np.isfinite(plan.budget) or not plan.nodes:
-            return self.labels_from(self.raw_scores(X, budget, unknown=unknown))
+        by_plan = budget is not None or np.isfinite(plan.budget) or not plan.nodes
+        if by_plan or known is not None or prices is not None:
+            return self.labels_from(self.raw_scores(X, budget, None, unknown, known, prices))
         filled = np.where(np.isnan(rows), self._fill, rows).astype(np.float64)
         decisions = self.machine_.decisions(self._scaler(filled))
         answers = self.machine_.labels_of(decisions)

@@ -153,7 +153,14 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
         return self
 
     def predict(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[Any]:
         """Predict whether each row is an inlier.
 
@@ -167,15 +174,25 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
             Query of each row. It is not used.
         unknown : {"error", "missing"}, default="error"
             Has no effect: this model has no categories.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of shape (n,)
             1 for inliers, -1 for outliers.
         """
-        return self._answers(X, budget, unknown)
+        return self._answers(X, budget, unknown, known, prices)
 
-    def decision_function(self, X: Any, budget: float | None = None, *, unknown: str = "error") -> Floats:
+    def decision_function(
+        self,
+        X: Any,
+        budget: float | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
+    ) -> Floats:
         """Compute the decision function.
 
         Parameters
@@ -186,13 +203,15 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
             Cap on what each row pays.
         unknown : {"error", "missing"}, default="error"
             Has no effect: this model has no categories.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of shape (n,)
             Decisions, positive for inliers.
         """
-        return self.raw_scores(X, budget, unknown=unknown)[:, 0]
+        return self.raw_scores(X, budget, unknown=unknown, known=known, prices=prices)[:, 0]
 
     def score_samples(self, X: Any) -> Floats:
         """Compute the decisions before the intercept is added: `decision_function` plus `offset_`.

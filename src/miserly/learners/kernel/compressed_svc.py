@@ -228,29 +228,26 @@ class CompressedSVC(PlanClassifier, _Supervised):
         self.loss = loss
 
     def predict(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
+        self,
+        X: Any,
+        budget: float | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
     ) -> NDArray[Any]:
-        """Predict the class of each row.
+        return self._answers(X, budget, unknown, known, prices)
 
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Rows to predict.
-        budget : float, optional
-            Cap on what each row pays.
-        qid : array-like of shape (n,), optional
-            Query of each row. It is not used.
-        unknown : {"error", "missing"}, default="error"
-            Has no effect: this model has no categories.
-
-        Returns
-        -------
-        array of shape (n,)
-            Predicted classes.
-        """
-        return self._answers(X, budget, unknown)
-
-    def decision_function(self, X: Any, budget: float | None = None, *, unknown: str = "error") -> Floats:
+    def decision_function(
+        self,
+        X: Any,
+        budget: float | None = None,
+        *,
+        unknown: str = "error",
+        known: Any = None,
+        prices: Any = None,
+    ) -> Floats:
         """Compute the decision function, as `SVC` defines it.
 
         With three or more classes the values are votes, plus less than a half for the size of the decisions.
@@ -264,13 +261,15 @@ class CompressedSVC(PlanClassifier, _Supervised):
             Cap on what each row pays.
         unknown : {"error", "missing"}, default="error"
             Has no effect: this model has no categories.
+        known, prices : optional
+            As for `run`. They change answers only where there is a budget.
 
         Returns
         -------
         array of shape (n,) or (n, n_classes)
             With two classes one value per row, positive for the second class.
         """
-        scores = self.raw_scores(X, budget, unknown=unknown)
+        scores = self.raw_scores(X, budget, unknown=unknown, known=known, prices=prices)
         if len(self.classes_) == 2:
             return scores[:, 0]
         values = np.asarray(_ovr_decision_function(scores < 0, -scores, len(self.classes_)))

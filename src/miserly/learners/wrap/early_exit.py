@@ -8,39 +8,30 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone, is_classifier, is_regressor
 from sklearn.callback import CallbackSupportMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from miserly.data.frames import is_frame
 from miserly.data.rows import Rows, validation_mask, without_new_categories
 from miserly.data.target import Target, check_classes, check_queries
 from miserly.errors import DataError
-from miserly.learners.base import PlanEstimator, as_columns, decision_of, threads_of
+from miserly.learners.base import threads_of
 from miserly.learners.base.arguments import ONE_OR_MORE, class_codes, constraints, fit_arguments
 from miserly.learners.wrap import exits
+from miserly.learners.wrap.exit_answers import ExitAnswers
 from miserly.learners.wrap.exits import choose_threshold, evaluate_thresholds, saving_and_metric
 from miserly.metrics import Metric, Queries, get_metric
-from miserly.plan import Plan, links
-from miserly.plan.engine.batch import ranked
+from miserly.plan import Plan
 
 __all__ = ["EarlyExit"]
 
 
-def _wraps_classifier(learner: Any) -> bool:
-    return is_classifier(learner.estimator)
-
-
-def _has_probabilities_inside(learner: Any) -> bool:
-    return hasattr(learner.estimator, "predict_proba")
-
-
-class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
+class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
     """Early exits for an estimator whose plan is a chain, such as a boosted model.
 
     After every `every` rounds some rows leave: rows with a sure class, or documents far behind the best of
@@ -295,61 +286,6 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, PlanEstimator):
         return self.rule in exits.LISTWISE or not is_regressor(self.estimator)
 
     # -- answering -----------------------------------------------------------------------------------
-
-    def predict(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
-    ) -> NDArray[Any]:
-        plan, rows, n_threads = self.plan_for(qid), self.read_rows(X, unknown), self.n_threads
-        done = plan.run(rows, budget=budget, qid=qid, n_threads=n_threads, account=False, encoded=True)
-        return self.labels_from(as_columns(ranked(done, qid)))
-
-    @available_if(_wraps_classifier)
-    def decision_function(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
-    ) -> NDArray[np.float64]:
-        """Compute the scores before the link, at the exit where each row left.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Rows to predict.
-        budget : float, optional
-            Cap on what each row pays.
-        qid : array-like of shape (n,), optional
-            Query of each row. The rules "proximity", "rank" and "capacity" need it.
-        unknown : {"error", "missing"}, default="error"
-            A value that is neither a known category nor missing is an error, or counts as missing.
-
-        Returns
-        -------
-        array of shape (n,) or (n, n_classes)
-            With two classes one score per row, positive for the second class.
-        """
-        return decision_of(self.raw_scores(X, budget, qid, unknown), len(self.classes_))
-
-    @available_if(_has_probabilities_inside)
-    def predict_proba(
-        self, X: Any, budget: float | None = None, qid: ArrayLike | None = None, *, unknown: str = "error"
-    ) -> NDArray[np.float64]:
-        """Compute the class probabilities, at the exit where each row left.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Rows to predict.
-        budget : float, optional
-            Cap on what each row pays.
-        qid : array-like of shape (n,), optional
-            Query of each row. The rules "proximity", "rank" and "capacity" need it.
-        unknown : {"error", "missing"}, default="error"
-            A value that is neither a known category nor missing is an error, or counts as missing.
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-            Probability of each class.
-        """
-        return links.probabilities(self.fitted_plan().link, self.raw_scores(X, budget, qid, unknown))
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
