@@ -14,6 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
+from miserly.data.class_weights import class_weights, weigh_classes
 from miserly.data.rows import Rows
 from miserly.errors import DataError, MiserlyError, NotNumericError
 from miserly.utils import checks as _checks
@@ -48,6 +49,8 @@ class Target:
         Whether queries are required.
     suffix : str, default=""
         Ending of the argument names in errors: "_val" for validation data.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied.
     """
 
     y: Any
@@ -55,6 +58,7 @@ class Target:
     qid: Any = None
     ranked: bool = False
     suffix: str = ""
+    class_weight: Any = None
 
     def checked(self, X: NDArray[Any], estimator: Any, numeric: bool) -> Rows:
         """Check that labels, weights and queries fit the rows `X`, and return all of them as `Rows`.
@@ -70,9 +74,22 @@ class Target:
         """
         y = check_target(self.y, X, estimator, numeric, self.suffix)
         weight = check_weight(self.weight, X, self.suffix)
+        if self.class_weight is not None:
+            check_classes(y, f"y{self.suffix}")
+            weight = weigh_classes(self.class_weight, y, weight)
         has_queries = self.ranked or self.qid is not None
         qid = check_queries(self.qid, len(X), self.suffix) if has_queries else None
         return Rows(X, y, weight=weight, qid=qid)
+
+    def weights_of_classes(self) -> dict[Any, float] | None:
+        """The weight of each class by `class_weight`; None without one.
+
+        A validation set is given these weights, so that "balanced" means the balance of the training rows.
+        """
+        if self.class_weight is None:
+            return None
+        labels = np.asarray(column_or_1d(self.y))
+        return class_weights(self.class_weight, labels, check_weight(self.weight, labels))
 
 
 def check_target(y: Any, X: Any, estimator: Any, numeric: bool, suffix: str = "") -> NDArray[Any]:

@@ -5,7 +5,6 @@ How the model grows, and the differences from the thesis, are in `miserly.learne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_sample_weight
 from threadpoolctl import threadpool_limits
 
 from miserly.costs import Costs, Ledger
@@ -93,8 +91,9 @@ class AFRClassifier(StagedClassifier, WeightedFit):
         Columns that are split by category: a list of columns, or a boolean mask. By default the columns that
         a frame holds as text, categories or booleans. Listed columns of numbers must hold the codes
         0, 1, 2, ... With None, codes are split as numbers.
-    class_weight : mapping, "balanced" or None, default=None
-        Weights of the classes, multiplied by `sample_weight`. By default all classes have weight 1.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     validation_fraction : float, default=0.2
         Share of the rows in the validation set, which decides how many trees are kept. The other rows are
         divided in halves: the SVM is solved on one half, and evaluated on the other.
@@ -178,7 +177,7 @@ class AFRClassifier(StagedClassifier, WeightedFit):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
         *("costs", "budget", "step", "min_samples_leaf", "max_bins", "categorical_features"),
-        *("validation_fraction", "random_state", "n_jobs", "verbose"),
+        *("class_weight", "validation_fraction", "random_state", "n_jobs", "verbose"),
         tradeoff=[NOT_NEGATIVE, None],
         n_blocks=[ONE_OR_MORE],
         n_dimensions=[ONE_OR_MORE],
@@ -188,7 +187,6 @@ class AFRClassifier(StagedClassifier, WeightedFit):
         subsample=[Interval(Real, 0, 1, closed="right")],
         max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
         max_leaves=[Interval(Integral, 2, None, closed="left"), None],
-        class_weight=[Mapping, StrOptions({"balanced"}), None],
     )
 
     def __init__(
@@ -255,14 +253,9 @@ class AFRClassifier(StagedClassifier, WeightedFit):
             progress(outcome(self))
 
     def _samples(self, table: NumericTable, given: Target) -> Rows:
-        """Rows of positive weight, with classes as codes and weights that include those of the classes."""
+        """Rows of positive weight, with classes as codes."""
         samples = given.checked(table.values, self, numeric=False).without_zero_weights()
-        codes = self._encode(samples.y)
-        if self.class_weight is not None:
-            by_class = compute_sample_weight(self.class_weight, samples.y)
-            weight = by_class if samples.weight is None else samples.weight * by_class
-            samples = replace(samples, weight=weight)
-        return evened(replace(samples, y=codes).without_zero_weights())
+        return evened(replace(samples, y=self._encode(samples.y)))
 
     def _check_members(self, costs: Costs) -> None:
         reason = self._single_member(costs)

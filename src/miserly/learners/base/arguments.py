@@ -28,6 +28,7 @@ __all__ = [
     "categorical_columns",
     "class_codes",
     "class_signs",
+    "class_weight_of",
     "constraints",
     "decision_of",
     "encode_classes",
@@ -61,6 +62,7 @@ SHARED: dict[str, list[Any]] = {
     "early_stopping": ["boolean", ONE_OR_MORE],
     "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
     "metric": [str, Metric, None],
+    "class_weight": [Mapping, StrOptions({"balanced"}), None],
     "random_state": ["random_state"],
     "n_jobs": [ONE_OR_MORE, Interval(Integral, None, -1, closed="right"), None],
     "verbose": ["verbose"],
@@ -245,6 +247,19 @@ def _column(column: Any, names: tuple[str, ...] | None, n_features: int) -> int:
     if isinstance(column, bool) or not isinstance(column, int) or not 0 <= column < n_features:
         raise DataError(f"categorical_features: no column {column!r} among {n_features}")
     return column
+
+
+def class_weight_of(estimator: Any) -> Any:
+    """The class weights by which an estimator multiplies the weights of rows; None if it has none.
+
+    An estimator whose class has `class_weight_in_loss` weighs its loss with them, and not the rows.
+
+    >>> from miserly import AFRClassifier, CSCCClassifier
+    >>> [class_weight_of(learner(class_weight={0: 2.0})) for learner in (AFRClassifier, CSCCClassifier)]
+    [{0: 2.0}, None]
+    """
+    in_loss = getattr(estimator, "class_weight_in_loss", False)
+    return None if in_loss else getattr(estimator, "class_weight", None)
 
 
 def fit_arguments(estimator: Any, sample_weight: Any, qid: Any = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from miserly.data.target import Target
-from miserly.learners.base.arguments import decision_of, encode_classes
+from miserly.learners.base.arguments import class_weight_of, decision_of, encode_classes
 from miserly.learners.base.estimator import PlanEstimator
 from miserly.plan import links
 from miserly.plan.engine.staged import Stage
@@ -297,7 +297,7 @@ class WeightedFit(PlanEstimator):
         self
             The fitted estimator.
         """
-        self._fit(X, Target(y, sample_weight, qid))
+        self._fit(X, Target(y, sample_weight, qid, class_weight=class_weight_of(self)))
         return self
 
     @abstractmethod

@@ -62,6 +62,9 @@ class AdaBoostBTClassifier(VotingClassifier):
         Columns that are split by category, one category against all others: a list of columns, or a boolean
         mask. By default the columns that a frame holds as text, categories or booleans. With None, all
         columns are split as numbers.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the rows that bins are computed from, where there are very many.
     n_jobs : int or None, default=None
@@ -155,6 +158,7 @@ class AdaBoostBTClassifier(VotingClassifier):
         n_rounds: int = 400,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -170,6 +174,7 @@ class AdaBoostBTClassifier(VotingClassifier):
         self.n_rounds = n_rounds
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -214,6 +219,9 @@ class SpeedBoostClassifier(VotingClassifier):
         Columns that are split by category, one category against all others: a list of columns, or a boolean
         mask. By default the columns that a frame holds as text, categories or booleans. With None, all
         columns are split as numbers.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the rows that bins are computed from, where there are very many.
     n_jobs : int or None, default=None
@@ -294,6 +302,7 @@ class SpeedBoostClassifier(VotingClassifier):
         n_rounds: int = 400,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -306,6 +315,7 @@ class SpeedBoostClassifier(VotingClassifier):
         self.n_rounds = n_rounds
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -54,6 +54,9 @@ class AdaBoostRSClassifier(VotingClassifier):
         Columns that are split by category, one category against all others: a list of columns, or a boolean
         mask. By default the columns that a frame holds as text, categories or booleans. With None, all
         columns are split as numbers.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the draws, and of the rows that bins are computed from.
     n_jobs : int or None, default=None
@@ -131,6 +134,7 @@ class AdaBoostRSClassifier(VotingClassifier):
         n_rounds: int = 400,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -143,6 +147,7 @@ class AdaBoostRSClassifier(VotingClassifier):
         self.n_rounds = n_rounds
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

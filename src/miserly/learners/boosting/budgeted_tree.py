@@ -53,6 +53,9 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
         Columns that are split by category, one category against all others: a list of columns, or a boolean
         mask. By default the columns that a frame holds as text, categories or booleans. With None, all
         columns are split as numbers.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the rows that bins are computed from, where there are very many.
     n_jobs : int or None, default=None
@@ -110,7 +113,7 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
     is_quick = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
-        *("costs", "budget", "max_bins", "categorical_features", "random_state", "n_jobs"),
+        *("costs", "budget", "max_bins", "categorical_features", "class_weight", "random_state", "n_jobs"),
         max_nodes=[ONE_OR_MORE],
         max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
     )
@@ -124,6 +127,7 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
         max_depth: int = MAX_DEPTH,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -133,6 +137,7 @@ class BudgetedTreeClassifier(PlanClassifier, WeightedFit):
         self.max_depth = max_depth
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
 

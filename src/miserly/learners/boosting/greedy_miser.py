@@ -12,7 +12,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import check_classes
 from miserly.errors import DataError
 from miserly.learners.base import PlanRegressor
-from miserly.learners.base.arguments import class_codes
+from miserly.learners.base.arguments import class_codes, constraints
 from miserly.learners.base.kinds import StagedClassifier
 from miserly.learners.boosting.miser_base import GreedyMiser
 from miserly.losses import Logistic, Loss, Multinomial, Squared, SquaredHinge
@@ -204,6 +204,9 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
         Columns that are split by category: a list of columns, or a boolean mask. By default the columns that
         a frame holds as text, categories or booleans. Listed columns of numbers must hold the codes
         0, 1, 2, ... With None, codes are split as numbers.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     early_stopping : bool or int, default=False
         Number of rounds without improvement on the validation set after which training stops; True means 20.
         The model keeps the rounds up to the best one. With False, all rounds are kept.
@@ -297,6 +300,7 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GreedyMiser._parameter_constraints,
         "loss": [StrOptions({"auto", "logistic", "multinomial", "squared_hinge"})],
+        **constraints("class_weight"),
     }
 
     def __init__(
@@ -316,6 +320,7 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
         l2_regularization: float = 0.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
         early_stopping: bool | int = False,
         validation_fraction: float = 0.1,
         metric: Any = None,
@@ -347,6 +352,7 @@ class GreedyMiserClassifier(StagedClassifier, GreedyMiser):
             verbose=verbose,
         )
         self.loss = loss
+        self.class_weight = class_weight
 
     def _targets(self, y: NDArray[Any], learn: bool) -> NDArray[np.float64]:
         if learn:

@@ -30,7 +30,7 @@ from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners.base import bind_costs
-from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, constraints
+from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, class_weight_of, constraints
 from miserly.learners.base.kinds import StagedEstimator
 from miserly.learners.common.booster import (
     Booster,
@@ -190,7 +190,8 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         self : GreedyMiser
             The fitted estimator.
         """
-        given = Target(y, sample_weight, qid, ranked=self._needs_queries)
+        by_class = class_weight_of(self)
+        given = Target(y, sample_weight, qid, ranked=self._needs_queries, class_weight=by_class)
         given_val = Target(y_val, sample_weight_val, qid_val, ranked=self._needs_queries, suffix="_val")
         is_resumed = self.warm_start and hasattr(self, "plan_")
         if is_resumed and self.n_rounds < self.n_rounds_:
@@ -200,6 +201,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
             )
         table = self.read_table(X, reset=not is_resumed)
         samples = self._samples(table.values, given, learn=not is_resumed)
+        given_val = replace(given_val, class_weight=given.weights_of_classes())
         if not is_resumed:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         learning, validation = self._divide(samples, X_val, given_val)

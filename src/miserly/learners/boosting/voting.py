@@ -73,6 +73,7 @@ class VotingClassifier(StagedClassifier, WeightedFit):
             "n_rounds",
             "max_bins",
             "categorical_features",
+            "class_weight",
             "random_state",
             "n_jobs",
             "verbose",

@@ -80,6 +80,9 @@ class CronusClassifier(CascadeClassifier):
         `budget`, a `mean_budget`, or a list of values to choose from.
     metric : str, Metric or None, default=None
         Metric on the validation set. By default "accuracy", and "precision@5" if `fit` is given queries.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the validation set, and of boosted trees.
     n_jobs : int or None, default=None
@@ -172,7 +175,8 @@ class CronusClassifier(CascadeClassifier):
             "term_tradeoff",
             "step",
         ),
-        *("min_samples_leaf", "validation_fraction", "metric", "random_state", "n_jobs", "verbose"),
+        *("min_samples_leaf", "validation_fraction", "metric", "class_weight"),
+        *("random_state", "n_jobs", "verbose"),
         n_stages=[ONE_OR_MORE],
         rejection=[Interval(Real, 0, 1, closed="neither")],
         inflation=[Interval(Real, 1, None, closed="left"), "array-like"],
@@ -204,6 +208,7 @@ class CronusClassifier(CascadeClassifier):
         min_samples_leaf: int = 20,
         validation_fraction: float = 0.2,
         metric: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -228,6 +233,7 @@ class CronusClassifier(CascadeClassifier):
         self.validation_fraction = validation_fraction
         self.metric = metric
         self.random_state = random_state
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose
 

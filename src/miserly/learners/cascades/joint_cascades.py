@@ -43,6 +43,9 @@ class SoftCascadeClassifier(TieredCascade):
     validation_fraction : float, default=0.2
         Share of the rows in the validation set, in whole queries if `qid` is given. It is held out for a
         `budget` or `mean_budget`.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the validation set.
     verbose : int, default=0
@@ -140,6 +143,9 @@ class AndOrCascadeClassifier(TieredCascade):
     validation_fraction : float, default=0.2
         Share of the rows in the validation set, in whole queries if `qid` is given. It is held out for a
         `budget` or `mean_budget`.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the validation set.
     verbose : int, default=0

@@ -77,7 +77,7 @@ class TieredCascade(CascadeClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
         *("costs", "tradeoff", "budget", "mean_budget", "l2_regularization", "validation_fraction"),
-        *("random_state", "verbose"),
+        *("class_weight", "random_state", "verbose"),
         tiers=[ONE_OR_MORE, "array-like"],
         positive_weight=[POSITIVE],
         miss=[Interval(Real, 0, 1, closed="left")],
@@ -95,6 +95,7 @@ class TieredCascade(CascadeClassifier):
         miss: float = 0.02,
         l2_regularization: float = 1e-3,
         validation_fraction: float = 0.2,
+        class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -107,6 +108,7 @@ class TieredCascade(CascadeClassifier):
         self.miss = miss
         self.l2_regularization = l2_regularization
         self.validation_fraction = validation_fraction
+        self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
 

@@ -15,7 +15,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, PlanRegressor, bind_costs
-from miserly.learners.base.arguments import encode_classes, refuse_text
+from miserly.learners.base.arguments import class_weight_of, constraints, encode_classes, refuse_text
 from miserly.learners.common.linear_fit import evened
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.compressed_base import CompressedMachine
@@ -55,7 +55,7 @@ class _Supervised(CompressedMachine):
         self : object
             The fitted estimator.
         """
-        given = Target(y, sample_weight, qid)
+        given = Target(y, sample_weight, qid, class_weight=class_weight_of(self))
         with Steps(self, bool(self.verbose)) as step:
             table = self.read_table(X, reset=True)
             refuse_text(table)
@@ -117,6 +117,9 @@ class CompressedSVC(PlanClassifier, _Supervised):
         Largest number of training rows that are used; of more a sample is drawn. Up to three times as many
         synthetic rows are added if most rows are support vectors. At most 3,000 support vectors, also
         sampled, are candidates.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of samples, synthetic rows and validation rows.
     verbose : int, default=0
@@ -194,6 +197,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CompressedMachine._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
+        **constraints("class_weight"),
     }
 
     def __init__(
@@ -209,6 +213,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
         loss: str = "margin",
         max_iter: int = 200,
         max_rows: int = 16_000,
+        class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -226,6 +231,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
             verbose=verbose,
         )
         self.loss = loss
+        self.class_weight = class_weight
 
     def predict(
         self,

@@ -63,6 +63,9 @@ class ReducedSVC(PlanClassifier, WeightedFit):
         Cap on the cost of a prediction: all features, and as many kernel evaluations as the rest pays for. If
         it is less than the cost of all features, the model predicts the most frequent class. By default
         there is no cap.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the candidates.
     verbose : int, default=0
@@ -124,7 +127,7 @@ class ReducedSVC(PlanClassifier, WeightedFit):
     machine_: KernelMachine
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
-        *("costs", "budget", "random_state", "verbose"),
+        *("costs", "budget", "class_weight", "random_state", "verbose"),
         n_vectors=[ONE_OR_MORE],
         kernel=[StrOptions(set(KERNELS))],
         gamma=[StrOptions({"scale"}), POSITIVE],
@@ -144,6 +147,7 @@ class ReducedSVC(PlanClassifier, WeightedFit):
         penalty: float = 1e-3,
         costs: Any = None,
         budget: float | None = None,
+        class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -155,6 +159,7 @@ class ReducedSVC(PlanClassifier, WeightedFit):
         self.penalty = penalty
         self.costs = costs
         self.budget = budget
+        self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
 

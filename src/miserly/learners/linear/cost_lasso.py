@@ -228,6 +228,9 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
         default there is no cap.
     refit : bool, default=True
         Whether the weights of the selected features are fitted again without the penalty, which shrinks them.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
 
     Attributes
     ----------
@@ -287,6 +290,23 @@ class CostLassoClassifier(PlanClassifier, _CostLasso):
     """
 
     _numeric_target = False
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_CostLasso._parameter_constraints,
+        **constraints("class_weight"),
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        tradeoff: float = 1e-3,
+        budget: float | None = None,
+        refit: bool = True,
+        class_weight: Any = None,
+    ) -> None:
+        super().__init__(costs=costs, tradeoff=tradeoff, budget=budget, refit=refit)
+        self.class_weight = class_weight
 
     @property
     def _loss(self) -> PointwiseLoss:

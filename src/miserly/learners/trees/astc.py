@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.data.rows import Rows
 from miserly.learners.base import PlanClassifier, PlanRegressor, as_columns
-from miserly.learners.base.arguments import class_signs
+from miserly.learners.base.arguments import class_signs, constraints
 from miserly.learners.common.training import steepness_of
 from miserly.learners.trees.astc_base import ASTC
 from miserly.losses import Loss, Squared, log_loss
@@ -192,6 +192,9 @@ class ASTCClassifier(PlanClassifier, ASTC):
     validation_fraction : float, default=0.1
         Share of the rows in the validation set, in whole queries if `qid` is given. It is held out only to
         divide a `budget` or `mean_budget`.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     random_state : int, RandomState or None, default=None
         Random seed of the validation set, and of boosted trees.
     n_jobs : int or None, default=None
@@ -266,6 +269,50 @@ class ASTCClassifier(PlanClassifier, ASTC):
     """
 
     _numeric_target = False
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ASTC._parameter_constraints,
+        **constraints("class_weight"),
+    }
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        node_budget: Any = None,
+        budget: float | None = None,
+        mean_budget: float | None = None,
+        tradeoff: float = 0.0,
+        max_depth: int = 5,
+        min_samples_leaf: int = 20,
+        soft: bool = False,
+        terms: str = "linear",
+        n_terms: int = 100,
+        step: float = 0.1,
+        validation_fraction: float = 0.1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            costs=costs,
+            node_budget=node_budget,
+            budget=budget,
+            mean_budget=mean_budget,
+            tradeoff=tradeoff,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            soft=soft,
+            terms=terms,
+            n_terms=n_terms,
+            step=step,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
 
     def _targets(self, y: Floats, unit: tuple[float, float]) -> Floats:
         return class_signs(y, len(self.classes_))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import StrOptions
 
 from miserly.data.rows import Rows
+from miserly.learners.base.arguments import constraints
 from miserly.learners.common.classifier_tree import CascadeClassifier
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeClassifier
@@ -143,10 +142,11 @@ class CSCCClassifier(CascadeClassifier, SoftTreeClassifier):
     """
 
     _on_exit = True
+    class_weight_in_loss = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftTreeClassifier._parameter_constraints,
-        "class_weight": [StrOptions({"balanced"}), Mapping, None],
+        **constraints("class_weight"),
     }
 
     def __init__(

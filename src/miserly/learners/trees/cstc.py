@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from miserly.data.rows import Rows
 from miserly.learners.base import PlanClassifier, PlanRegressor
+from miserly.learners.base.arguments import constraints
 from miserly.learners.trees.soft_tree_fit import Targets
 from miserly.learners.trees.soft_trees import SoftTreeClassifier, SoftTreeLearner
 from miserly.losses import Loss, MeanSquared, Squared
@@ -181,6 +182,9 @@ class CSTCClassifier(PlanClassifier, SoftTreeClassifier):
     loss : {"log_loss", "squared"}, default="log_loss"
         Loss of the scores: the log loss, or the squared error to 1 and -1, which is faster to fit. Both give
         probabilities; with "squared" one factor for all scores is calibrated by the log loss.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
     max_depth : int, default=3
         Levels of nodes: 3 are a root, two children and four grandchildren.
     terms : {"linear", "boosted"}, default="linear"
@@ -282,6 +286,11 @@ class CSTCClassifier(PlanClassifier, SoftTreeClassifier):
     0.80 30
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SoftTreeClassifier._parameter_constraints,
+        **constraints("class_weight"),
+    }
+
     def __init__(
         self,
         *,
@@ -290,6 +299,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeClassifier):
         budget: float | None = None,
         mean_budget: float | None = None,
         loss: str = "log_loss",
+        class_weight: Any = None,
         max_depth: int = 3,
         terms: str = "linear",
         n_terms: int = 100,
@@ -328,6 +338,7 @@ class CSTCClassifier(PlanClassifier, SoftTreeClassifier):
             verbose=verbose,
         )
         self.loss = loss
+        self.class_weight = class_weight
 
     def _shape(self) -> TreeShape:
         return TreeShape.full(self.max_depth)

@@ -131,6 +131,9 @@ class AnswerClassifier(PlanClassifier, AnswerLearner):
         a callable answers with a mapping by class, they are ``model.class``.
     costs : Costs, array-like, mapping of name to cost or None, default=None
         Costs of the columns, `ModelCalls.costs_`. By default each column costs 1.
+    class_weight : mapping of class to weight, "balanced" or None, default=None
+        Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
+        the same total weight. Classes that a mapping leaves out have weight 1.
 
     Attributes
     ----------
@@ -189,6 +192,14 @@ class AnswerClassifier(PlanClassifier, AnswerLearner):
     """
 
     _numeric_target = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **AnswerLearner._parameter_constraints,
+        **constraints("class_weight"),
+    }
+
+    def __init__(self, model: str, *, costs: Any = None, class_weight: Any = None) -> None:
+        super().__init__(model, costs=costs)
+        self.class_weight = class_weight
 
     @property
     def _loss(self) -> PointwiseLoss:

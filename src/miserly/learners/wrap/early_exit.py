@@ -16,12 +16,19 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from miserly.data.class_weights import weigh_validation
 from miserly.data.frames import is_frame
 from miserly.data.rows import Rows, validation_mask, without_new_categories
 from miserly.data.target import Target, check_classes, check_queries
 from miserly.errors import DataError
 from miserly.learners.base import threads_of
-from miserly.learners.base.arguments import ONE_OR_MORE, class_codes, constraints, fit_arguments
+from miserly.learners.base.arguments import (
+    ONE_OR_MORE,
+    class_codes,
+    class_weight_of,
+    constraints,
+    fit_arguments,
+)
 from miserly.learners.wrap import exits
 from miserly.learners.wrap.exit_answers import ExitAnswers
 from miserly.learners.wrap.exits import choose_threshold, evaluate_thresholds, saving_and_metric
@@ -64,8 +71,8 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
     prefit : bool, default=False
         Whether `estimator` is fitted already. The threshold is then chosen on all rows given to `fit`.
     metric : str, Metric or None, default=None
-        Metric on the validation set. By default "accuracy" for classifiers, "ndcg@5" for rankings and "mse"
-        for regressors.
+        Metric on the validation set, whose rows have the `class_weight` of the estimator. By default
+        "accuracy" for classifiers, "ndcg@5" for rankings and "mse" for regressors.
     random_state : int, RandomState or None, default=None
         Random seed of the validation split.
 
@@ -202,7 +209,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
             training, validation = self._divide(rows)
             self._fit_estimator(training)
         self._adopt_attributes()
-        self._place_exits(validation)
+        self._place_exits(weigh_validation(class_weight_of(self.estimator_), rows, validation))
         return self
 
     def _check(self, X: Any, y: Any, weight: Any, qid: Any) -> Rows:
