@@ -614,3 +614,20 @@ def test_offered_values_are_paid_when_needed_and_their_sources_not_called():
     assert served.predict(raw, budget=3, offered=offered).cost <= 3
     assert served.predict(raw, offered={"chol": 200.0}).acquired == ("age", "pain", "chol", "fbs")
     assert len(called) == 1
+
+
+@pytest.mark.parametrize("way", ["predict", "apredict", "predict_many", "concurrency"])
+def test_a_source_that_asks_for_another_feature_of_the_same_node_gets_it(way):
+    sources = {
+        "x0": lambda raw: 3.0,
+        "x1": lambda raw, x0: 2.0 * x0,
+        "x2": lambda raw, acquired: len(acquired),
+    }
+    served = OnDemand(linear(3), sources, compiled=False, concurrency=3 if way == "concurrency" else None)
+    if way == "apredict":
+        receipt = asyncio.run(served.apredict(None))
+    elif way == "predict_many":
+        (receipt,) = served.predict_many([None])
+    else:
+        receipt = served.predict(None)
+    assert receipt.values == {"x0": 3.0, "x1": 6.0, "x2": 2} and receipt.answer == 11.0

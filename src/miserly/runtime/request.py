@@ -103,6 +103,8 @@ class PredictionRequest:
         for source, some in by_source(self.served.sources, columns):
             if calls and capped and (source.may_differ or calls[0].source.may_differ):
                 break  # what is certain is so by listed prices
+            if calls and source.asks:
+                break  # it gets the values of those before it
             before, together_with = self.trail.price_of(due), self.trail.price_of([*due, *some])
             call = Call(source, tuple(some), together_with - before, ahead=False)
             extra += call.reserved - call.price
