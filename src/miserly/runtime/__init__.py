@@ -7,6 +7,7 @@ from miserly.runtime.monitor import Drift, Monitor
 from miserly.runtime.on_demand import OnDemand
 from miserly.runtime.receipt import Acquisition, Receipt
 from miserly.runtime.reference import Reference
+from miserly.runtime.replies import SourceReport
 from miserly.runtime.sources import Priced, Source, batched
 from miserly.runtime.what_if import WhatIf
 
@@ -23,6 +24,7 @@ __all__ = [
     "Reference",
     "Source",
     "SourceCall",
+    "SourceReport",
     "Unavailable",
     "WhatIf",
     "batched",

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from miserly.runtime.on_demand import OnDemand
     from miserly.runtime.pool import ThreadPool
     from miserly.runtime.receipt import Receipt
+    from miserly.runtime.runner import SourceRunner
 
-__all__ = ["run_many", "stream"]
+__all__ = ["run_many", "run_together", "stream"]
 
 
 def run_many(
@@ -43,7 +44,7 @@ def run_many(
         if served.runs_here and deadline is None:
             _run_here(requests)
         else:
-            served.in_background(_run_async(served, requests))
+            served.in_background(run_together(served, requests))
         for request in requests:
             yield served.answered(request)
 
@@ -151,7 +152,8 @@ def _call(unit: Unit) -> float | None:
 # -- in an event loop ----------------------------------------------------------------------------------------
 
 
-async def _run_async(served: OnDemand, requests: list[PredictionRequest]) -> None:
+async def run_together(served: SourceRunner, requests: list[PredictionRequest]) -> None:
+    """Answer requests in the running event loop, with one call of a batched source for all at a step."""
     while requests:
         await exchange_all(requests)
         requests, units = _units(requests)
@@ -166,7 +168,9 @@ async def _run_async(served: OnDemand, requests: list[PredictionRequest]) -> Non
 async def exchange_all(requests: list[PredictionRequest]) -> None:
     """Bring all requests whose plan is elsewhere up to date, at the same time."""
     if remote := [request.exchange() for request in requests if request.is_remote]:
-        await asyncio.gather(*remote)
+        for result in await asyncio.gather(*remote, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
 
 
 async def _finish(tasks: dict[asyncio.Task[None], Unit]) -> None:

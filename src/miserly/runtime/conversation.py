@@ -15,7 +15,7 @@ from miserly.runtime.faults import Fault
 from miserly.runtime.on_demand import OnDemand
 from miserly.runtime.questions import Question
 from miserly.runtime.receipt import Receipt
-from miserly.runtime.replies import Fetched, Reply, asked_call, settle
+from miserly.runtime.replies import Fetched, Reply, Reported, SourceReport, asked_call, settle
 from miserly.runtime.request import PredictionRequest
 
 __all__ = ["Conversation", "served_of"]
@@ -52,12 +52,13 @@ class Conversation:
         self._prices = dict(prices) if prices else None
         self._raw = dict(raw) if raw else {}
         self._begun = self._asked = clock()
-        self._replies: list[Reply | Fetched] = []
+        self._replies: list[Reply | Fetched | Reported] = []
         self._kept: dict[int, tuple[Any, bool]] = {}  # given before they are asked for: value, declined
         self._question: Question | None = None
         self._receipt: Receipt | None = None
         self._seconds: float | None = None  # how long it took, when it has ended
         self._reported = False  # whether hooks have seen the receipt
+        self._left: tuple[str, str, Reported] | None = None  # by whom, why, and what had come, if it was left
         self._restart()
 
     @property
@@ -132,6 +133,42 @@ class Conversation:
             return []
         return list(takewhile(lambda call: not call.source.at_hand, self._request.wanted(together=True)))
 
+    # -- sources elsewhere ---------------------------------------------------------------------------
+
+    def report(self, reports: Iterable[SourceReport]) -> None:
+        """Say what sources elsewhere brought for some features of `wanted`, or that they failed.
+
+        Parameters
+        ----------
+        reports : iterable of SourceReport
+            One for each feature. All of it is paid. A feature that a source could not get counts as missing.
+
+        Raises
+        ------
+        DataError
+            If a value cannot be used. Nothing has changed then.
+        """
+        reported = self._read_reports(reports)
+        reported.apply(self._request)
+        self._replies.append(reported)
+        self._question = None
+        self._use_kept()
+        self._asked = clock()
+
+    def _read_reports(self, reports: Iterable[SourceReport]) -> Reported:
+        found = list(reports)
+        for one in found:
+            if one.value is not None:
+                self.check(one.feature, one.value)
+        return Reported(tuple(one.fetched(self._request, self._cap) for one in found), self._cap)
+
+    def _leave(self, by: str, reason: str, reported: Reported) -> None:
+        """End the interview before the plan does."""
+        if not self.stopped_by:
+            self._left = by, reason, reported
+            reported.leave(self._request, by, reason)
+        self._question = None
+
     # -- parts ---------------------------------------------------------------------------------------
 
     def _asks(self) -> bool:
@@ -139,12 +176,12 @@ class Conversation:
         need = self._request.trail.need
         return not self.stopped_by and need >= 0 and self._served.sources[need].at_hand
 
-    def _restart(self, replies: Iterable[Reply | Fetched] = ()) -> None:
+    def _restart(self, replies: Iterable[Reply | Fetched | Reported] = ()) -> None:
         """Begin again, and give these replies."""
         request = PredictionRequest(self._served, None, self._cap, None, self._known, self._prices)
         self._request, self._replies = request, list(replies)
         request.begun = self._begun
-        self._question = self._receipt = self._seconds = None
+        self._question = self._receipt = self._seconds = self._left = None
         self._reported = False
         for one in self._replies:
             request.set_budget(read_budget(one.cap))

@@ -13,7 +13,7 @@ from miserly.runtime.faults import NAN, NULL, VALUE, Fault
 
 if TYPE_CHECKING:
     from miserly.runtime.calls import Call, Deliveries
-    from miserly.runtime.receipt import Receipt
+    from miserly.runtime.receipt_forms import ReceiptForms
     from miserly.runtime.request import PredictionRequest
 
 __all__ = ["Hooks", "SourceCall"]
@@ -91,7 +91,7 @@ class Hooks:
             how, message = next((one for one in outcomes if one in (NULL, NAN)), VALUE), ""
         self._tell("after_source", lambda: _call(request, call, clock() - call.begun, how, message))
 
-    def on_answer(self, receipt: Receipt) -> None:
+    def on_answer(self, receipt: ReceiptForms) -> None:
         self._tell("on_answer", lambda: receipt)
 
     def _tell(self, name: str, made: Callable[[], Any]) -> None:

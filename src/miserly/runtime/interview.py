@@ -14,14 +14,14 @@ from miserly.runtime.calls import clock
 from miserly.runtime.conversation import Conversation, served_of
 from miserly.runtime.questions import Question, guide_of
 from miserly.runtime.receipt import Acquisition, Receipt, plain_value
-from miserly.runtime.replies import Reply, mapping_of, pairs_of, read_reply
+from miserly.runtime.replies import Reply, Reported, SourceReport, mapping_of, pairs_of, read_reply
 
 if TYPE_CHECKING:
     from miserly.runtime.what_if import WhatIf
 
 __all__ = ["Interview", "Question"]
 
-_FORMAT = 1  # of the state
+_FORMAT = 2  # of the state
 
 
 class Interview(Conversation):
@@ -95,6 +95,15 @@ class Interview(Conversation):
         columns = [index(name) for name in (question.feature, *question.certain)]
         asked = [f for f in columns if self._served.sources[f].at_hand and f not in self._kept]
         return tuple(map(self._served.plan.costs.name, asked))
+
+    @property
+    def needed(self) -> tuple[Any, ...]:
+        """The features among `wanted` that the present node of the plan needs."""
+        if not self._asks():
+            return ()
+        sources, name = self._served.sources, self._served.plan.costs.name
+        columns = [f for f in self._request.certain() if sources[f].at_hand and f not in self._kept]
+        return tuple(map(name, columns))
 
     def is_wanted(self, feature: Any) -> bool:
         """Return whether a feature is one of `wanted`; fast for the one that is asked for first.
@@ -255,7 +264,7 @@ class Interview(Conversation):
             False if no question was answered yet.
         """
         kept, self._kept = self._replies, {}
-        if self.stopped_by != "caller":
+        if self._left is None:
             while kept and not isinstance(kept[-1], Reply):  # what sources brought after it
                 kept = kept[:-1]
             if not kept:
@@ -264,16 +273,29 @@ class Interview(Conversation):
         self._restart(kept)
         return True
 
-    def stop(self, reason: str = "the interview was stopped") -> None:
+    @property
+    def was_stopped(self) -> bool:
+        """Whether `stop` ended it."""
+        return self._left is not None
+
+    def stop(
+        self,
+        reason: str = "the interview was stopped",
+        by: str = "caller",
+        reports: Iterable[SourceReport] = (),
+    ) -> None:
         """End the interview. The answer is that of the last finished node.
 
         Parameters
         ----------
         reason : str
             For the receipt.
+        by : {"caller", "deadline", "failure", "budget"}, default="caller"
+            For the receipt.
+        reports : iterable of SourceReport
+            What sources elsewhere had brought by then; it is paid and not used.
         """
-        self._request.stop("caller", reason)
-        self._question = None
+        self._leave(by, reason, self._read_reports(reports))
 
     def change_budget(self, budget: float | None) -> None:
         """Change the cap. An interview that the budget ended goes on if the new one allows it.
@@ -288,7 +310,7 @@ class Interview(Conversation):
         SourceError
             If the interview has ended for another reason: `back` reopens it.
         """
-        if self.stopped_by not in ("", "budget"):
+        if self.was_stopped or self.stopped_by not in ("", "budget"):
             raise SourceError("the interview has ended, and not for its budget: take back the last answer")
         self._request.set_budget(read_budget(budget))
         self._cap, self._question, self._receipt = budget, None, None
@@ -307,7 +329,7 @@ class Interview(Conversation):
         dict
             For `resume`. It holds the values that were given, and `raw` as it is.
         """
-        by_caller = self._request.stopped_by == "caller"
+        left = self._left
         self._end()
         return {
             "format": _FORMAT,
@@ -318,7 +340,7 @@ class Interview(Conversation):
             "raw": self._raw,
             "replies": [one.to_dict() for one in self._replies],
             "kept": [[f, plain_value(value), declined] for f, (value, declined) in self._kept.items()],
-            "stopped": self._request.reason if by_caller else None,
+            "left": None if left is None else [*left[:2], left[2].to_dict()],
             "ended": self._seconds,
             "seconds": clock() - self._begun,
             "asked": clock() - self._asked,
@@ -352,8 +374,11 @@ class Interview(Conversation):
         interview = cls(served, state["budget"], known, prices, state["raw"])
         interview._restart([read_reply(one) for one in state["replies"]])
         interview._kept = {f: (value, declined) for f, value, declined in state["kept"]}
-        if state["stopped"] is not None:
-            interview._request.stop("caller", state["stopped"])
+        if state["left"] is not None:
+            by, reason, reported = state["left"]
+            found = read_reply(reported)
+            assert isinstance(found, Reported)
+            interview._leave(by, reason, found)
         passed = max(0.0, time.time() - state["at"])
         interview._begun = interview._request.begun = clock() - state["seconds"] - passed
         interview._asked = clock() - state["asked"] - passed

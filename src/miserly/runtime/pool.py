@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
@@ -186,12 +187,16 @@ class LoopThread:
         if running is self._loop:
             work.close()
             raise SourceError("predict was called by an async source of the same OnDemand; use apredict")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.submit(work)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def submit(self, work: Any) -> Future[Any]:
+        """Begin to run a coroutine there."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         """End the thread."""

@@ -15,6 +15,7 @@ from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run
 from miserly.runtime.faults import NULL, VALUE
 from miserly.runtime.receipt import DELIVERED, Receipt
+from miserly.runtime.receipt_forms import ReceiptForms
 
 __all__ = ["QUANTILES", "Outcome", "Reference", "read_outcome"]
 
@@ -50,7 +51,7 @@ class Outcome:
     answer: Any
 
 
-def read_outcome(receipt: Receipt | Mapping[str, Any], plan: Plan) -> Outcome:
+def read_outcome(receipt: ReceiptForms | Mapping[str, Any], plan: Plan) -> Outcome:
     """What a monitor reads of a receipt, or of its `to_dict`."""
     if isinstance(receipt, Receipt):
         if receipt.plan is not plan and receipt.plan.digest != plan.digest:
@@ -60,6 +61,8 @@ def read_outcome(receipt: Receipt | Mapping[str, Any], plan: Plan) -> Outcome:
         ratio = _ratio([(one.cost, one.price, one.outcome) for one in receipt.trail]) if priced else 1.0
         failed = receipt.stopped_by in _STOPPED
         return Outcome(receipt.cost, ratio, failed or _any_failed(outcomes), receipt.answer)
+    if isinstance(receipt, ReceiptForms):  # of a plan that is elsewhere
+        receipt = receipt.to_dict(values=False)
     try:
         if receipt.get("plan", plan.digest) != plan.digest:
             raise PlanError("this receipt is of another plan")
@@ -155,7 +158,7 @@ class Reference:
             if given.plan != plan.digest:
                 raise PlanError("this reference is of another plan")
             return given
-        if isinstance(given, Sequence) and given and isinstance(given[0], (Receipt, Mapping)):
+        if isinstance(given, Sequence) and given and isinstance(given[0], (ReceiptForms, Mapping)):
             seen = [read_outcome(one, plan) for one in given]
             ratios = np.array([one.ratio for one in seen])
             return cls._of(

@@ -39,9 +39,9 @@ from miserly.utils.checks import is_missing, read_price
 if TYPE_CHECKING:
     from miserly.runtime.on_demand import OnDemand
 
-__all__ = ["PredictionRequest"]
+__all__ = ["PredictionRequest", "next_number"]
 
-_numbers = count(1)
+next_number = count(1).__next__  # of requests in this process
 _ENDED = "the request had ended before"
 _LATE = "it had not answered by the deadline"
 
@@ -64,7 +64,7 @@ class PredictionRequest:
         prices: Mapping[Any, float] | None,
     ) -> None:
         self.begun = clock()
-        self.number = next(_numbers)
+        self.number = next_number()
         self.served, self.raw, self.known, self.prices = served, raw, known, prices
         self.trail = Trail(served.plan, known, budget, unknown=served.unknown, prices=prices)
         self.deadline = deadline
@@ -73,8 +73,7 @@ class PredictionRequest:
         self.stash: Deliveries = {}  # values that have come and are not used yet
         self.unused: list[Entry] = []
         self.under_way: set[Call] = set()
-        self.stopped_by = ""
-        self.reason = ""
+        self.stopped_by = self.reason = ""
 
     # -- what to do next -----------------------------------------------------------------------------
 
@@ -260,16 +259,16 @@ class PredictionRequest:
 
     def _fail(self, call: Call, failure: Fault) -> None:
         """Nothing came: log it, and go on by the rules of the source."""
-        self._log(call, failure)
+        self.log(call, failure)
         if not call.ahead:
             self._fall_back(call, failure)
 
-    def _log(self, call: Call, failure: Fault) -> None:
+    def log(self, call: Call, failure: Fault) -> None:
+        """Note what was asked for and did not come."""
         for f in call.columns:
-            entry = Entry(
-                f, None, call.seconds, self.trail.scores, self.trail.price(f), call.reserved, call.lost,
-                call.retries, failure.outcome, failure.message,
-            )  # fmt: skip
+            prices = (self.trail.price(f), call.reserved, call.lost)
+            rest = (call.retries, failure.outcome, failure.message)
+            entry = Entry(f, None, call.seconds, self.trail.scores, *prices, *rest)
             call.lost = call.reserved = call.seconds = 0.0  # the first one has it
             (self.unused if call.ahead else self.entries).append(entry)
 
@@ -282,19 +281,22 @@ class PredictionRequest:
                         self.trail.waive(f)
                 self.trail.resume()
                 first = len(self.entries) - len(call.columns)  # they were logged last
-                self.entries[first:] = [
-                    one._replace(scores=self.trail.scores) for one in self.entries[first:]
-                ]
+                last, scores = self.entries[first:], self.trail.scores
+                self.entries[first:] = [one._replace(scores=scores) for one in last]
             return
-        self.stop("failure", f"the source of {call.source.name!r}: {failure.message}")
+        name = call.source.name
+        self.stop("failure", f"the source of {name!r}: {failure.message}")
         if fallback == "raise":
-            error = SourceError(
-                f"the source of {call.source.name!r} failed ({failure.outcome}): {failure.message}"
-            )
-            error.receipt = self.receipt()
-            if self.served.hooks is not None:
-                self.served.hooks.on_answer(error.receipt)
-            raise error from failure.error
+            error = SourceError(f"the source of {name!r} failed ({failure.outcome}): {failure.message}")
+            error.__cause__ = failure.error
+            self._raise(error)
+
+    def _raise(self, error: SourceError) -> None:
+        """Raise the error of a source that must not fail, with the receipt."""
+        error.receipt = self.receipt()
+        if self.served.hooks is not None:
+            self.served.hooks.on_answer(error.receipt)
+        raise error
 
     # -- what has come --------------------------------------------------------------------------------
 
@@ -358,18 +360,15 @@ class PredictionRequest:
         for call in self.under_way:
             call.seconds = clock() - call.begun
             self._bill_failure(call, fault)
-            self._log(call, fault)
+            self.log(call, fault)
         self.under_way.clear()
-        for f, item in list(self.stash.items()):
-            if f in item.call.columns and not item.call.ahead:
+        for f, item in [one for one in self.stash.items() if one[0] in one[1].call.columns]:
+            if not item.call.ahead:
                 self._take(f, item, use=False)
-            elif f in item.call.columns:
+            else:
                 price = self.trail.price(f) if item.cost is None else item.cost
-                self.unused.append(
-                    Entry(
-                        f, item.given, item.call.seconds, self.trail.scores, price, item.call.reserved, price
-                    )
-                )
+                rest = (self.trail.scores, price, item.call.reserved, price)
+                self.unused.append(Entry(f, item.given, item.call.seconds, *rest))
         self.stash.clear()
 
     def set_budget(self, budget: float) -> None:

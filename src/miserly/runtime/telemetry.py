@@ -92,7 +92,7 @@ class OpenTelemetryHooks:
             span = self._tracer.start_span("miserly.predict", start_time=begun)
         for key in [key for key in self._calls if key[0] == receipt.request]:  # left behind at the deadline
             self._calls.pop(key).end()
-        span.set_attribute("miserly.plan", receipt.plan.digest)
+        span.set_attribute("miserly.plan", receipt.digest)
         span.set_attribute("miserly.cost", receipt.cost)
         span.set_attribute("miserly.stopped_by", receipt.stopped_by)
         span.set_attribute("miserly.acquired", [str(name) for name in receipt.acquired])

@@ -65,9 +65,9 @@ def model_summary(model: ServedModel, problem: str | None = None) -> dict[str, A
 
 def model_record(model: ServedModel, problem: str | None = None) -> dict[str, Any]:
     """Return what ``GET /v1/models/{name}`` says about a model."""
-    plan = model.plan
+    plan, costs = model.plan, model.plan.costs
     used = plan.features.tolist()
-    costs = plan.costs
+    others = sorted(set(range(plan.n_features)) - set(used))
     groups = [
         {
             "name": name,
@@ -78,7 +78,11 @@ def model_record(model: ServedModel, problem: str | None = None) -> dict[str, An
     ]
     return {
         **model_summary(model, problem),
-        "features": [feature_record(plan, f) for f in used],
+        "named": costs.names is not None,
+        "features": [
+            {**feature_record(plan, f), "column": f, "fetched": costs.name(f) in model.sourced} for f in used
+        ],
+        "other_features": [_other_record(plan, f) for f in others],
         "groups": [group for group in groups if group["features"]],
         "guarantees": list(plan.guarantees),
         "budgets": _budgets(plan),
@@ -107,6 +111,13 @@ def feature_record(plan: Plan, f: int) -> dict[str, Any]:
         "price": float(costs.feature[f]),
         "group": ", ".join(groups) or None,
     }
+
+
+def _other_record(plan: Plan, f: int) -> dict[str, Any]:
+    """What clients need to know about a column that the plan does not use: its source may bring it along."""
+    group = int(plan.costs.group[f])
+    named = plan.costs.group_names[group] if group >= 0 else None
+    return {"name": str(plan.costs.name(f)), "column": f, "group": named}
 
 
 def probabilities_record(plan: Plan, probabilities: Any) -> dict[str, float] | None:

@@ -14,6 +14,7 @@ from miserly.serve.models import ServedModel
 from miserly.serve.problems import Problem, hint
 
 __all__ = [
+    "check_keys",
     "quoted",
     "read_flag",
     "read_number",
@@ -84,12 +85,21 @@ async def read_object(request: Request, allowed: Collection[str], optional: bool
         raise Problem(422, "invalid_json", f"the body is not valid JSON: {error}") from None
     if type(record) is not dict:
         raise Problem(422, "invalid_body", "the body must be a JSON object")
+    check_keys(record, allowed)
+    return record
+
+
+def check_keys(record: Mapping[str, Any], allowed: Collection[str], where: str = "") -> None:
+    """Raise a problem if an object of a body has other keys than those allowed."""
     for key in record:
         if key not in allowed:
             known = ", ".join(sorted(allowed))
-            message = f"the body may have the fields {known}{hint(key, allowed)}"
-            raise Problem(422, "unknown_field", message, shown_key(key))
-    return record
+            message = f"{where or 'the body'} may have the fields {known}{hint(key, allowed)}"
+            raise Problem(422, "unknown_field", message, _place(where, shown_key(key)))
+
+
+def _place(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
 
 
 def shown_key(key: str) -> str:
@@ -98,7 +108,7 @@ def shown_key(key: str) -> str:
 
 
 def read_number(
-    record: Mapping[str, Any], key: str, low: float = 0.0, high: float = math.inf
+    record: Mapping[str, Any], key: str, low: float = 0.0, high: float = math.inf, where: str = ""
 ) -> float | None:
     """Return a number of a body; None if it is absent or null.
 
@@ -110,6 +120,8 @@ def read_number(
         Its field.
     low, high : float
         What it may be, ends included.
+    where : str
+        The object of the body that it is in; by default the body.
 
     Returns
     -------
@@ -120,7 +132,8 @@ def read_number(
         return None
     if type(value) not in (int, float) or not low <= value <= high:
         limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-        raise Problem(422, "invalid_number", f"{key} must be a number {limits}, not {quoted(value)}", key)
+        message = f"{key} must be a number {limits}, not {quoted(value)}"
+        raise Problem(422, "invalid_number", message, _place(where, key))
     return float(value)
 
 

@@ -83,6 +83,8 @@ _FEATURE = object_of(
         "whole": _FLAG,
         "price": _AMOUNT,
         "group": {"type": ["string", "null"]},
+        "column": {**_COUNT, "description": "Its place among all features of the model."},
+        "fetched": {**_FLAG, "description": "Whether the server gets it itself."},
     }
 )
 
@@ -222,7 +224,12 @@ SCHEMAS: dict[str, Schema] = {
     "Model": object_of(
         {
             **_SUMMARY,
+            "named": {**_FLAG, "description": "Whether features have names; if not, they have numbers."},
             "features": array_of(ref("Feature")),
+            "other_features": array_of(
+                object_of({"name": _TEXT, "column": _COUNT, "group": {"type": ["string", "null"]}}),
+                description="Features that the plan does not use.",
+            ),
             "groups": array_of(object_of({"name": _TEXT, "setup": _AMOUNT, "features": array_of(_TEXT)})),
             "guarantees": array_of(_TEXT),
             "budgets": array_of(ref("Budget")),

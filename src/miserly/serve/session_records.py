@@ -62,9 +62,10 @@ def session_record(
         "answer": _answer(model.plan, interview.answer),
         "question": None if question is None else _question(model, question),
         "wanted": [str(name) for name in interview.wanted],
+        "needed": [str(name) for name in interview.needed],
         "history": [_purchase(model, one) for one in interview.trail],
         "unused": list(record.unused),
-        "can_go_back": interview.n_replies > 0 or interview.stopped_by == "caller",
+        "can_go_back": interview.n_replies > 0 or interview.was_stopped,
         "receipt": receipt_record(interview.receipt()) if ended else None,
     }
 

@@ -20,7 +20,9 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
+from miserly.errors import PlanError
 from miserly.runtime import Interview
+from miserly.serve.fetched import read_fetched, read_stop
 from miserly.serve.models import ServedModel
 from miserly.serve.predicting import read_raw
 from miserly.serve.problems import Problem, json_response
@@ -36,7 +38,8 @@ __all__ = ["add_session_routes"]
 
 _PATIENCE = 2.0  # seconds in which a request that ended a session passes on its receipt
 _NEW = frozenset({"budget", "known", "prices", "input"})
-_VALUES = frozenset({"values", "unavailable", "version"})
+_VALUES = frozenset({"values", "unavailable", "fetched", "version"})
+_STOP = frozenset({"by", "fetched", "version"})
 _VERSION = frozenset({"version"})
 _BUDGET = frozenset({"budget", "version"})
 _AMOUNTS = frozenset({"more", "budget"})
@@ -89,7 +92,11 @@ def add_session_routes(app: FastAPI, service: Service) -> None:
         success=(200, shown, "The session."), errors=_CHANGE_ERRORS, parameters=one,
         body=json_body(ref("NewBudget"), caps),
     )  # fmt: skip
-    given = {"a value": {"values": {"thal": "normal"}}, "not to be had": {"unavailable": ["thal"]}}
+    given = {
+        "a value": {"values": {"thal": "normal"}},
+        "not to be had": {"unavailable": ["thal"]},
+        "from a source of the client": {"fetched": [{"feature": "thal", "value": "normal", "cost": 95.5}]},
+    }
     add_route(
         app, "POST", f"{session}/values", give, summary="Give what is asked for", tag="sessions",
         success=(200, shown, "The session, with its next question or its receipt."), errors=_CHANGE_ERRORS,
@@ -102,7 +109,7 @@ def add_session_routes(app: FastAPI, service: Service) -> None:
     add_route(
         app, "POST", f"{session}/stop", stop, summary="Stop, with the answer so far", tag="sessions",
         success=(200, shown, "The session, which has ended."), errors=_CHANGE_ERRORS, parameters=one,
-        body=version,
+        body=json_body(ref("SessionStop"), {"as it was seen": {"version": 2}}, False),
     )  # fmt: skip
     add_route(
         app, "POST", f"{session}/what-if", what_if, summary="What more money would buy", tag="sessions",
@@ -150,7 +157,11 @@ async def _found(request: Request) -> _Session:
         patience -= _PATIENCE / 40
         session_id, record = await _read(request)
     model = service.models.at(record.model, record.digest)
-    session = _Session(session_id, record, Interview.resume(model.served, record.state), model)
+    try:
+        interview = Interview.resume(model.served, record.state)
+    except PlanError as error:  # kept by another version of this service
+        raise Problem(410, "session_outdated", "this session cannot go on here; begin again") from error
+    session = _Session(session_id, record, interview, model)
     if record.ended and not record.reported:  # that request was killed before it could
         await _report(session, request)
     return session
@@ -263,6 +274,9 @@ async def give(request: Request) -> Response:
 
     They are used in the order in which the plan asks, and paid then. A value of null says that the feature
     was bought and has no value. What cannot be had is not billed, and counts as missing.
+
+    A client that calls sources says in `fetched` what they brought, or how they failed (`outcome`); `cost` is
+    what was paid if it is not the listed price, and `lost` what was paid for calls that failed.
     """
     return await _changed(request, _VALUES, _give)
 
@@ -271,10 +285,11 @@ def _give(session: _Session, body: dict[str, Any]) -> bool:
     model, interview = session.model, session.interview
     given = {} if body.get("values") is None else read_values(model, body["values"], "values")
     off = [] if body.get("unavailable") is None else _read_names(model, body["unavailable"], "unavailable")
-    if not given and not off:
-        raise Problem(422, "invalid_body", "give values, or unavailable, or both", "values")
-    if interview.stopped_by:
+    if interview.stopped_by and (given or off or body.get("fetched")):
         raise _ended()
+    fetched = read_fetched(model, interview, body.get("fetched"))
+    if not given and not off and not fetched:
+        raise Problem(422, "invalid_body", "give values, unavailable or fetched", "values")
     for field, names in (("values", given), ("unavailable", off)):
         for name in names:
             if not interview.is_wanted(name):
@@ -284,7 +299,14 @@ def _give(session: _Session, body: dict[str, Any]) -> bool:
         if name in given:
             message = f"{name} has a value, so it cannot be unavailable as well"
             raise Problem(422, "invalid_body", message, f"unavailable.{name}")
-    interview.give(given, off)
+    for one in fetched:
+        if one.feature in given or one.feature in off:
+            message = f"{one.feature} is given in two ways"
+            raise Problem(422, "invalid_body", message, f"fetched.{one.feature}")
+    if given or off:
+        interview.give(given, off)
+    if fetched:
+        interview.report(fetched)
     return True
 
 
@@ -312,14 +334,19 @@ def _back(session: _Session, body: dict[str, Any]) -> bool:
 
 
 async def stop(request: Request) -> Response:
-    """End the session with the answer so far. A session that has ended stays as it is."""
-    return await _changed(request, _VERSION, _stop, optional=True)
+    """End the session with the answer so far. A session that has ended stays as it is.
+
+    A client that calls sources may say what they had brought by then (`fetched`), which is paid and not used.
+    """
+    return await _changed(request, _STOP, _stop, optional=True)
 
 
 def _stop(session: _Session, body: dict[str, Any]) -> bool:
-    if session.interview.stopped_by:
+    interview = session.interview
+    by, reason = read_stop(body)
+    if interview.stopped_by:
         return False
-    session.interview.stop("stopped by the client")
+    interview.stop(reason, by, read_fetched(session.model, interview, body.get("fetched")))
     return True
 
 
@@ -337,7 +364,7 @@ def _change_budget(session: _Session, body: dict[str, Any]) -> bool:
         raise Problem(422, "invalid_body", "budget is needed: a cap, or null for none", "budget")
     budget, interview = read_number(body, "budget"), session.interview
     stopped_by = interview.stopped_by
-    if stopped_by not in ("", "budget"):
+    if interview.was_stopped or stopped_by not in ("", "budget"):
         raise _ended()
     interview.change_budget(budget)
     if stopped_by and interview.stopped_by:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from miserly.serve.fetched import OUTCOMES, STOPS
 from miserly.serve.schemas import HEART, SCHEMAS, array_of, object_of, or_null, ref
 
 __all__ = ["SESSION", "WHAT_IF"]
@@ -25,6 +26,24 @@ _BUDGET: dict[str, Any] = {
     "minimum": 0,
     "description": "A cap: no more than this is paid. Null: no cap.",
 }
+_PAID: dict[str, Any] = {"type": ["number", "null"], "minimum": 0, "maximum": 1e99}
+_FETCHED = array_of(
+    object_of(
+        {
+            "feature": _TEXT,
+            "value": ref("Value"),
+            "outcome": {"type": ["string", "null"], "enum": [*OUTCOMES, None]},
+            "cost": {**_PAID, "description": "What was paid, if it is not the listed price."},
+            "reserved": {**_PAID, "description": "The most that it could cost, if not the listed price."},
+            "lost": {**_PAID, "description": "What was paid for calls that failed."},
+            "seconds": _PAID,
+            "retries": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000},
+        },
+        optional=("value", "outcome", "cost", "reserved", "lost", "seconds", "retries"),
+        closed=True,
+    ),
+    description="What sources of the client brought.",
+)
 _RANGES = array_of(
     object_of({"value": _LABEL, "low": _NUMBER, "high": _NUMBER, "share": _NUMBER}),
     description="For each answer the range of its probability, or one range of numbers; and if it was "
@@ -92,9 +111,19 @@ SCHEMAS.update(
                 "unavailable": or_null(
                     array_of(_TEXT, description="Features that cannot be had; not billed.")
                 ),
+                "fetched": or_null(_FETCHED),
                 "version": _VERSION,
             },
-            optional=("values", "unavailable", "version"),
+            optional=("values", "unavailable", "fetched", "version"),
+            closed=True,
+        ),
+        "SessionStop": object_of(
+            {
+                "by": {"type": ["string", "null"], "enum": [*STOPS, None]},
+                "fetched": or_null(_FETCHED),
+                "version": _VERSION,
+            },
+            optional=("by", "fetched", "version"),
             closed=True,
         ),
         "SessionVersion": object_of({"version": _VERSION}, optional=("version",), closed=True),
@@ -142,6 +171,7 @@ SCHEMAS.update(
                 "answer": _SESSION_ANSWER,
                 "question": or_null(_QUESTION),
                 "wanted": array_of(_TEXT, description="What is asked for now, in any case."),
+                "needed": array_of(_TEXT, description="Those of `wanted` that the present step needs."),
                 "history": array_of(_PURCHASE),
                 "unused": array_of(_TEXT, description="What was given and not needed; not billed."),
                 "can_go_back": _FLAG,
@@ -173,8 +203,8 @@ _AGE = {
 SESSION: dict[str, Any] = {
     "id": "zUzgKdjwBEo0lPLFSsbTB8V2Jb6mYdPd", "model": HEART["name"], "digest": HEART["digest"], "version": 2,
     "state": "asking", "expires_at": "2026-01-31T13:00:00Z", "unit": "CAD", "budget": None, "cost": 1.0,
-    "answer": _ANSWER, "question": _THAL, "wanted": ["thal"], "history": [_AGE], "unused": [],
-    "can_go_back": True, "receipt": None,
+    "answer": _ANSWER, "question": _THAL, "wanted": ["thal"], "needed": ["thal"], "history": [_AGE],
+    "unused": [], "can_go_back": True, "receipt": None,
 }  # fmt: skip
 WHAT_IF: dict[str, Any] = {
     "budget": 111.0, "more": 110.0, "cost": 1.0, "unit": "CAD",
