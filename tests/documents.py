@@ -77,10 +77,11 @@ def run_document(path: Path) -> list[tuple[Block, str]]:
 
 
 def _run_python(block: Block, names: dict[str, object], path: Path) -> str:
-    code = compile("\n" * block.line + block.text, str(path), "exec")  # so that errors name the right line
+    text = SERVICES.with_port(block.text)
+    code = compile("\n" * block.line + text, str(path), "exec")  # so that errors name the right line
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(code, names)
-    return printed.getvalue()
+    return SERVICES.without_port(printed.getvalue())
 
 
 def _run_console(block: Block) -> str:
@@ -128,14 +129,22 @@ class Services:
             assert self._process.poll() is None and time.monotonic() < end, _log()
             time.sleep(0.05)
         self._port = found[1]
-        return found[0].replace(f":{self._port}/", f":{PORT}/")
+        return self.without_port(found[0])
+
+    def with_port(self, text: str) -> str:
+        """Put the port of the service, if there is one, in the place of that which documents show."""
+        return re.sub(rf":{PORT}\b", f":{self._port}", text) if self._port else text
+
+    def without_port(self, text: str) -> str:
+        """Put back the port that documents show."""
+        return re.sub(rf":{self._port}\b", f":{PORT}", text) if self._port else text
 
     def ask(self, command: str) -> str:
         """Run curl."""
-        asked = command.replace(f":{PORT}/", f":{self._port}/")
+        asked = self.with_port(command)
         done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"{command}: {done.stderr}"
-        return done.stdout.replace(f":{self._port}/", f":{PORT}/")
+        return self.without_port(done.stdout)
 
     def stop(self, command: str = "") -> str:
         """Stop the service, if there is one."""

@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = [
     "BudgetWarning",
+    "ClientError",
     "CostError",
     "DataError",
     "MetricError",
@@ -18,6 +19,7 @@ __all__ = [
     "PlanFormatError",
     "ServeError",
     "SourceError",
+    "UnreachableError",
     "did_you_mean",
     "warn_once",
 ]
@@ -65,6 +67,41 @@ class SourceError(MiserlyError, RuntimeError):
 
 class ServeError(MiserlyError, ValueError):
     """The service cannot start as it was asked to."""
+
+
+class ClientError(MiserlyError, RuntimeError):
+    """A service did not answer a request; the message says what it reported.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong.
+    status : int, optional
+        The HTTP status; None if there was no response.
+    code : str, optional
+        What went wrong, for programs; as in the documentation of the service.
+    field : str, optional
+        Where in the request.
+
+    Attributes
+    ----------
+    receipt : object or None
+        What was bought until then, and the answer so far.
+    retry_after : float or None
+        Seconds after which the service may answer.
+    """
+
+    def __init__(
+        self, message: str, status: int | None = None, code: str | None = None, field: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.field = status, code, field
+        self.receipt: Any = None
+        self.retry_after: float | None = None
+
+
+class UnreachableError(ClientError, ConnectionError):
+    """A service cannot be reached, or broke off."""
 
 
 class BudgetWarning(UserWarning):
