@@ -1,6 +1,16 @@
 """The program a fitted model is: terms, nodes, batch run, stepping, save and load."""
 
-from miserly.plan.gates import Capacity, Confidence, Gate, Onward, Proximity, Rank, Threshold
+from miserly.plan.gates import (
+    Capacity,
+    Confidence,
+    Gate,
+    Onward,
+    Proximity,
+    Rank,
+    Settled,
+    SettledTop,
+    Threshold,
+)
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
 from miserly.plan.store.format import load
@@ -18,6 +28,8 @@ __all__ = [
     "Proximity",
     "Rank",
     "Raw",
+    "Settled",
+    "SettledTop",
     "Threshold",
     "Tree",
     "category_words",

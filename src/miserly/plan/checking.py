@@ -8,6 +8,7 @@ import numpy as np
 
 from miserly.errors import PlanError
 from miserly.plan import links
+from miserly.plan.engine.rest import problem_after
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.terms import Term
 
@@ -40,6 +41,10 @@ def check_plan(plan: Plan) -> None:
     children = [c for node in plan.nodes for c in (node.up, node.low) if c != LEAVE]
     if plan.nodes and sorted(children) != list(range(1, len(plan.nodes))):
         raise PlanError("every node but the root must be the child of exactly one node")
+    for k, node in enumerate(plan.nodes):
+        problem = problem_after(plan, k) if node.gate.needs_rest else None
+        if problem:
+            raise PlanError(f"node {k} has {problem}")
 
 
 def _check_term(plan: Plan, i: int, term: Term) -> None:

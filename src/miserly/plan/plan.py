@@ -129,6 +129,11 @@ class Plan(Runnable):
         return any(node.gate.listwise for node in self.nodes)
 
     @property
+    def looks_at_known(self) -> bool:
+        """Whether some gate looks at the features that a row has bought, so that runs must keep account."""
+        return any(node.gate.looks_at_known for node in self.nodes)
+
+    @property
     def can_rank(self) -> bool:
         """Whether answers are single numbers, by which the documents of a query can be put in order."""
         return links.gives_numbers(self.link) and self.n_outputs == 1

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import prices as _prices
+from miserly.plan.engine.compiled_rest import SETTLED, SETTLED_TOP, send_settled, send_settled_top
 from miserly.plan.engine.compiled_rules import (
     GATE_RULES,
     LISTWISE,
@@ -298,7 +299,11 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
         n = _run_node(
             tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through, kept
         )
-        if LISTWISE[nodes.gate[k]]:
+        if nodes.gate[k] == SETTLED:
+            send_settled(tables, k, X, rows[:n], scores, state[0], at)
+        elif nodes.gate[k] == SETTLED_TOP:
+            send_settled_top(tables, k, X, order, start, first, last, scores, state[0], at, state[4])
+        elif LISTWISE[nodes.gate[k]]:
             send_documents(nodes, k, order, start, first, last, scores, at, state[4])
         else:
             send_rows(nodes, k, rows[:n], scores, at)

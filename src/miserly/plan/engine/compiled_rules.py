@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from miserly.plan import links
-from miserly.plan.gates import Capacity, Confidence, Gate, Onward, Proximity, Rank, Threshold
+from miserly.plan.gates import (
+    Capacity,
+    Confidence,
+    Gate,
+    Onward,
+    Proximity,
+    Rank,
+    Settled,
+    SettledTop,
+    Threshold,
+)
 from miserly.plan.terms import Kernel, Raw, Term, Tree
 from miserly.utils.compiled import compiled
 
@@ -28,8 +38,10 @@ __all__ = [
 TERM_RULES: tuple[type[Term], ...] = (Raw, Tree, Kernel)
 RAW, TREE = Raw.code, Tree.code
 
-# The gates that have a rule below. Compiled code reads their codes as constants.
-GATE_RULES: tuple[type[Gate], ...] = (Onward, Threshold, Confidence, Proximity, Rank, Capacity)
+# The gates that have a rule below or in `compiled_rest`. Compiled code reads their codes as constants.
+GATE_RULES: tuple[type[Gate], ...] = (
+    Onward, Threshold, Confidence, Proximity, Rank, Capacity, Settled, SettledTop,
+)  # fmt: skip
 LISTWISE = tuple(gate.listwise for gate in GATE_RULES)  # by code
 ONWARD, THRESHOLD, CONFIDENCE, PROXIMITY, CAPACITY = (
     gate.code for gate in (Onward, Threshold, Confidence, Proximity, Capacity)

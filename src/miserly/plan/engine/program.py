@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan.gates import Confidence, Onward, Threshold
+from miserly.plan.gates import Confidence, Onward, Settled, Threshold
 from miserly.plan.terms import Raw, Term, Tree
 
 if TYPE_CHECKING:
@@ -21,7 +21,15 @@ __all__ = ["Program"]
 
 # Terms and gates that the walk has rules for; others have one of the negative codes.
 TREE, RAW, OTHER, BY_PATH = Tree.code, Raw.code, -1, -2
-ONWARD, THRESHOLD, CONFIDENCE, ELSEWHERE = Onward.code, Threshold.code, Confidence.code, -1
+ONWARD, THRESHOLD, CONFIDENCE, SETTLED, ELSEWHERE = (
+    Onward.code,
+    Threshold.code,
+    Confidence.code,
+    Settled.code,
+    -1,
+)
+# What is known of a feature: nothing, its value, or its value and that it is paid.
+UNKNOWN, KNOWN, PAID = range(3)
 
 # The first places in `state`, before what is known of each feature, which groups are open, and which terms
 # were evaluated.
@@ -38,8 +46,9 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     NODE_INHERITS, NODE_GATE, NODE_WHOLE, NODE_UP, NODE_LOW, GROUP, GROUP_POINTER,
     TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
     OPENED, EVALUATED, PRICES, SCORES,
-) = range(35)  # fmt: skip
-_HEAD = 35
+    SIGNS, REST_LOW, REST_HIGH, REST_SIZE, REST_ERROR, TERM_LOW, TERM_HIGH, STACK, BOUNDS,
+) = range(44)  # fmt: skip
+_HEAD = 44
 
 
 class Program(NamedTuple):
@@ -80,12 +89,15 @@ class Program(NamedTuple):
         head = np.zeros(_HEAD, dtype=np.int64)
         head[[N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC]] = d, s, plan.n_outputs, plan.link == "logistic"
         head[[OPENED, EVALUATED, PRICES, SCORES]] = opened, evaluated, prices, scores
+        head[SIGNS] = plan.tables.nodes.signs
+        head[STACK], head[BOUNDS] = evaluated + len(plan.terms), scores + 2 * s
+        depth, ends = _scratch(plan)
         integers = _joined(head, whole, [head])
         reals = _joined(head, real, [np.zeros(0)])
         integers[:_HEAD] = head
-        state = np.zeros(evaluated + len(plan.terms), dtype=np.int64)
+        state = np.zeros(evaluated + len(plan.terms) + depth, dtype=np.int64)
         state[NODE], state[EXIT], state[NEEDED] = (0 if plan.nodes else -1), -1, -1
-        numbers = np.zeros(scores + 2 * s)
+        numbers = np.zeros(scores + 2 * s + ends)
         numbers[BUDGET] = plan.budget
         numbers[VALUES_AT:prices] = np.nan
         numbers[prices:scores] = np.concatenate([plan.costs.feature, plan.costs.setup])
@@ -110,7 +122,7 @@ def _joined(head: NDArray[Any], parts: dict[int, NDArray[Any]], first: list[NDAr
 def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]]:
     """The parts of a program by their place in the head: whole numbers, and real numbers."""
     trees, _, terms, nodes, prices = plan.tables
-    known, inside = (ONWARD, THRESHOLD, CONFIDENCE), prices.groups >= 0
+    known, inside = (ONWARD, THRESHOLD, CONFIDENCE, SETTLED), prices.groups >= 0
     gate = [code if code in known else ELSEWHERE for code in nodes.gate.tolist()]
     whole: dict[int, Any] = {
         TREE_FEATURE: trees.feature, TREE_LEFT: trees.left, TREE_MISSING: trees.missing,
@@ -125,12 +137,21 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
     real: dict[int, Any] = {
         TREE_THRESHOLD: trees.threshold, TREE_VALUE: trees.value, TERM_FILL: terms.fill,
         TERM_EVALUATION: terms.evaluation, ENTRY_WEIGHT: nodes.weight, NODE_BIAS: nodes.bias.ravel(),
-        NODE_NUMBER: nodes.number,
+        NODE_NUMBER: nodes.number, REST_LOW: nodes.rest_low.ravel(), REST_HIGH: nodes.rest_high.ravel(),
+        REST_SIZE: nodes.rest_size.ravel(), REST_ERROR: nodes.rest_error, TERM_LOW: nodes.term_low,
+        TERM_HIGH: nodes.term_high,
     }  # fmt: skip
     return (
         {place: np.asarray(part, dtype=np.int64) for place, part in whole.items()},
         {place: np.asarray(part, dtype=np.float64) for place, part in real.items()},
     )
+
+
+def _scratch(plan: Plan) -> tuple[int, int]:
+    """The room that gates need which look at the rest of the chain: nodes of a tree, and bounds of scores."""
+    if len(plan.tables.nodes.rest_error) == 0:
+        return 0, 0
+    return int(plan.tables.terms.depth.max(initial=0)) + 2, 4 * plan.n_scores
 
 
 def _kind(term: Term) -> int:

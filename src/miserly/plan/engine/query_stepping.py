@@ -113,7 +113,7 @@ class QueryTrail:
                 for trail in there:
                     trail.stop()
                 continue
-            scores = np.array([trail.scores[0] for trail in there])
-            cut = there[0].gate.leave_below(scores, len(self.trails))
+            least = np.array([trail.score_bounds[0] for trail in there])
+            cut = there[0].gate.leave_below(least, len(self.trails))
             for trail in there:
                 trail.pass_gate(cut)

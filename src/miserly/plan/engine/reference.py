@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import RowPrices, fits
 from miserly.costs.prices import prices_by_row
+from miserly.plan.engine.rest import bounds_of_scores, settled
 from miserly.plan.gates import Gate, ListwiseGate
 from miserly.plan.terms import Term
 
@@ -52,7 +53,10 @@ def run_reference(
             kept_away = np.isin(bundle[rows], bundle[state.at == STOPPED])
             clerk.stop(rows[kept_away], k, 0)
             rows, scores = rows[~kept_away], scores[~kept_away]
-        up = _who_goes_up(plan, node.gate, scores, bundle[rows], size)
+        if node.gate.needs_rest:
+            up = _who_is_unsettled(plan, k, scores, X, rows, state, bundle[rows], size)
+        else:
+            up = _who_goes_up(plan, node.gate, scores, bundle[rows], size)
         state.at[rows] = np.where(up, node.up, node.low)
 
 
@@ -154,3 +158,29 @@ def _who_goes_up(
         return gate.goes_up(scores, plan.link, plan.n_outputs)
     values = gate.values(scores, plan.link, plan.n_outputs)
     return gate.sends_up_of_queries(values, bundle, size, np.lexsort((values, bundle)))
+
+
+def _who_is_unsettled(
+    plan: Plan,
+    k: int,
+    scores: NDArray[np.float64],
+    X: NDArray[Any],
+    rows: NDArray[np.int64],
+    state: State,
+    bundle: NDArray[np.int64],
+    size: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Which rows go up at a gate that looks at the rest of the chain."""
+    gate = plan.nodes[k].gate
+    least, most = bounds_of_scores(plan, k, scores, X, rows, None)
+    if isinstance(gate, ListwiseGate):
+        if gate.looks_at_known:
+            least, most = bounds_of_scores(plan, k, scores, X, rows, state.acquired[rows])
+        cuts = gate.cuts(least[:, 0], bundle, size, np.lexsort((least[:, 0], bundle)))
+        return ~(most[:, 0] < cuts[bundle])
+    up = ~settled(plan, scores, least, most)
+    if gate.looks_at_known and up.any():
+        some = rows[up]
+        least, most = bounds_of_scores(plan, k, scores[up], X, some, state.acquired[some])
+        up[up] = ~settled(plan, scores[up], least, most)
+    return up

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import RowPrices
+from miserly.plan.engine.rest import Rest, by_signs
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import TERMS, Kernel, Term, Tree
 from miserly.plan.terms.kernel import Kernels
@@ -56,6 +57,13 @@ class Nodes(NamedTuple):
     low: NDArray[np.int64]
     n_outputs: int
     logistic: bool
+    signs: bool  # each output decides by its sign, and not the largest of several
+    rest_low: NDArray[np.float64]  # see `Rest`; without rows where no gate needs it
+    rest_high: NDArray[np.float64]
+    rest_size: NDArray[np.float64]
+    rest_error: NDArray[np.float64]
+    term_low: NDArray[np.float64]  # bounds of each term that is not a tree
+    term_high: NDArray[np.float64]
 
 
 class Tables(NamedTuple):
@@ -161,6 +169,8 @@ def _nodes(plan: Plan) -> Nodes:
     pointer = np.cumsum([0, *(len(node.terms) for node in plan.nodes)], dtype=np.int64)
     term = _joined([node.terms for node in plan.nodes], np.int64)
     fresh = _freshness(plan, pointer)
+    rest = Rest.of(plan)
+    bounds = np.array([one.bounds for one in plan.terms] if len(rest.error) else [], float).reshape(-1, 2)
     return Nodes(
         pointer=pointer,
         term=term,
@@ -177,4 +187,11 @@ def _nodes(plan: Plan) -> Nodes:
         low=np.array([node.low for node in plan.nodes], dtype=np.int64),
         n_outputs=plan.n_outputs,
         logistic=plan.link == "logistic",
+        signs=by_signs(plan),
+        rest_low=rest.low,
+        rest_high=rest.high,
+        rest_size=rest.size,
+        rest_error=rest.error,
+        term_low=np.ascontiguousarray(bounds[:, 0]),
+        term_high=np.ascontiguousarray(bounds[:, 1]),
     )

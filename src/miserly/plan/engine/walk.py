@@ -29,6 +29,7 @@ from miserly.plan.engine.program import (
     EXIT,
     GROUP,
     GROUP_POINTER,
+    KNOWN,
     KNOWN_AT,
     LOGISTIC,
     N_FEATURES,
@@ -46,11 +47,13 @@ from miserly.plan.engine.program import (
     NODE_WHOLE,
     ONWARD,
     OPENED,
+    PAID,
     PHASE,
     POSITION,
     PRICES,
     RAW,
     SCORES,
+    SETTLED,
     SPENT,
     TERM_EVALUATION,
     TERM_FEATURE,
@@ -66,21 +69,21 @@ from miserly.plan.engine.program import (
     TREE_MISSING,
     TREE_THRESHOLD,
     TREE_VALUE,
+    UNKNOWN,
     UP,
     VALUE,
     VALUES_AT,
     WHOLE,
     WORDS,
 )
+from miserly.plan.engine.walk_rest import REST_HELPERS, is_settled
 
-__all__ = ["HELPERS", "mark_paid", "pay", "price", "walk"]
+__all__ = ["HELPERS", "KNOWN", "PAID", "UNKNOWN", "mark_paid", "pay", "price", "walk"]
 
 # What `walk` returns.
 ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE = range(6)
 # Where in a node the row is: before it, before a term, at a term that is paid, with its value, after a gate.
 AT_NODE, AT_TERM, IN_TERM, HAS_VALUE, SENT = range(5)
-# What is known of a feature: nothing, its value, or its value and that it is paid.
-UNKNOWN, KNOWN, PAID = range(3)
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -275,6 +278,8 @@ def _decide(program, constants, state, numbers, k):
         state[UP] = 1 if numbers[program[SCORES] + program[program[NODE_WHOLE] + k]] > number else 0
     elif gate == CONFIDENCE:
         state[UP] = 0 if _confidence(program, numbers) >= number else 1
+    elif gate == SETTLED:
+        state[UP] = 0 if is_settled(program, constants, state, numbers, k) else 1
     else:
         return False
     return True
@@ -342,6 +347,7 @@ def walk(program, constants, state, numbers):
 
 
 HELPERS = (
+    *REST_HELPERS,
     fits, price, mark_paid, _reopen, pay, _pay_whole, _descend, _read_all, _begin_term, _value_of, _exp,
     _confidence, _decide, _begin_node, _sum_terms,
 )  # fmt: skip

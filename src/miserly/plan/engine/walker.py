@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from miserly.costs import fits
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
+from miserly.plan.engine.known import KnownValues
 from miserly.plan.engine.program import KNOWN_AT, VALUES_AT, Program
+from miserly.plan.engine.rest import bounds_of_row
 from miserly.plan.engine.walk import ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
 from miserly.plan.gates import ListwiseGate
 
@@ -85,7 +87,8 @@ class Walker:
     @property
     def evaluated(self) -> NDArray[np.bool_]:
         """The terms whose evaluation was paid."""
-        return np.array(self._state[self._program.evaluated :]).astype(np.bool_)
+        first = self._program.evaluated
+        return np.array(self._state[first : first + len(self.plan.terms)]).astype(np.bool_)
 
     @property
     def exit(self) -> int:
@@ -317,11 +320,20 @@ class Walker:
         scores = np.array(self._numbers[first : first + self.plan.n_scores])
         gate = self.gate
         if isinstance(gate, ListwiseGate):
-            up = not scores[0] < (gate.leave_below(scores[:1], 1) if cut is None else cut)
+            least, most = self.score_bounds
+            up = not most < (gate.leave_below(np.array([least]), 1) if cut is None else cut)
         else:
             up = bool(gate.goes_up(scores[None], self.plan.link, self.plan.n_outputs)[0])
         self._state[_at.UP] = up
         return ENDED
+
+    @property
+    def score_bounds(self) -> tuple[float, float]:
+        """What a list-wise gate compares: the score, or the least and largest score that it can become."""
+        first, d = self._program.scores, self.plan.n_features
+        scores = np.array(self._numbers[first : first + self.plan.n_scores])
+        values, paid = self._numbers[VALUES_AT : VALUES_AT + d], self._state[KNOWN_AT : KNOWN_AT + d]
+        return bounds_of_row(self.plan, self.node, scores, np.array(values), np.array(paid) == _walk.PAID)
 
     @property
     def gate(self) -> Any:
@@ -346,25 +358,7 @@ class Walker:
     @property
     def known_values(self) -> Mapping[int, float]:
         """The values by column; NaN where nothing is known."""
-        return _Values(self._numbers, VALUES_AT, self.plan.n_features)
-
-
-class _Values(Mapping[int, float]):
-    """The values of the columns, by number."""
-
-    __slots__ = ("_first", "_n", "_numbers")
-
-    def __init__(self, numbers: Any, first: int, n: int) -> None:
-        self._numbers, self._first, self._n = numbers, first, n
-
-    def __getitem__(self, f: int) -> float:
-        return float(self._numbers[self._first + f])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self._n))
-
-    def __len__(self) -> int:
-        return self._n
+        return KnownValues(self._numbers, VALUES_AT, self.plan.n_features)
 
 
 _compiled_walk: Callable[..., int] | None = None  # once somebody has asked for it

@@ -10,7 +10,16 @@ NumPy.
 """
 
 from miserly.plan.gates.base import GATES, Gate, ListwiseGate, gate_from_numbers, register
-from miserly.plan.gates.kinds import Capacity, Confidence, Onward, Proximity, Rank, Threshold
+from miserly.plan.gates.kinds import (
+    Capacity,
+    Confidence,
+    Onward,
+    Proximity,
+    Rank,
+    Settled,
+    SettledTop,
+    Threshold,
+)
 
 __all__ = [
     "GATES",
@@ -21,6 +30,8 @@ __all__ = [
     "Onward",
     "Proximity",
     "Rank",
+    "Settled",
+    "SettledTop",
     "Threshold",
     "gate_from_numbers",
     "register",

@@ -34,6 +34,9 @@ class Gate(ABC):
         Whether the gate compares a document with the others of its query.
     decides : bool
         Whether rows may go both ways.
+    needs_rest : bool
+        Whether the gate looks at what the rest of the chain can still add, and not at scores alone. Such a
+        gate has a field `known`: whether to take into account the features that the row has bought.
     """
 
     kind: ClassVar[str]
@@ -42,6 +45,7 @@ class Gate(ABC):
     whole_field: ClassVar[str | None] = None
     listwise: ClassVar[bool] = False
     decides: ClassVar[bool] = True
+    needs_rest: ClassVar[bool] = False
 
     # -- checks --------------------------------------------------------------------------------------
 
@@ -64,6 +68,11 @@ class Gate(ABC):
         str or None
         """
         return None
+
+    @property
+    def looks_at_known(self) -> bool:
+        """Whether the gate decides by what the row has bought, and not by scores alone."""
+        return self.needs_rest and bool(getattr(self, "known", False))
 
     # -- files and tables ----------------------------------------------------------------------------
 

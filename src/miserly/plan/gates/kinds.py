@@ -16,7 +16,7 @@ from miserly.plan.show.phrases import number, ordinal
 if TYPE_CHECKING:
     from miserly.plan.show.wording import Wording
 
-__all__ = ["Capacity", "Confidence", "Onward", "Proximity", "Rank", "Threshold"]
+__all__ = ["Capacity", "Confidence", "Onward", "Proximity", "Rank", "Settled", "SettledTop", "Threshold"]
 
 
 @register
@@ -246,3 +246,100 @@ class Capacity(ListwiseGate):
 
     def question(self, words: Wording) -> str:
         return f"among the best {100 * self.share:.3g} %?"
+
+
+# -- gates that look at the rest of the chain ----------------------------------------------------------------
+
+
+@register
+@dataclass(frozen=True)
+class Settled(Gate):
+    """Rows whose class no later node can change go low (leave), others up.
+
+    The engine computes what later nodes can add to each score, at least and at most, with a margin for
+    rounding. A row that leaves has the class that it would have at the end of the chain, and at every node on
+    the way there, so a budget cannot change its class either. Scores and probabilities are those so far.
+
+    Parameters
+    ----------
+    known : int, default=1
+        With 1, leaves that the row cannot reach, given the features that it has bought, do not count. With 0
+        all leaves count: fewer rows leave, and the check takes no time that grows with the chain.
+    """
+
+    kind: ClassVar[str] = "settled"
+    code: ClassVar[int] = 6
+    whole_field: ClassVar[str | None] = "known"
+    needs_rest: ClassVar[bool] = True
+    known: int = 1
+
+    def check(self) -> None:
+        if self.known not in (0, 1):
+            raise PlanError(f"a settled gate has known=0 or known=1, not {self.known}")
+
+    def problem_in(self, n_scores: int, link: str) -> str | None:
+        if not links.gives_numbers(link):
+            return None
+        return f"a settled gate, but link {link!r} gives numbers and not classes"
+
+    def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        raise PlanError("a settled gate decides by the rest of the chain, which only a run of its plan knows")
+
+    def up_words(self, words: Wording) -> str:
+        return "later steps can still change the answer"
+
+    def low_words(self, words: Wording) -> str:
+        return "no later step can change the answer"
+
+    def question(self, words: Wording) -> str:
+        return "answer settled?"
+
+    @property
+    def up_label(self) -> str:
+        return "not yet"
+
+    @property
+    def low_label(self) -> str:
+        return "settled"
+
+
+@register
+@dataclass(frozen=True)
+class SettledTop(ListwiseGate):
+    """Documents that can no longer be among the `k` best of their query go low, others up.
+
+    A document goes low if `k` documents of its query will have a higher score at the end, whatever later
+    nodes add. The `k` best documents, their scores and their order are those at the end of the chain.
+
+    Parameters
+    ----------
+    k : int, default=10
+        The number of documents that matter.
+    known : float, default=1
+        With 1, leaves that the document cannot reach, given the features that it has bought, do not count.
+        With 0 all leaves count.
+    """
+
+    kind: ClassVar[str] = "settled top"
+    code: ClassVar[int] = 7
+    real_field: ClassVar[str | None] = "known"
+    whole_field: ClassVar[str | None] = "k"
+    needs_rest: ClassVar[bool] = True
+    k: int = 10
+    known: float = 1
+
+    def check(self) -> None:
+        if self.k < 1 or self.known not in (0, 1):
+            raise PlanError(f"a settled-top gate needs k >= 1, and known=0 or known=1, not {self}")
+
+    def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(n_query), self.k)
+
+    def up_words(self, words: Wording) -> str:
+        return f"it can still be among the {self.k} best of its query"
+
+    def low_words(self, words: Wording) -> str:
+        return f"it can no longer be among the {self.k} best of its query"
+
+    def question(self, words: Wording) -> str:
+        return f"can be among the {self.k} best?"

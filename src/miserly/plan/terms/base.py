@@ -120,6 +120,33 @@ class Term(ABC):
         float
         """
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest value that any row can have; infinite where there is none."""
+        return -np.inf, np.inf
+
+    def reachable(
+        self, X: NDArray[Any], rows: NDArray[np.int64], known: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and the largest value that rows can have, given what is known of them.
+
+        Parameters
+        ----------
+        X : array of (n, n_features)
+            Encoded rows.
+        rows : int array
+            The rows to look at.
+        known : bool array of (len(rows), n_features)
+            The features that are known of each of them. No other value is read.
+
+        Returns
+        -------
+        low, high : float arrays of the length of `rows`
+            By default `bounds`.
+        """
+        low, high = self.bounds
+        return np.full(len(rows), low), np.full(len(rows), high)
+
     def reads(self, known: Mapping[int, float]) -> Iterator[int]:
         """The features that one row needs, one after the other.
 

@@ -103,6 +103,10 @@ class Kernel(Term):
             raise PlanError(f"a kernel's degree is a whole number from 0 to 64, not {self.degree!r}")
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        return {"rbf": (0.0, 1.0), "sigmoid": (-1.0, 1.0)}.get(self.kernel, (-np.inf, np.inf))
+
+    @property
     def features(self) -> NDArray[np.int64]:
         return np.arange(len(self.vector), dtype=np.int64)
 

@@ -56,6 +56,13 @@ class Raw(Term):
         values = X[rows, self.feature].astype(np.float64)
         return np.where(np.isnan(values), self.fill, values)
 
+    def reachable(
+        self, X: NDArray[Any], rows: NDArray[np.int64], known: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        values = self.evaluate(X, rows)
+        there = known[:, self.feature]
+        return np.where(there, values, -np.inf), np.where(there, values, np.inf)
+
     def evaluate_one(self, known: Mapping[int, float]) -> float:
         value = known[self.feature]
         return self.fill if np.isnan(value) else value

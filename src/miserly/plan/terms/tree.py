@@ -14,14 +14,13 @@ from miserly.errors import PlanError
 from miserly.plan.show.phrases import listing, number, plain, plural
 from miserly.plan.store.container import Arrays, Schema, bounds, check_bounds, joined, read_bools
 from miserly.plan.terms.base import Buy, Sizes, Term, register
+from miserly.plan.terms.categories import MAX_CATEGORY, N_WORDS
 
 if TYPE_CHECKING:
     from miserly.plan.show.wording import Wording
 
-__all__ = ["MAX_CATEGORY", "Tree", "Trees", "category_words"]
+__all__ = ["Tree", "Trees"]
 
-MAX_CATEGORY = 255  # category codes are 0..255: eight 32-bit words of a bit set
-_WORDS = 8
 _MOST_CATEGORIES = 5  # named in a rule
 
 _DTYPES: dict[str, Any] = {
@@ -87,7 +86,7 @@ class Tree(Term):
             "tree_missing_left": ("|u1", ("tree nodes",)),
             "tree_value": ("<f8", ("tree nodes",)),
             "tree_category": ("<i4", ("tree nodes",)),
-            "tree_words": ("<u4", ("category rows", _WORDS)),
+            "tree_words": ("<u4", ("category rows", N_WORDS)),
         }
     }
     feature: NDArray[np.int32]
@@ -106,12 +105,12 @@ class Tree(Term):
         for name, dtype in _DTYPES.items():
             array = getattr(self, name)
             if array is None:
-                array = np.full(n, -1, np.int32) if name == "category" else np.zeros((0, _WORDS), np.uint32)
+                array = np.full(n, -1, np.int32) if name == "category" else np.zeros((0, N_WORDS), np.uint32)
             array = np.ascontiguousarray(array, dtype=dtype)
             if name != "words" and array.shape != (n,):
                 raise PlanError(f"a tree of {n} nodes has {name!r} of shape {array.shape}")
             put(self, name, array)
-        if n == 0 or self._words.ndim != 2 or self._words.shape[1] != _WORDS:
+        if n == 0 or self._words.ndim != 2 or self._words.shape[1] != N_WORDS:
             raise PlanError("a tree needs at least one node, and category words in rows of eight")
         self._check()
 
@@ -213,6 +212,27 @@ class Tree(Term):
             left[choose] = np.where(known, (bits & np.uint32(1)) != 0, self.missing_left[node[choose]])
         return left.astype(np.bool_)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        leaves = self.value[self.feature < 0]
+        return float(leaves.min()), float(leaves.max())
+
+    def reachable(
+        self, X: NDArray[Any], rows: NDArray[np.int64], known: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        low, high = np.empty((2, len(self.feature), len(rows)))
+        for i in reversed(range(len(self.feature))):
+            f = self.feature[i]
+            if f < 0:
+                low[i] = high[i] = self.value[i]
+                continue
+            one, other = self.left[i], self.right[i]
+            goes_left = self._go_left(np.full(len(rows), i), X[rows, f].astype(np.float64))
+            for ends, extreme in ((low, np.minimum), (high, np.maximum)):
+                taken = np.where(goes_left, ends[one], ends[other])
+                ends[i] = np.where(known[:, f], taken, extreme(ends[one], ends[other]))
+        return low[0], high[0]
+
     def child(self, node: int, x: float) -> int:
         """The child that a row goes to.
 
@@ -275,7 +295,7 @@ class Tree(Term):
             rows = tree._category[inner]
             category[at] = np.where(rows >= 0, rows + word, -1)
         look = np.maximum(feature, 0).astype(np.int32)
-        words = np.concatenate([*(tree._words for tree in terms), np.zeros((1, _WORDS), np.uint32)])
+        words = np.concatenate([*(tree._words for tree in terms), np.zeros((1, N_WORDS), np.uint32)])
         return Trees(feature, look, threshold, left, missing, value, category, words), starts[:-1]
 
     def _siblings_adjacent(self) -> NDArray[np.int64]:
@@ -295,7 +315,7 @@ class Tree(Term):
         }
         for name in _COLUMNS:
             arrays[f"tree_{name}"] = joined([getattr(tree, name) for tree in terms])
-        arrays["tree_words"] = joined([tree._words for tree in terms]).reshape(-1, _WORDS)
+        arrays["tree_words"] = joined([tree._words for tree in terms]).reshape(-1, N_WORDS)
         return arrays
 
     @classmethod
@@ -361,29 +381,6 @@ class Tree(Term):
         shown = codes if len(codes) <= _MOST_CATEGORIES else codes[: _MOST_CATEGORIES - 1]
         values = [plain(known[code]) if known is not None else str(code) for code in shown]
         return f"{name} is {listing(values, len(codes) - len(shown), last='or')}{missing}"
-
-
-def category_words(codes: Any) -> NDArray[np.uint32]:
-    """The bit set of some category codes, as one row of `Tree.words`.
-
-    Parameters
-    ----------
-    codes : sequence of int
-        Codes from 0 to 255.
-
-    Returns
-    -------
-    uint32 array of (8,)
-
-    Examples
-    --------
-    >>> category_words([0, 33])[:3].tolist()
-    [1, 2, 0]
-    """
-    words = np.zeros(_WORDS, dtype=np.uint32)
-    for code in np.asarray(codes, dtype=np.int64):
-        words[code >> 5] |= np.uint32(1) << np.uint32(code & 31)
-    return words
 
 
 def _over(trees: Sequence[Tree], words: Wording) -> str:

@@ -1,0 +1,169 @@
+"""Whether later nodes can change the answer of one row: the rule of `Settled` for the walk.
+
+As in `walk`, each function is compiled by numba or run by Python on lists. The operations and their order are
+those of `rest`, so that all engines decide alike.
+"""
+
+from __future__ import annotations
+
+import math
+
+from miserly.plan.engine.program import (
+    BOUNDS,
+    ENTRY_CHANNEL,
+    ENTRY_TERM,
+    ENTRY_WEIGHT,
+    KNOWN_AT,
+    N_OUTPUTS,
+    N_SCORES,
+    NODE_BIAS,
+    NODE_LOW,
+    NODE_POINTER,
+    NODE_UP,
+    NODE_WHOLE,
+    PAID,
+    RAW,
+    REST_ERROR,
+    REST_HIGH,
+    REST_LOW,
+    REST_SIZE,
+    SCORES,
+    SIGNS,
+    STACK,
+    TERM_FILL,
+    TERM_HIGH,
+    TERM_KIND,
+    TERM_LOW,
+    TERM_START,
+    TREE,
+    TREE_CATEGORY,
+    TREE_FEATURE,
+    TREE_LEFT,
+    TREE_MISSING,
+    TREE_THRESHOLD,
+    TREE_VALUE,
+    VALUES_AT,
+    WORDS,
+)
+
+__all__ = ["REST_HELPERS", "is_settled"]
+
+
+def _goes_left(program, constants, node, x):
+    """Whether a row goes left at an inner node of a tree: 1 or 0."""
+    row = program[program[TREE_CATEGORY] + node]
+    if x == x and row < 0:
+        return 1 if x <= constants[program[TREE_THRESHOLD] + node] else 0
+    if x == x and x >= 0.0 and x <= 255.0 and x == int(x):
+        return (program[program[WORDS] + 8 * row + (int(x) >> 5)] >> (int(x) & 31)) & 1
+    return program[program[TREE_MISSING] + node]
+
+
+def _leaves(program, constants, state, numbers, root):
+    """The smallest and the largest leaf of a tree that the row can reach, given what it has paid."""
+    feature, left, value, stack = (
+        program[TREE_FEATURE],
+        program[TREE_LEFT],
+        program[TREE_VALUE],
+        program[STACK],
+    )
+    low, high = math.inf, -math.inf
+    state[stack], n = root, 1
+    while n > 0:
+        n -= 1
+        node = state[stack + n]
+        f = program[feature + node]
+        while f >= 0:
+            if state[KNOWN_AT + f] == PAID:
+                node = program[left + node] + 1 - _goes_left(program, constants, node, numbers[VALUES_AT + f])
+            else:
+                node = program[left + node]
+                state[stack + n] = node + 1
+                n += 1
+            f = program[feature + node]
+        low, high = min(low, constants[value + node]), max(high, constants[value + node])
+    return low, high
+
+
+def _values(program, constants, state, numbers, t):
+    """The smallest and the largest value that a term can have for the row."""
+    kind, start = program[program[TERM_KIND] + t], program[program[TERM_START] + t]
+    if kind == TREE:
+        return _leaves(program, constants, state, numbers, start)
+    if kind == RAW and state[KNOWN_AT + start] == PAID:
+        x = numbers[VALUES_AT + start]
+        x = constants[program[TERM_FILL] + t] if x != x else x
+        return x, x
+    return constants[program[TERM_LOW] + t], constants[program[TERM_HIGH] + t]
+
+
+def _can_differ(program, constants, numbers, k):
+    """Whether the bounds in `numbers` leave the class open."""
+    s, scores, outputs = program[N_SCORES], program[SCORES], program[N_OUTPUTS]
+    error, size = constants[program[REST_ERROR] + k], program[REST_SIZE] + k * s
+    low, high = program[BOUNDS], program[BOUNDS] + s
+    if program[SIGNS]:
+        for c in range(outputs):
+            score = numbers[scores + c]
+            margin = error * (abs(score) + constants[size + c])
+            if not (score + (numbers[low + c] - margin) > 0.0 or score + (numbers[high + c] + margin) < 0.0):
+                return True
+        return False
+    top = 0
+    for c in range(1, outputs):
+        if numbers[scores + c] > numbers[scores + top]:
+            top = c
+    score = numbers[scores + top]
+    least = score + (numbers[low + top] - error * (abs(score) + constants[size + top]))
+    for c in range(outputs):
+        if c != top:
+            score = numbers[scores + c]
+            if not least > score + (numbers[high + c] + error * (abs(score) + constants[size + c])):
+                return True
+    return False
+
+
+def _add_node(program, constants, state, numbers, j):
+    """Add what node `j` may contribute to the sums behind the bounds, and widen the bounds."""
+    s = program[N_SCORES]
+    low, high = program[BOUNDS], program[BOUNDS] + s
+    least, most = low + 2 * s, low + 3 * s
+    for c in range(s):
+        bias = constants[program[NODE_BIAS] + j * s + c]
+        numbers[least + c] += bias
+        numbers[most + c] += bias
+    for e in range(program[program[NODE_POINTER] + j], program[program[NODE_POINTER] + j + 1]):
+        weight, c = constants[program[ENTRY_WEIGHT] + e], program[program[ENTRY_CHANNEL] + e]
+        if weight != 0.0:
+            ends = _values(program, constants, state, numbers, program[program[ENTRY_TERM] + e])
+            numbers[least + c] += min(weight * ends[0], weight * ends[1])
+            numbers[most + c] += max(weight * ends[0], weight * ends[1])
+    for c in range(s):
+        numbers[low + c] = min(numbers[low + c], numbers[least + c])
+        numbers[high + c] = max(numbers[high + c], numbers[most + c])
+
+
+def is_settled(program, constants, state, numbers, k):
+    """Whether no node after `k` can change the class of the row."""
+    s, low = program[N_SCORES], program[BOUNDS]
+    for c in range(s):
+        numbers[low + c] = constants[program[REST_LOW] + k * s + c]
+        numbers[low + s + c] = constants[program[REST_HIGH] + k * s + c]
+    if not _can_differ(program, constants, numbers, k):
+        return True
+    if not program[program[NODE_WHOLE] + k]:
+        return False
+    for c in range(4 * s):
+        numbers[low + c] = 0.0
+    j = k
+    while j >= 0:
+        if _can_differ(program, constants, numbers, k):
+            return False  # bounds only widen
+        up = program[program[NODE_UP] + j]
+        j = up if up >= 0 else program[program[NODE_LOW] + j]
+        if j >= 0:
+            _add_node(program, constants, state, numbers, j)
+    return True
+
+
+REST_HELPERS = (_goes_left, _leaves, _values, _can_differ, _add_node, is_settled)
