@@ -139,7 +139,7 @@ def test_three_thousand_trees_are_saved_and_loaded_within_a_second(tmp_path):
 def test_the_numbers_of_a_file_have_a_meaning_for_every_kind_there_is():
     assert KERNELS == ("linear", "rbf", "poly", "sigmoid")
     assert {term.code: kind for kind, term in TERMS.items()} == {0: "raw", 1: "tree", 2: "kernel"}
-    kinds = ["onward", "threshold", "confidence", "proximity", "rank", "capacity"]
+    kinds = ["onward", "threshold", "confidence", "proximity", "rank", "capacity", "settled", "settled top"]
     assert {gate.code: kind for kind, gate in GATES.items()} == dict(enumerate(kinds))
     for gate in GATES.values():
         packed = {name for name in (gate.real_field, gate.whole_field) if name}
