@@ -51,6 +51,7 @@ BENCHMARKS = {
     "ranking_curves": Benchmark(("--quick",), needs_data=True),
     "ranking_losses": Benchmark(("--quick",), needs_data=True),
     "budgeted_boosting": Benchmark(("--quick",), needs_data=True),
+    "turney": Benchmark(("--quick",), needs_data=True),
     "best_subsets": Benchmark(("--quick",), needs_data=True),
     "trees_of_classifiers": Benchmark(("--quick",), needs_data=True),
 }
