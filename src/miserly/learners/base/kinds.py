@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from miserly.data.target import Target
 from miserly.learners.base.arguments import class_weight_of, decision_of, encode_classes
 from miserly.learners.base.estimator import PlanEstimator
+from miserly.learners.base.row_training import row_training
 from miserly.plan import links
 from miserly.plan.engine.staged import Stage
 
@@ -276,7 +277,16 @@ class WeightedFit(PlanEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
     ) -> Self:
         """Fit the model.
 
@@ -291,12 +301,21 @@ class WeightedFit(PlanEstimator):
         qid : array of (n,) or None, default=None
             Query of each row. Learners that hold out rows hold out whole queries, and metrics of rankings are
             means over queries. Other learners check it and do not use it.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
 
         Returns
         -------
         self
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            return own.fit(self, X, y, sample_weight, qid=qid)
         self._fit(X, Target(y, sample_weight, qid, class_weight=class_weight_of(self)))
         return self
 

@@ -32,6 +32,7 @@ from miserly.grow.grower import MAX_DEPTH
 from miserly.learners.base import bind_costs
 from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, class_weight_of, constraints
 from miserly.learners.base.kinds import StagedEstimator
+from miserly.learners.base.row_training import row_training
 from miserly.learners.common.booster import (
     Booster,
     Round,
@@ -158,6 +159,11 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
     ) -> Self:
         """Fit the model round by round.
 
@@ -184,12 +190,24 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
             Queries of `X_val`.
         sample_weight_val : array-like of shape (n_val,), optional
             Weights of `X_val`.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
 
         Returns
         -------
         self : GreedyMiser
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            held_out = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
+            return own.fit(
+                self, X, y, sample_weight, qid=qid, sample_weight_val=sample_weight_val, **held_out
+            )
         by_class = class_weight_of(self)
         given = Target(y, sample_weight, qid, ranked=self._needs_queries, class_weight=by_class)
         given_val = Target(y_val, sample_weight_val, qid_val, ranked=self._needs_queries, suffix="_val")

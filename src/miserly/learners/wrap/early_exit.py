@@ -29,6 +29,7 @@ from miserly.learners.base.arguments import (
     constraints,
     fit_arguments,
 )
+from miserly.learners.base.row_training import row_training
 from miserly.learners.wrap import exits
 from miserly.learners.wrap.exit_answers import ExitAnswers
 from miserly.learners.wrap.exits import choose_threshold, evaluate_thresholds, saving_and_metric
@@ -180,6 +181,11 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
     ) -> EarlyExit:
         """Fit the estimator, unless it is fitted, choose the threshold, and put exits into its plan.
 
@@ -193,12 +199,21 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
             Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
         qid : array-like of shape (n,), optional
             Query of each row. Rankers and the rules "proximity", "rank" and "capacity" need it.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
 
         Returns
         -------
         self : EarlyExit
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            return own.fit(self, X, y, sample_weight, qid=qid)
         if self.threshold is not None and self.saving is not None:
             raise DataError("give either threshold or saving, not both")
         rows = self._check(X, y, sample_weight, qid)

@@ -16,6 +16,7 @@ from miserly.data.target import check_classes, check_target
 from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, threads_of
 from miserly.learners.base.arguments import fit_arguments
+from miserly.learners.base.row_training import row_training
 from miserly.plan import Plan
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 
@@ -134,7 +135,17 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
         return model
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Handover:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
+    ) -> Handover:
         """Fit both classifiers to all rows, and combine their plans.
 
         Parameters
@@ -145,12 +156,21 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
             Classes.
         sample_weight : array-like of shape (n,), optional
             Weight of each row. By default every row has weight 1.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
 
         Returns
         -------
         self : Handover
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            return own.fit(self, X, y, sample_weight)
         for name, learner in (("first", self.first), ("then", self.then)):
             if not is_classifier(learner):
                 raise DataError(f"`{name}` must be a classifier, got {type(learner).__name__}")
