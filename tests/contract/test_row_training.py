@@ -108,5 +108,5 @@ def test_what_cannot_be_is_named():
     with pytest.raises(DataError, match="never_ordered is 'missing', 'drop' or 'ipw', not 'dropped'"):
         fit(case, case.make(), ordered=ordered, never_ordered="dropped")
     ordered[5:, 2] = False
-    with pytest.raises(DataError, match="every feature was ordered in 5 rows only; 'cp' in 5 of"):
+    with pytest.raises(DataError, match=r"every feature was ordered in 5 rows only; .* in 5 of"):
         fit(case, case.make(), ordered=ordered, never_ordered="drop")

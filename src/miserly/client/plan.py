@@ -41,9 +41,9 @@ class RemotePlan:
     Examples
     --------
     >>> record = {"name": "heart", "digest": "17e6", "unit": "CAD", "named": True, "classes": None,
-    ...           "features": [{"name": "age", "kind": "number", "choices": [], "price": 1.0, "group": None,
+    ...           "features": [{"name": "age", "kind": "number", "choices": [], "price": 1.0, "groups": [],
     ...                         "column": 0}],
-    ...           "other_features": [{"name": "sex", "group": None, "column": 1}], "groups": []}
+    ...           "other_features": [{"name": "sex", "groups": [], "column": 1}], "groups": []}
     >>> plan = RemotePlan.of(record)
     >>> plan.costs.names, plan.features.tolist(), plan.n_features
     (('age', 'sex'), [0], 2)
@@ -92,8 +92,8 @@ class RemotePlan:
         keys = names if named else list(range(len(names)))
         members: dict[str, list[Any]] = {}
         for key, one in zip(keys, listed, strict=True):
-            if one["group"] is not None:
-                members.setdefault(one["group"], []).append(key)
+            for group in one["groups"]:
+                members.setdefault(group, []).append(key)
         setups = {one["name"]: one["setup"] for one in record["groups"]}
         groups = {name: {"features": some, "setup": setups.get(name, 0.0)} for name, some in members.items()}
         prices = [float(one.get("price", 0.0)) for one in listed]

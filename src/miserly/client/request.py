@@ -65,14 +65,13 @@ class RemoteTrail:
         costs = plan.costs
         self.plan, self._together = plan, together
         self._own, self._setup = costs.feature.tolist(), costs.setup.tolist()
-        self._group: list[int] = costs.group.tolist()
         for name, price in (prices or {}).items():
             if name in costs.group_names:
                 self._setup[costs.group_names.index(name)] = float(price)
             else:
                 self._own[costs.index(name)] = float(price)
         self._known = {costs.index(name) for name in known or ()}
-        self._open = {self._group[f] for f in self._known}
+        self._open = {group for f in self._known for group in costs.groups_of(f)}
         self.waived: set[int] = set()
         self.wanted: list[int] = []
         self.spent, self.budget = 0.0, math.inf
@@ -99,9 +98,9 @@ class RemoteTrail:
         total, opened = 0.0, set(self._open)
         for f in columns:
             if f not in self._known:
-                group = self._group[f]
-                total += self._own[f] + (self._setup[group] if group >= 0 and group not in opened else 0.0)
-                opened.add(group)
+                groups = self.plan.costs.groups_of(f)
+                total += self._own[f] + sum(self._setup[group] for group in groups if group not in opened)
+                opened.update(groups)
         return total
 
     def is_known(self, f: int) -> bool:
@@ -111,7 +110,7 @@ class RemoteTrail:
     def pay(self, f: int) -> None:
         """Note that a column was bought."""
         self._known.add(f)
-        self._open.add(self._group[f])
+        self._open.update(self.plan.costs.groups_of(f))
 
     def lose(self, cost: float) -> None:
         """Note what was paid for a call that failed."""

@@ -80,9 +80,10 @@ def model_record(model: ServedModel, problem: str | None = None) -> dict[str, An
         **model_summary(model, problem),
         "named": costs.names is not None,
         "features": [
-            {**feature_record(plan, f), "column": f, "fetched": costs.name(f) in model.sourced} for f in used
+            {**feature_record(plan, f), **_place(plan, f), "fetched": costs.name(f) in model.sourced}
+            for f in used
         ],
-        "other_features": [_other_record(plan, f) for f in others],
+        "other_features": [{"name": str(costs.name(f)), **_place(plan, f)} for f in others],
         "groups": [group for group in groups if group["features"]],
         "guarantees": list(plan.guarantees),
         "budgets": _budgets(plan),
@@ -113,11 +114,9 @@ def feature_record(plan: Plan, f: int) -> dict[str, Any]:
     }
 
 
-def _other_record(plan: Plan, f: int) -> dict[str, Any]:
-    """What clients need to know about a column that the plan does not use: its source may bring it along."""
-    group = int(plan.costs.group[f])
-    named = plan.costs.group_names[group] if group >= 0 else None
-    return {"name": str(plan.costs.name(f)), "column": f, "group": named}
+def _place(plan: Plan, f: int) -> dict[str, Any]:
+    """What clients that call sources need to know about a column, also if the plan does not use it."""
+    return {"column": f, "groups": [plan.costs.group_names[group] for group in plan.costs.groups_of(f)]}
 
 
 def probabilities_record(plan: Plan, probabilities: Any) -> dict[str, float] | None:

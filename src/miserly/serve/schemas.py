@@ -84,6 +84,7 @@ _FEATURE = object_of(
         "price": _AMOUNT,
         "group": {"type": ["string", "null"]},
         "column": {**_COUNT, "description": "Its place among all features of the model."},
+        "groups": array_of(_TEXT),
         "fetched": {**_FLAG, "description": "Whether the server gets it itself."},
     }
 )
@@ -227,7 +228,7 @@ SCHEMAS: dict[str, Schema] = {
             "named": {**_FLAG, "description": "Whether features have names; if not, they have numbers."},
             "features": array_of(ref("Feature")),
             "other_features": array_of(
-                object_of({"name": _TEXT, "column": _COUNT, "group": {"type": ["string", "null"]}}),
+                object_of({"name": _TEXT, "column": _COUNT, "groups": array_of(_TEXT)}),
                 description="Features that the plan does not use.",
             ),
             "groups": array_of(object_of({"name": _TEXT, "setup": _AMOUNT, "features": array_of(_TEXT)})),
