@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Costs": "miserly.costs",
     "Ledger": "miserly.costs",
+    "OutcomeCosts": "miserly.costs",
     "Plan": "miserly.plan",
     "load": "miserly.plan",
     "MiserlyError": "miserly.errors",

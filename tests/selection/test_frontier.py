@@ -426,7 +426,7 @@ def test_row_values_average_to_the_metric(name):
     plan = Plan(
         costs=Costs([1.0]), terms=[], nodes=[], base=[0.0], link=link, classes=None if numbers else [0, 1]
     )
-    values = RowValues(metric, y)(plan, scores, y, Queries(qid))
+    values = RowValues(metric, y)(plan, scores, Rows(scores, y), Queries(qid), np.zeros(len(y)))
     guess = {"label": (scores[:, 0] > 0).astype(int), "proba": 1 / (1 + np.exp(-scores[:, 0]))}
     prediction = scores[:, 0] if numbers else guess[metric.needs]
     assert np.nanmean(values) == pytest.approx(metric(y, prediction, qid=qid))

@@ -81,7 +81,8 @@ class RaceData:
     def evaluated(self, plan: Plan, scores: Floats, rows: Numbers) -> Floats:
         """The metric of scores (n, K) by row (query), with the link and the classes of a plan."""
         qid = None if self.table.qid is None else self.table.qid[rows]
-        return self.values(plan, scores, self.table.y[rows], Queries(qid, len(rows)))
+        labelled = Rows(scores, self.table.y[rows])
+        return self.values(plan, scores, labelled, Queries(qid, len(rows)), np.zeros(len(rows)))
 
 
 def race(table: TrainingTable, how: SearchOptions) -> Race:

@@ -28,7 +28,7 @@ from miserly.cli.tables import Cells, CsvWriter, TableWriter, table_writer, warn
 from miserly.cli.totals import RunTotals
 from miserly.data.tasks import DEFAULT_METRICS
 from miserly.errors import DataError, PlanError
-from miserly.plan import Plan, links
+from miserly.plan import Plan
 from miserly.plan.engine.batch import Run, engine_for, ranked
 
 __all__ = ["Answers", "PredictOptions", "Predictions", "predict"]
@@ -164,8 +164,8 @@ class Predictions:
         run = plan.run(batch, budget=asked.budget, qid=batch.qid, compiled=engine_for(plan, n_rows))
         scores = ranked(run, batch.qid)
         table = scores[:, None] if scores.ndim == 1 else scores
-        shares = links.probabilities(plan.link, table) if asked.probabilities else None
-        predicted = links.labels(plan.link, table, plan.classes)
+        shares = plan.probabilities_from(table) if asked.probabilities else None
+        predicted = plan.labels_from(table)
         self.totals.add(run, batch, predicted)
         return Answers(
             plan, run, predicted, shares, {name: list(values) for name, values in batch.kept.items()}

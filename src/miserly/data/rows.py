@@ -33,6 +33,8 @@ class Rows:
         Sample weights. All rows count equally by default.
     qid : array of (n,), optional
         The query of each row, in ranking. In other tasks, rows that share a `qid` are split together.
+    outcomes : OutcomeTable, optional
+        What answers to the rows cost.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Rows:
     y: NDArray[Any]
     weight: NDArray[np.float64] | None = field(default=None, kw_only=True)
     qid: NDArray[Any] | None = field(default=None, kw_only=True)
+    outcomes: Any = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -66,7 +69,8 @@ class Rows:
             The selected rows, in the order of `rows`.
         """
         weight, qid = (None if part is None else part[rows] for part in (self.weight, self.qid))
-        return Rows(_rows_of(self.X, rows), self.y[rows], weight=weight, qid=qid)
+        outcomes = None if self.outcomes is None else self.outcomes.take(rows)
+        return Rows(_rows_of(self.X, rows), self.y[rows], weight=weight, qid=qid, outcomes=outcomes)
 
     def without_zero_weights(self) -> Rows:
         """Rows with a weight above zero: a row of weight zero must not even move the edge of a bin."""

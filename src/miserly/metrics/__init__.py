@@ -1,6 +1,6 @@
 """Metrics of labels, numbers and rankings, metrics by name, and measures of cost."""
 
-from miserly.metrics.costs import cost_curve_area, expected_cost
+from miserly.metrics.costs import cost_curve_area, expected_cost, outcome_cost, total_cost
 from miserly.metrics.labels import accuracy
 from miserly.metrics.ranking import Queries, ndcg, precision_at_k
 from miserly.metrics.registry import Metric, get_metric, per_query
@@ -13,6 +13,8 @@ __all__ = [
     "expected_cost",
     "get_metric",
     "ndcg",
+    "outcome_cost",
     "per_query",
     "precision_at_k",
+    "total_cost",
 ]

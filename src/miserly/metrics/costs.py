@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from miserly.errors import MetricError
 from miserly.metrics.labels import read_weight, weighted_mean
 
-__all__ = ["cost_curve_area", "expected_cost"]
+__all__ = ["cost_curve_area", "expected_cost", "outcome_cost", "total_cost"]
 
 
 def expected_cost(run_or_costs: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -42,6 +42,75 @@ def expected_cost(run_or_costs: Any, sample_weight: ArrayLike | None = None) -> 
     if cost.ndim != 1 or not len(cost) or np.isnan(cost).any():
         raise MetricError(f"costs are one number per row, not an array of shape {cost.shape} or with NaN")
     return weighted_mean(cost, read_weight(sample_weight, len(cost)))
+
+
+def outcome_cost(
+    y: ArrayLike, answers: ArrayLike, outcomes: Any, sample_weight: ArrayLike | None = None
+) -> float:
+    """Mean cost of what was answered, right or wrong.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Actual class of each row.
+    answers : array-like of shape (n_rows,)
+        Answer to each row: a class, or an action such as "refer".
+    outcomes : OutcomeCosts or OutcomeTable
+        What outcomes cost.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
+
+    Returns
+    -------
+    float
+        The weighted mean.
+
+    Examples
+    --------
+    >>> from miserly import OutcomeCosts
+    >>> costs = OutcomeCosts({("ill", "well"): 100, ("well", "ill"): 10})
+    >>> outcome_cost(["ill", "well", "well", "ill"], ["well", "ill", "well", "ill"], costs)
+    27.5
+    """
+    costs = outcomes.cost_of(y, answers)
+    return weighted_mean(costs, read_weight(sample_weight, len(costs)))
+
+
+def total_cost(
+    y: ArrayLike,
+    answers: ArrayLike,
+    run_or_costs: Any,
+    outcomes: Any,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean cost of a row: what its tests cost, and what the answer cost.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Actual class of each row.
+    answers : array-like of shape (n_rows,)
+        Answer to each row.
+    run_or_costs : Run or array-like of shape (n_rows,)
+        What the tests of each row cost, as for `expected_cost`.
+    outcomes : OutcomeCosts or OutcomeTable
+        What outcomes cost, in the same unit.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of each row.
+
+    Returns
+    -------
+    float
+        The weighted mean.
+
+    Examples
+    --------
+    >>> from miserly import OutcomeCosts
+    >>> total_cost([1, 0], [0, 0], [2.0, 4.0], OutcomeCosts([[0, 10], [100, 0]]))
+    53.0
+    """
+    mistakes = outcome_cost(y, answers, outcomes, sample_weight)
+    return expected_cost(run_or_costs, sample_weight) + mistakes
 
 
 def cost_curve_area(

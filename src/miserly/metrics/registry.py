@@ -128,6 +128,13 @@ def _at_k(
     return function(y, score, qid, k=k, sample_weight=weight)
 
 
+def _needs_prices(name: str, *given: Any) -> float:
+    raise MetricError(
+        f"{name} needs what mistakes cost: frontier(..., metric={name!r}, outcome_costs=...), or "
+        f"miserly.metrics.{name} for predictions of any model"
+    )
+
+
 _PLAIN = {
     metric.name: metric
     for metric in (
@@ -138,6 +145,8 @@ _PLAIN = {
         Metric("mse", False, "label", partial(by_sklearn, _sklearn.mean_squared_error)),
         Metric("mae", False, "label", partial(by_sklearn, _sklearn.mean_absolute_error)),
         Metric("r2", True, "label", r2, "it needs two rows"),
+        Metric("outcome_cost", False, "label", partial(_needs_prices, "outcome_cost")),
+        Metric("total_cost", False, "label", partial(_needs_prices, "total_cost")),
     )
 }
 _AT_K: dict[str, Callable[..., float]] = {"ndcg": ndcg, "precision": precision_at_k}
@@ -150,7 +159,8 @@ def get_metric(name: str | Metric) -> Metric:
     ----------
     name : str or Metric
         One of "accuracy", "balanced_accuracy", "log_loss", "roc_auc", "mse", "mae", "r2", and "ndcg@k" and
-        "precision@k" for any `k`. A `Metric` is returned as it is.
+        "precision@k" for any `k`. "outcome_cost" (of mistakes) and "total_cost" (of tests and mistakes) are
+        for `frontier` with outcome costs. A `Metric` is returned as it is.
 
     Returns
     -------

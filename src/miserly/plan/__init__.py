@@ -1,5 +1,6 @@
 """The program a fitted model is: terms, nodes, batch run, stepping, save and load."""
 
+from miserly.plan.decisions import Decision
 from miserly.plan.gates import (
     Capacity,
     Confidence,
@@ -20,6 +21,7 @@ __all__ = [
     "LEAVE",
     "Capacity",
     "Confidence",
+    "Decision",
     "Gate",
     "Kernel",
     "Node",

@@ -198,11 +198,16 @@ def suit_each_other(first: Plan, then: Plan) -> bool:
         and np.array_equal(_labels(first), _labels(then))
         and first.categories == then.categories
         and first.budget == then.budget == np.inf
+        and _decision(first) == _decision(then)
     )
 
 
 def _labels(plan: Plan) -> NDArray[np.generic]:
     return np.arange(0) if plan.classes is None else plan.classes
+
+
+def _decision(plan: Plan) -> object:
+    return None if plan.decision is None else plan.decision.record()
 
 
 def _moved(plan: Plan, n_nodes: int, n_terms: int, n_scores: int) -> list[Node]:

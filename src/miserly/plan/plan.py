@@ -17,6 +17,7 @@ from miserly.costs import Costs, read_budget
 from miserly.data.encoder import Encoder
 from miserly.plan import links
 from miserly.plan.checking import check_plan
+from miserly.plan.decisions import Decision
 from miserly.plan.metadata import FEATURES, add_metadata, notes_of
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.running import Runnable
@@ -50,10 +51,9 @@ class Plan(Runnable):
     base : array of n_scores
         The scores before any node: the answer of a row that cannot pay for the root.
     link : str, default="identity"
-        How scores become answers: numbers with "identity", "exp", "share", "softplus", "signed_square" and
-        "average" (the first score divided by the second one), classes with "logistic", "softmax",
-        "proportions", "one_vs_rest", "one_vs_rest_shares", "largest", "sign" and "votes". With votes there is
-        one output for each pair of three or more classes; see `links.votes`.
+        How scores become answers: numbers with "identity", "exp", "share", "softplus" and "signed_square",
+        classes with "logistic", "softmax", "one_vs_rest", "sign" and "votes". With votes there is one output
+        for each pair of three or more classes; see `links.votes`.
     n_outputs : int, optional
         How many of the scores are answers (all of them by default); further channels only steer gates.
     classes : array, optional
@@ -67,6 +67,8 @@ class Plan(Runnable):
     budget : float, optional
         A cap: no row ever pays more, however the plan is run. The cap is saved with the plan. Runs can be
         given a smaller one; a larger one changes nothing.
+    decision : Decision, optional
+        Which class or action to answer with, by expected costs. By default the most probable class.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class Plan(Runnable):
         categories: Mapping[int, Sequence[Any]] | None = None,
         info: Mapping[str, Any] | None = None,
         budget: float | None = None,
+        decision: Decision | None = None,
     ) -> None:
         self.costs = costs
         self.terms = tuple(terms)
@@ -103,6 +106,7 @@ class Plan(Runnable):
         if costs.notes:
             self.info.setdefault(FEATURES, notes_of(costs))
         self.budget = read_budget(budget)
+        self.decision = decision
         self._tables: Tables | None = None
         self._digest: str | None = None
         self._answering: Plan | None = None
@@ -323,6 +327,7 @@ class Plan(Runnable):
                 "categories",
                 "info",
                 "budget",
+                "decision",
             )
         }
         return Plan(**{**parts, **changes})

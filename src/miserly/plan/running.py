@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miserly.plan import links
+from miserly.plan.answering import Answering
 
 if TYPE_CHECKING:
     from miserly.costs import RowCosts
@@ -16,17 +16,12 @@ if TYPE_CHECKING:
     from miserly.plan.engine.query_stepping import QueryTrail
     from miserly.plan.engine.staged import Stage
     from miserly.plan.engine.stepping import Trail
-    from miserly.plan.plan import Plan
 
 __all__ = ["Runnable"]
 
 
-class Runnable:
+class Runnable(Answering):
     """The part of `Plan` that runs it. Engines are imported when they are needed."""
-
-    @property
-    def _plan(self) -> Plan:
-        return cast("Plan", self)
 
     def run(
         self,
@@ -250,7 +245,7 @@ was fitted (row 0: 1)
 
         done = self.run(X, budget=budget, qid=qid, unknown=unknown, known=known, prices=prices)
         scores = ranked(done, qid)
-        return links.labels(self._plan.link, _columns(scores), self._plan.classes)
+        return self.labels_from(_columns(scores))
 
     def predict_proba(
         self,
@@ -280,7 +275,7 @@ was fitted (row 0: 1)
             One column per class, in the order of `classes`.
         """
         scores = self.run(X, budget=budget, unknown=unknown, known=known, prices=prices).scores
-        return links.probabilities(self._plan.link, _columns(scores))
+        return self.probabilities_from(_columns(scores))
 
     def start(
         self,

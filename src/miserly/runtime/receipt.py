@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan import Plan, links
+from miserly.plan import Plan
 from miserly.runtime.faults import VALUE
 from miserly.runtime.receipt_forms import DELIVERED, Acquisition, ReceiptForms, plain_value
 
@@ -114,7 +114,7 @@ class Receipt(ReceiptForms):
         -------
         object
         """
-        return links.labels(self.plan.link, self._row(self.scores), self.plan.classes)[0]
+        return self.plan.labels_from(self._row(self.scores))[0]
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64] | None:
@@ -126,7 +126,7 @@ class Receipt(ReceiptForms):
         """
         if not self.plan.has_probabilities:
             return None
-        chances: NDArray[np.float64] = links.probabilities(self.plan.link, self._row(self.scores))[0]
+        chances: NDArray[np.float64] = self.plan.probabilities_from(self._row(self.scores))[0]
         return chances
 
     @property
@@ -198,8 +198,8 @@ class Receipt(ReceiptForms):
             return ()
         plan = self.plan
         scores = np.array([entry.scores for entry in entries], dtype=np.float64)
-        answers = links.labels(plan.link, scores, plan.classes)
-        chances = links.probabilities(plan.link, scores) if plan.has_probabilities else None
+        answers = plan.labels_from(scores)
+        chances = plan.probabilities_from(scores) if plan.has_probabilities else None
         listed = self._listed if entries is self.entries else [entry.price or 0.0 for entry in entries]
         return tuple(
             Acquisition(

@@ -172,7 +172,7 @@ class Reference:
         if run.plan is not plan and run.plan.digest != plan.digest:
             raise PlanError("this run is of another plan")
         scores = run.scores.reshape(len(run.cost), -1)
-        return cls._of(plan, run.cost, links.labels(plan.link, scores, plan.classes))
+        return cls._of(plan, run.cost, plan.labels_from(scores))
 
     @classmethod
     def _of(cls, plan: Plan, cost: Floats, answers: NDArray[Any], **rest: Any) -> Reference:
@@ -241,7 +241,8 @@ class Reference:
 def classes_of(plan: Plan) -> list[Any]:
     """The answers of a plan that classifies, as plain values."""
     n = links.n_labels(plan.link, plan.n_outputs)
-    return list(range(n)) if plan.classes is None else plan.classes.tolist()
+    known = list(range(n)) if plan.classes is None else plan.classes.tolist()
+    return known if plan.decision is None else [*known, *plan.decision.actions]
 
 
 def class_number(index: Mapping[Any, int], answer: Any) -> int:

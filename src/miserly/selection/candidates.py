@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import has_fit_parameter
 
 from miserly import learners as every
 from miserly.costs import Costs
@@ -21,6 +20,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import check_classes
 from miserly.data.tasks import Task
 from miserly.errors import DataError
+from miserly.learners.base.arguments import fit_arguments
 from miserly.selection.hyperparameters import (
     Hyperparameter,
     View,
@@ -98,8 +98,7 @@ class CandidateLearner:
     def fit(self, rows: Rows, value: float) -> Any:
         """A fitted clone, with the hyperparameter at `value`."""
         model = self.ready(value)
-        takes_queries = rows.qid is not None and has_fit_parameter(model, "qid")
-        return model.fit(rows.X, rows.y, **({"qid": rows.qid} if takes_queries else {}))
+        return model.fit(rows.X, rows.y, **fit_arguments(model, None, rows.qid, rows.outcomes))
 
     def start(self) -> list[float]:
         """The values to try first; none if it is fitted at budgets of the search instead."""

@@ -84,7 +84,9 @@ class Chooser:
     @cached_property
     def certifier(self) -> Certifier:
         """Tests candidates on the guarantee rows."""
-        return Certifier(self._evaluator, self._costs, self.refitter, self.reference, self._kept)
+        return Certifier(
+            self._evaluator, self._costs, self.refitter, self.reference, self._kept, self._everything
+        )
 
     @cached_property
     def reference(self) -> Candidate:
@@ -95,6 +97,8 @@ class Chooser:
         """Warn, and explain why, if the answer is constant: by its estimate or by what the plan acquires."""
         effort = self._effort
         if effort is None or request.max_loss is not None or not request.amount > 0.0:
+            return
+        if taken.includes_cost:  # that no test is worth its price is a sound answer
             return
         constant = max((self._gain(one) for one in self._candidates if one.is_constant), default=-np.inf)
         if self._gain(taken) > constant and self._acquires(plan):
@@ -186,7 +190,8 @@ class Chooser:
 
     def _error(self, one: Candidate) -> float:
         """The standard error of a candidate; at least that of one unit, if all answers are right."""
-        span = RowValues(self._evaluator.metric, self._everything.y).span
+        values = RowValues(self._evaluator.metric, self._everything.y)
+        span = values.span_for(self._everything, one.max_cost)
         return max(one.error, span / len(one.value) if np.isfinite(span) else 0.0)
 
     def _reached(self, plan: Plan, done: Run) -> float:
@@ -194,7 +199,8 @@ class Chooser:
         rows = self._everything
         values = RowValues(self._evaluator.metric, rows.y)
         scores = scores_of(done, rows)[:, : plan.n_outputs]
-        return float(np.nanmean(values(plan, scores, rows.y, Queries(rows.qid, len(rows)))))
+        found = values(plan, scores, rows, Queries(rows.qid, len(rows)), done.cost)
+        return float(np.nanmean(found))
 
     def _gain(self, one: Candidate) -> float:
         return self._sign * one.mean_value

@@ -46,7 +46,11 @@ def steady_gains(candidates: Sequence[Candidate], sign: float) -> Floats:
     gain = np.array([sign * one.mean_value for one in candidates])
     cost = np.array([one.mean_cost for one in candidates])
     error = np.array([one.error for one in candidates])
-    return _steadied(gain, cost, error, _curves(candidates))
+    return _steadied(gain, cost, error, _curves(candidates), _of_total(candidates))
+
+
+def _of_total(candidates: Sequence[Candidate]) -> bool:
+    return any(one.includes_cost for one in candidates)
 
 
 def _curves(candidates: Sequence[Candidate]) -> NDArray[np.int64]:
@@ -55,8 +59,15 @@ def _curves(candidates: Sequence[Candidate]) -> NDArray[np.int64]:
     return np.unique([id(learner) for learner in learners], return_inverse=True)[1]
 
 
-def _steadied(gain: Floats, cost: Floats, error: Floats, curve: NDArray[np.int64]) -> Floats:
-    """Gains moved half way to the nearest increasing curve, but no further than allowed."""
+def _steadied(
+    gain: Floats, cost: Floats, error: Floats, curve: NDArray[np.int64], of_total: bool = False
+) -> Floats:
+    """Gains moved half way to the nearest increasing curve, but no further than allowed.
+
+    Of a total that includes the cost only the other part, that of the mistakes, falls as the cost rises.
+    """
+    if of_total:
+        return _steadied(gain + cost, cost, error, curve) - cost
     rising = gain.copy()
     for mine in (np.flatnonzero(curve == k) for k in np.unique(curve)):
         order = mine[np.lexsort((gain[mine], cost[mine]))]
@@ -70,7 +81,7 @@ def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, se
     candidates = sorted(candidates, key=lambda one: one.mean_cost)  # of equals, the cheapest
     values = np.array([sign * one.value for one in candidates])
     costs = np.array([one.cost for one in candidates])
-    curve = _curves(candidates)
+    curve, of_total = _curves(candidates), _of_total(candidates)
     n = values.shape[1]
     part = np.random.default_rng(seed).permutation(np.arange(n) % _PARTS)
     value, cost = np.empty(n), np.empty(n)
@@ -80,7 +91,7 @@ def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, se
         if not inside.any():
             return None
         gain, error = _means_and_errors(values[:, ~mine])
-        best = int(np.argmax(np.where(inside, _steadied(gain, spent, error, curve), -np.inf)))
+        best = int(np.argmax(np.where(inside, _steadied(gain, spent, error, curve, of_total), -np.inf)))
         value[mine], cost[mine] = sign * values[best, mine], costs[best, mine]
     return Evaluation(cost=cost, value=value)
 

@@ -7,7 +7,7 @@ are over units.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from miserly.costs import Costs, fits
 from miserly.data.rows import Rows
 from miserly.metrics import Metric, Queries
-from miserly.plan import Plan, Raw, links
+from miserly.plan import Plan, Raw
 from miserly.plan.purchases import purchases
 from miserly.selection.hyperparameters import Hyperparameter, View, numbers_of_nodes, viewed_plan
-from miserly.selection.row_values import RowValues, scores_of
+from miserly.selection.row_values import RowValues, mistakes_of, scores_of
 from miserly.selection.splits import Parts
 
 __all__ = ["Candidate", "Evaluation", "Evaluator", "Trial", "interval", "mean_and_error", "pareto",
@@ -49,6 +49,10 @@ class Evaluation:
         The most that a row can cost.
     log_loss : float
         The mean log loss of the predicted probabilities; infinite if there are none.
+    mistakes : array of shape (n_rows,), optional
+        What the answer to each row cost, if outcome costs are known.
+    includes_cost : bool
+        Whether `value` includes what a row paid.
     """
 
     cost: Floats
@@ -57,6 +61,14 @@ class Evaluation:
     features: float = np.nan
     max_cost: float = np.inf
     log_loss: float = np.inf
+    mistakes: Floats | None = None
+    includes_cost: bool = False
+
+    @property
+    def total(self) -> Floats:
+        """What each row cost in all: its tests, and its answer."""
+        assert self.mistakes is not None
+        return (self.cost if self.row_cost is None else self.row_cost) + self.mistakes
 
     @cached_property
     def mean_cost(self) -> float:
@@ -140,6 +152,12 @@ class Candidate(Evaluation):
         """Whether it is the constant answer, which costs nothing."""
         return self.trial.learner.is_constant
 
+    def without_cost(self) -> Candidate:
+        """The same, valued by its mistakes alone if its value includes the cost of its tests."""
+        if not self.includes_cost or self.mistakes is None:
+            return self
+        return replace(self, value=self.mistakes, includes_cost=False)
+
     @property
     def params(self) -> dict[str, Any]:
         """The parameters that distinguish it from other models of its learner."""
@@ -211,6 +229,8 @@ class Evaluator:
             features=float(np.mean([one.features for one in parts])),
             max_cost=max(one.max_cost for one in parts),
             log_loss=float(np.average([one.log_loss for one in parts], weights=[*map(len, row_cost)])),
+            mistakes=_joined_mistakes(parts),
+            includes_cost=self.values.includes_cost,
         )
 
     def _evaluate_views(
@@ -245,15 +265,17 @@ class Evaluator:
         max_cost: float,
         test: _Fold,
     ) -> Evaluation:
-        scores = scores[:, : plan.n_outputs]
+        scores, rows = scores[:, : plan.n_outputs], test.rows
         by_unit = np.bincount(test.queries.code, cost) if self.values.by_query else cost
         return Evaluation(
             cost=by_unit.astype(np.float64),
-            value=self.values(plan, scores, test.rows.y, test.queries),
+            value=self.values(plan, scores, rows, test.queries, cost),
             row_cost=cost,
             features=float(acquired.sum(axis=1).mean()),
             max_cost=max_cost,
-            log_loss=_log_loss(plan, scores, test.rows.y),
+            log_loss=_log_loss(plan, scores, rows.y),
+            mistakes=None if rows.outcomes is None else mistakes_of(plan, scores, rows),
+            includes_cost=self.values.includes_cost,
         )
 
 
@@ -267,6 +289,12 @@ class _Fold:
     @classmethod
     def of(cls, rows: Rows) -> _Fold:
         return cls(rows, Queries(rows.qid, len(rows)))
+
+
+def _joined_mistakes(parts: Sequence[Evaluation]) -> Floats | None:
+    """The costs of mistakes of several evaluations; None if one has none."""
+    found = [one.mistakes for one in parts if one.mistakes is not None]
+    return np.concatenate(found) if found and len(found) == len(parts) else None
 
 
 def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
@@ -294,7 +322,7 @@ def _log_loss(plan: Plan, scores: Floats, y: NDArray[Any]) -> float:
     """The mean log loss; infinite if there are no probabilities."""
     if plan.classes is None or not plan.has_probabilities:
         return np.inf
-    table = links.probabilities(plan.link, scores)
+    table = plan.probabilities_from(scores)
     true = np.where(plan.classes == y[:, None], table, 0.0).sum(axis=1)
     return float(-np.log(np.maximum(true, np.finfo(np.float64).eps)).mean())
 

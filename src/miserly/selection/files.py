@@ -101,7 +101,11 @@ def digest_of(rows: Rows) -> str:
         given: Any = (table.names, table.categories, np.ascontiguousarray(table.values))
     else:
         given = np.ascontiguousarray(rows.X)
-    return str(joblib.hash((given, rows.y, rows.qid), hash_name="sha1"))
+    parts: tuple[Any, ...] = (given, rows.y, rows.qid)
+    if rows.outcomes is not None:
+        table = rows.outcomes
+        parts = (*parts, table.classes, table.actions, np.ascontiguousarray(table.table))
+    return str(joblib.hash(parts, hash_name="sha1"))
 
 
 def key_of(learner: CandidateLearner, value: float, rows: str) -> str | None:

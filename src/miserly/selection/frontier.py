@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -19,12 +19,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from miserly.costs import read_outcomes
 from miserly.data.frames import is_frame
 from miserly.data.reading import read_rows
 from miserly.data.rows import Rows
 from miserly.data.tasks import DEFAULT_METRICS, TaskChoice, read_task
-from miserly.errors import DataError
+from miserly.errors import DataError, MetricError
 from miserly.learners.base import bind_costs, read_encoded_frames
+from miserly.learners.base.outcomes import column_reader
 from miserly.metrics import Metric, get_metric
 from miserly.selection.candidates import CandidateLearner, candidate_learners, check_labels, read_pool
 from miserly.selection.evaluation import Candidate, Evaluator
@@ -34,6 +36,7 @@ from miserly.selection.models import SearchResult
 from miserly.selection.progress import ProgressDisplay
 from miserly.selection.requests import SearchBudgets, read_budgets
 from miserly.selection.results import Frontier
+from miserly.selection.row_values import PRICED
 from miserly.selection.screening import SHARE, Screening, screen, screening_split
 from miserly.selection.search import Search
 from miserly.selection.splits import guarantee_mask, search_parts
@@ -53,6 +56,7 @@ def frontier(
     qid: ArrayLike | None = None,
     task: str = "auto",
     metric: str | Metric | None = None,
+    outcome_costs: Any = None,
     budgets: Sequence[float] | None = None,
     mean_budgets: Sequence[float] | None = None,
     cv: Any = None,
@@ -93,7 +97,12 @@ def frontier(
         two different ones, or at most 20 with five rows each on average. The result is in `Frontier.task`
         and is printed with `verbose`.
     metric : str or Metric, optional
-        Accuracy, ndcg@5 or mse by default. It must be a mean over rows or queries, which roc_auc is not.
+        Accuracy, ndcg@5 or mse by default; with `outcome_costs` "total_cost". It must be a mean over rows or
+        queries, which roc_auc is not.
+    outcome_costs : OutcomeCosts, mapping or array, optional
+        What mistakes cost, for classes, in the unit of the test costs: see `miserly.OutcomeCosts`. Learners
+        are fitted with them, and models answer with the class or action of least expected cost. The metric
+        "outcome_cost" is the mean cost of the answers, and "total_cost" adds what the tests cost.
     budgets : list of float, optional
         The caps of interest; tables are for these. The first learner that has a budget is fitted at each of
         them (at eight, if there are more) before anything else, the largest first; a learner that grows a
@@ -162,9 +171,9 @@ def frontier(
     """
     if X is None or y is None:
         raise DataError('give learners (or "auto"), rows and labels: frontier("auto", X, y, costs=...)')
-    everything = read_rows(X, y, qid, encode=read_encoded_frames(learners))
+    everything = _with_outcomes(read_rows(X, y, qid, encode=read_encoded_frames(learners)), outcome_costs, X)
     prices = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
-    named = get_metric(metric) if metric is not None else None
+    named = _read_metric(metric, everything)
     taken = _read_task(everything, task, named)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     kept = guarantee_mask(everything, certify, confidence, seed)
@@ -180,11 +189,10 @@ def frontier(
     setting = _Setting(evaluator, workers, tried, most, limit, wanted, taken.task == "classes", seed)
     display = ProgressDisplay(evaluator.metric.name, evaluator.metric.sign, prices.unit, most, bool(verbose))
     search, screening = setting.search_with(display, str(taken), _how_to_resume(cache))
-    in_pairs = isinstance(learners, str) if handovers is None else handovers
     result = SearchResult(
         evaluator=evaluator,
         costs=prices,
-        candidates=_with_pairs(search, wanted) if in_pairs else search.candidates,
+        candidates=_with_pairs(search, wanted, learners, handovers),
         budgets=caps,
         mean_budgets=means,
         seed=seed,
@@ -275,12 +283,34 @@ def _compile(constant: CandidateLearner, rows: Rows) -> None:
         return
 
 
-def _with_pairs(search: Search, budgets: SearchBudgets) -> list[Candidate]:
-    """The models of a search, and pairs of them with a handover."""
+def _with_pairs(
+    search: Search, budgets: SearchBudgets, learners: Any, wanted: bool | None
+) -> Sequence[Candidate]:
+    """The models of a search, and pairs of them with a handover if they are wanted."""
+    if not (isinstance(learners, str) if wanted is None else wanted):
+        return search.candidates
     return [*search.candidates, *paired(search.evaluator, search.candidates, budgets.amounts)]
 
 
 # -- options -------------------------------------------------------------------------------------------------
+
+
+def _with_outcomes(rows: Rows, outcome_costs: Any, X: Any) -> Rows:
+    """The rows with what answers to them cost; costs may name columns of `X`."""
+    if outcome_costs is None:
+        return rows
+    table = read_outcomes(outcome_costs, np.unique(rows.y), column_reader(X))
+    return replace(rows, outcomes=table.check_rows(len(rows)))
+
+
+def _read_metric(metric: str | Metric | None, rows: Rows) -> Metric | None:
+    """The metric that is asked for; with outcome costs, the total cost by default."""
+    if metric is None:
+        return None if rows.outcomes is None else get_metric("total_cost")
+    found = get_metric(metric)
+    if found.name in PRICED and rows.outcomes is None:
+        raise MetricError(f"{found.name} needs outcome_costs: what mistakes cost")
+    return found
 
 
 def _read_task(rows: Rows, task: str, metric: Metric | None) -> TaskChoice:

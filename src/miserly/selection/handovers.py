@@ -178,14 +178,14 @@ class _JoinedPair:
 
     def __init__(self, evaluator: Evaluator, first: _Half, then: _Half) -> None:
         self._first, self._then, self._sign = first, then, evaluator.metric.sign
-        one, two = first.candidate, then.candidate
+        one = first.candidate
         order = np.argsort(first.confidence, kind="stable")
         sure = first.confidence[order]
         n_handed = np.flatnonzero(np.concatenate([[True], np.diff(sure) > _CLOSE, [True]]))
         ends = np.concatenate([[0.0], sure, [2.0]])
         self._levels = 0.5 * (ends[n_handed] + ends[n_handed + 1])
         self.cost = one.mean_cost + _sums((self.both - one.cost)[order])[n_handed]
-        value = one.mean_value + _sums((two.value - one.value)[order])[n_handed]
+        value = one.mean_value + _sums((self.handed_value - one.value)[order])[n_handed]
         share = n_handed / len(order)
         smoothing = [half.gain - self._sign * half.candidate.mean_value for half in (first, then)]
         self.gain = self._sign * value + (1.0 - share) * smoothing[0] + share * smoothing[1]
@@ -196,9 +196,17 @@ class _JoinedPair:
         first, then = self._first, self._then
         return first.price(first.acquired | then.acquired) + first.evaluation + then.evaluation
 
+    @cached_property
+    def handed_value(self) -> Floats:
+        """What each row adds to the metric if it is handed over."""
+        two = self._then.candidate
+        return two.value - two.cost + self.both if two.includes_cost else two.value
+
     def at(self, cost: float) -> int:
-        """The place of the largest number of rows that a mean cost allows."""
-        return int(np.flatnonzero(self.cost <= cost)[-1])
+        """The place of the largest number of rows that a mean cost allows; of a total, of the best number."""
+        inside = np.flatnonzero(self.cost <= cost)
+        of_total = self._first.candidate.includes_cost
+        return int(inside[np.argmax(self.gain[inside])] if of_total else inside[-1])
 
     def candidates(self, places: Sequence[int]) -> list[Candidate]:
         """The candidates of the pair at some numbers of rows."""
@@ -220,10 +228,16 @@ class _JoinedPair:
             trial=trial,
             view=view,
             cost=cost,
-            value=np.where(handed, two.value, one.value),
+            value=np.where(handed, self.handed_value, one.value),
             features=float(bought.sum(axis=1).mean()),
             max_cost=max_cost,
+            mistakes=_chosen(handed, two.mistakes, one.mistakes),
+            includes_cost=one.includes_cost,
         )
+
+
+def _chosen(handed: NDArray[np.bool_], then: Floats | None, first: Floats | None) -> Floats | None:
+    return None if then is None or first is None else np.where(handed, then, first)
 
 
 def _sums(values: Floats) -> Floats:

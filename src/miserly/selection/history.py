@@ -134,6 +134,7 @@ class History:
         return bool(own) and all(self._is_beaten(one, others) for one in own)
 
     def _is_beaten(self, one: Candidate, others: Sequence[Candidate]) -> bool:
+        one, others = one.without_cost(), [other.without_cost() for other in others]
         rival = choose(others, one.mean_cost, self.sign)
         if rival is None:
             return False
@@ -161,6 +162,7 @@ class History:
 # with `hope` the value of the more expensive model plus one standard error, and `best(c)` the best value so
 # far at cost c. If the search has budgets, the room is a sum over these. The gap with the most room is fitted
 # next, at the geometric mean of its two values; with a time limit, the gap with the most room per second.
+# Of a total cost, `hope` is what mistakes cost with the more expensive model, and c itself is added to it.
 
 _CLOSE = 1.1  # values of a hyperparameter whose ratio is smaller than this are taken as equal
 _GRID = 200
@@ -175,6 +177,11 @@ class Gap:
     low: float
     high: float
     hope: float
+    of_total: bool = False
+
+    def hope_at(self, costs: Floats) -> Floats:
+        """The metric to hope for at some costs; they are part of a total."""
+        return self.hope - costs if self.of_total else np.full(len(costs), self.hope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +218,7 @@ class Gaps:
             seconds = self.history.expected_seconds(learner)
             for gap in self._of(learner):
                 inside = (grid > gap.low) & (grid < gap.high)
-                room = float(np.maximum(gap.hope - best[inside], 0.0).sum())
+                room = float(np.maximum(gap.hope_at(grid[inside]) - best[inside], 0.0).sum())
                 worth = room / max(seconds, 1e-3) if per_second else room
                 if worth > most:
                     widest, most = gap, worth
@@ -237,7 +244,7 @@ class Gaps:
             if ends[1] / ends[0] > _CLOSE and not any(ends[0] <= value <= ends[1] for value in coming):
                 middle = self._middle(parameter, *ends)
                 if middle is not None:
-                    yield Gap(learner, middle, low, high, hope)
+                    yield Gap(learner, middle, low, high, hope, self._of_total)
 
     def _middle(self, parameter: Hyperparameter, least: float, most: float) -> float | None:
         """The value to try between two: their geometric mean; of caps, the one nearest to that mean."""
@@ -248,7 +255,12 @@ class Gaps:
         return min(between, key=lambda budget: abs(np.log(budget / mean)), default=None)
 
     def _hope(self, candidate: Candidate) -> float:
-        return self.history.sign * candidate.mean_value + float(np.nan_to_num(candidate.error))
+        alone = candidate.without_cost()
+        return self.history.sign * alone.mean_value + float(np.nan_to_num(alone.error))
+
+    @property
+    def _of_total(self) -> bool:
+        return any(one.includes_cost for one in self.history.candidates[:1])
 
     def _best_curve(self, cheapest: float) -> tuple[Floats, Floats]:
         """Costs on a logarithmic grid, and the best value so far at each of them."""
@@ -263,7 +275,7 @@ class Gaps:
         for _, _, gap in self.coming:
             if gap is not None:
                 middle = np.sqrt(max(gap.low, grid[0]) * gap.high)
-                curve = np.where(grid > middle, np.maximum(curve, gap.hope), curve)
+                curve = np.where(grid > middle, np.maximum(curve, gap.hope_at(grid)), curve)
         return grid, curve
 
     def _grid(self, top: float, cheapest: float) -> Floats:

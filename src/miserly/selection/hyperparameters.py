@@ -37,12 +37,15 @@ class Hyperparameter:
         The name that `set_params` takes, ``estimator__budget`` for example.
     cheap, expensive : float
         The ends of the range: the values of the cheapest and of the most expensive models.
+    natural : float, optional
+        The value at which one unit of cost is worth one unit of the cost of mistakes, tried first.
     """
 
     name: str
     path: str
     cheap: float
     expensive: float
+    natural: float | None = None
 
     @property
     def is_budget(self) -> bool:
@@ -50,8 +53,12 @@ class Hyperparameter:
         return self.name in ("budget", "mean_budget")
 
     def first_values(self, n: int) -> list[float]:
-        """The first values to try, three at most: the expensive end, the middle, the cheap end."""
-        return [self.expensive, float(np.sqrt(self.expensive * self.cheap)), self.cheap][:n]
+        """The first values to try, three at most: the expensive end, the middle, the cheap end.
+
+        A natural value comes before these.
+        """
+        some = [self.expensive, float(np.sqrt(self.expensive * self.cheap)), self.cheap][:n]
+        return some if self.natural is None else [self.natural, *some]
 
 
 def parameter_paths(learner: Any) -> dict[str, str]:
@@ -79,7 +86,7 @@ def hyperparameters_of(
         return [Hyperparameter("node_budget", paths["node_budget"], low, high)]
     if "tradeoff" in paths and given[paths["tradeoff"]] is not None:
         ends = _tradeoff_range(learner, rows, costs, budgets)
-        tradeoff = Hyperparameter("tradeoff", paths["tradeoff"], *ends)
+        tradeoff = Hyperparameter("tradeoff", paths["tradeoff"], *ends, _natural_tradeoff(rows, ends))
         both = paths.get("lookahead") == "lookahead" and given["budget"] is None
         return [tradeoff, *(budget if both else [])]
     return budget
@@ -122,6 +129,13 @@ def _tradeoff_range(learner: Any, rows: Rows, costs: Costs, budgets: SearchBudge
         loss = 0.5 * float(np.var(rows.y.astype(np.float64)))
     cheapest, everything = cost_range(costs, learner, budgets)
     return 0.5 * loss / max(cheapest, 1e-3 * everything), 1e-3 * loss / everything
+
+
+def _natural_tradeoff(rows: Rows, ends: tuple[float, float]) -> float | None:
+    """The tradeoff that prices the loss in money: one over the mean cost of a mistake; None if unknown."""
+    if rows.outcomes is None:
+        return None
+    return float(np.clip(1.0 / rows.outcomes.weights(rows.y).mean(), min(ends), max(ends)))
 
 
 # -- views ---------------------------------------------------------------------------------------------------

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.data.tasks import TaskChoice
-from miserly.errors import CostError
+from miserly.errors import CostError, MetricError
+from miserly.metrics import get_metric
 from miserly.selection.choice import Chooser
 from miserly.selection.cross_choice import choose
 from miserly.selection.evaluation import Candidate, Evaluator, pareto
@@ -191,6 +193,58 @@ class EvaluatedModels:
         return Chooser(
             given.evaluator, given.costs, self._candidates, given.everything, given.kept, given.effort
         )
+
+    @cached_property
+    def by_total(self) -> Self:
+        """The same models, valued by what a row costs in all: its tests and its answer.
+
+        Returns
+        -------
+        Frontier
+            Itself if the metric is the total cost.
+
+        Raises
+        ------
+        MetricError
+            If the search had no outcome costs.
+        """
+        given = self.result
+        if given.evaluator.metric.name == "total_cost":
+            return self
+        if given.evaluator.rows.outcomes is None:
+            raise MetricError("the total cost is not known: give frontier(..., outcome_costs=...)")
+        evaluator = Evaluator(given.evaluator.rows, given.evaluator.parts, get_metric("total_cost"))
+        some = [replace(one, value=one.total, includes_cost=True) for one in given.candidates]
+        return type(self)(replace(given, evaluator=evaluator, candidates=some))
+
+    def total(self, budget: float | None = None, *, mean_budget: float | None = None) -> dict[str, Any]:
+        """What a row costs in all with the model of ``best(objective="total")``.
+
+        Every row is evaluated with a choice that did not see it.
+
+        Parameters
+        ----------
+        budget : float, optional
+            A cap, as in `best`.
+        mean_budget : float, optional
+            A mean budget, as in `best`.
+
+        Returns
+        -------
+        dict
+            `tests`, `mistakes` (what answers cost) and `total`, each a mean over rows, the 95 % interval
+            `total_low` to `total_high`, and `words`, a sentence.
+
+        Raises
+        ------
+        MetricError
+            If the search had no outcome costs.
+        CostError
+            If no model fits the budget.
+        """
+        from miserly.selection.totals import total_record
+
+        return total_record(self.by_total, Request.read(budget, mean_budget))
 
     # -- the choice for a request --------------------------------------------------------------------
 

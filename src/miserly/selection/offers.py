@@ -25,10 +25,11 @@ from miserly.selection.evaluation import Candidate, Evaluation
 from miserly.selection.requests import Request
 
 if TYPE_CHECKING:
+    from miserly.selection.models import EvaluatedModels
     from miserly.selection.results import Frontier
 
-__all__ = ["WIDE", "Offer", "delivered_offer", "offer_for", "offers", "round_budgets", "round_offers",
-           "round_steps", "suggested"]  # fmt: skip
+__all__ = ["WIDE", "Offer", "delivered_offer", "honest_estimate", "offer_for", "offers", "round_budgets",
+           "round_offers", "round_steps", "suggested"]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -194,7 +195,7 @@ def offer_for(found: Frontier, request: Request) -> Offer:
     return Offer(request, candidate, model, rows, candidate, is_second=True)
 
 
-def honest_estimate(found: Frontier, request: Request) -> Evaluation:
+def honest_estimate(found: EvaluatedModels, request: Request) -> Evaluation:
     """Costs and values of choices that did not see the rows they are evaluated on."""
     some = found.chooser.under(request.budget)
     reached = cross_choose(some, request.mean_budget, found.sign, found.seed)

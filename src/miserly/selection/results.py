@@ -210,6 +210,7 @@ class Frontier(EvaluatedModels):
         mean_budget: float | None = None,
         confidence: float | None = None,
         max_loss: float | None = None,
+        objective: str = "metric",
     ) -> Any:
         """The best model for a budget, or the cheapest that is nearly as good as the best.
 
@@ -232,7 +233,10 @@ class Frontier(EvaluatedModels):
         max_loss : float, optional
             What may be lost of the metric, 0.01 for example, against the best model of all costs: the
             cheapest model that loses no more is taken. With a confidence, the metric must be accuracy,
-            ndcg@k or precision@k, of which a row cannot lose more than 1.
+            ndcg@k or precision@k, of which a row cannot lose more than 1, or a cost of mistakes.
+        objective : {"metric", "total"}, default="metric"
+            What is best: the metric of the frontier, or the least mean cost of tests and mistakes together,
+            which needs `outcome_costs`. `total` says what that is.
 
         Returns
         -------
@@ -244,7 +248,10 @@ class Frontier(EvaluatedModels):
         CostError
             If no model fits the budget, or the guarantee rows cannot show what is required of any model.
         """
-        return self.chooser.best(self.request(budget, mean_budget, confidence, max_loss))
+        if objective not in ("metric", "total"):
+            raise DataError(f'objective is "metric" or "total", not {objective!r}')
+        found = self.by_total if objective == "total" else self
+        return found.chooser.best(self.request(budget, mean_budget, confidence, max_loss))
 
     # -- pictures ------------------------------------------------------------------------------------
 

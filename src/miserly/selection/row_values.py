@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from miserly.data.rows import Rows
 from miserly.errors import DataError, MetricError
 from miserly.metrics import Metric, Queries
-from miserly.plan import Plan, links
+from miserly.plan import Plan
 from miserly.plan.engine.batch import Run, ranked
 
-__all__ = ["RowValues", "codes_of", "scores_of"]
+__all__ = ["PRICED", "RowValues", "codes_of", "mistakes_of", "scores_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -23,12 +23,12 @@ class RowValues:
     """A metric taken apart: `RowValues(metric, y)(plan, scores, ...)` are numbers whose mean is the metric.
 
     `y` are the labels of all evaluated rows, which give the shares of the classes and the variance. A query
-    without a relevant row has no NDCG and gets NaN.
+    without a relevant row has no NDCG and gets NaN. Costs of mistakes need rows with outcome costs.
     """
 
     def __init__(self, metric: Metric, y: NDArray[Any]) -> None:
         name = metric.name.partition("@")[0]
-        if name not in _PARTS:
+        if name not in (*_PARTS, *PRICED):
             known = ", ".join(sorted(_PARTS)).replace("ndcg", "ndcg@k").replace("precision", "precision@k")
             raise MetricError(
                 f"{metric.name} is no mean over rows or queries, so rows cannot be compared one by one. "
@@ -36,7 +36,7 @@ class RowValues:
             )
         self.metric = metric
         self.by_query = name in ("ndcg", "precision")
-        self._part = _PARTS[name]
+        self._part: Callable[..., Floats] = _PARTS.get(name, RowValues._right)
         self._k = int(metric.name.partition("@")[2] or 0)
         self._share = dict(zip(*(a.tolist() for a in np.unique(y, return_counts=True)), strict=True))
         self._spread = float(np.var(y.astype(np.float64))) if name == "r2" else 0.0
@@ -46,14 +46,29 @@ class RowValues:
         """By how much two models can differ in one row (query) at most; infinite where nothing limits it."""
         return 1.0 if self.metric.name.partition("@")[0] in ("accuracy", "ndcg", "precision") else np.inf
 
-    def __call__(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        """One number per row, or per query, from scores (n, K)."""
-        return self._part(self, plan, scores, y, queries)
+    def span_for(self, rows: Rows, max_cost: float) -> float:
+        """The span, for metrics in money too: the range of outcome costs, and the most that tests cost."""
+        if self.metric.name not in PRICED or rows.outcomes is None:
+            return self.span
+        return float(rows.outcomes.span + (max_cost if self.includes_cost else 0.0))
+
+    @property
+    def includes_cost(self) -> bool:
+        """Whether values include what a row pays for its tests."""
+        return self.metric.name == "total_cost"
+
+    def __call__(self, plan: Plan, scores: Floats, rows: Rows, queries: Queries, cost: Floats) -> Floats:
+        """One number per row, or per query, from scores (n, K) and what each row paid (n,)."""
+        if self.metric.name in PRICED:
+            mistakes = mistakes_of(plan, scores, rows)
+            return mistakes + cost if self.includes_cost else mistakes
+        part: Callable[..., Floats] = self._part
+        return part(self, plan, scores, rows.y, queries)
 
     # -- one function for each metric ------------------------------------------------------------------
 
     def _right(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        return np.asarray(links.labels(plan.link, scores, plan.classes) == y, dtype=np.float64)
+        return np.asarray(plan.labels_from(scores) == y, dtype=np.float64)
 
     def _balanced(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
         """A right answer counts the more, the rarer its class: so the mean is the mean of the recalls."""
@@ -64,7 +79,7 @@ class RowValues:
     def _log_loss(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
         if not plan.has_probabilities:
             raise MetricError("log_loss needs probabilities, which this learner does not have")
-        table = links.probabilities(plan.link, scores)
+        table = plan.probabilities_from(scores)
         least = np.finfo(np.float64).eps
         true = table[np.arange(len(y)), codes_of(y, plan.classes)] / table.sum(axis=1)
         return np.asarray(-np.log(np.clip(true, least, 1.0 - least)))
@@ -100,6 +115,17 @@ _PARTS: dict[str, Callable[..., Floats]] = {
     "ndcg": RowValues._ndcg,
     "precision": RowValues._precision,
 }
+
+
+PRICED = ("outcome_cost", "total_cost")
+
+
+def mistakes_of(plan: Plan, scores: Floats, rows: Rows) -> Floats:
+    """What the answers of a plan cost, for every row; its tests are not included."""
+    if rows.outcomes is None:
+        raise MetricError("what mistakes cost is not known: give outcome_costs")
+    costs: Floats = rows.outcomes.cost_of(rows.y, plan.labels_from(scores))
+    return costs
 
 
 def scores_of(run: Run, rows: Rows) -> NDArray[np.float64]:

@@ -262,8 +262,10 @@ def class_weight_of(estimator: Any) -> Any:
     return None if in_loss else getattr(estimator, "class_weight", None)
 
 
-def fit_arguments(estimator: Any, sample_weight: Any, qid: Any = None) -> dict[str, Any]:
-    """Weights and queries as keyword arguments; queries only if the estimator takes them."""
+def fit_arguments(
+    estimator: Any, sample_weight: Any, qid: Any = None, outcome_costs: Any = None
+) -> dict[str, Any]:
+    """Weights, queries and outcome costs as keyword arguments; queries only if the estimator takes them."""
     given: dict[str, Any] = {}
     if sample_weight is not None:
         if not has_fit_parameter(estimator, "sample_weight"):
@@ -271,4 +273,8 @@ def fit_arguments(estimator: Any, sample_weight: Any, qid: Any = None) -> dict[s
         given["sample_weight"] = sample_weight
     if qid is not None and has_fit_parameter(estimator, "qid"):
         given["qid"] = qid
+    if outcome_costs is not None:
+        if not has_fit_parameter(estimator, "outcome_costs"):
+            raise DataError(f"outcome_costs are given, but {type(estimator).__name__}.fit does not take them")
+        given["outcome_costs"] = outcome_costs
     return given

@@ -13,7 +13,7 @@ from sklearn.base import MetaEstimatorMixin
 from miserly.errors import DataError
 from miserly.learners.base.arguments import as_columns
 from miserly.learners.base.reading import RowReader
-from miserly.plan import Plan, links
+from miserly.plan import Plan
 from miserly.plan.engine.batch import Run
 
 __all__ = ["PlanEstimator", "read_encoded_frames"]
@@ -215,7 +215,7 @@ class PlanEstimator(RowReader, metaclass=ABCMeta):
         array of (n,)
             Predictions.
         """
-        return links.labels(self.plan_.link, scores, getattr(self, "classes_", None))
+        return self.plan_.labels_from(scores, getattr(self, "classes_", None))
 
     @property
     def cost_(self) -> float:

@@ -14,8 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from miserly.data.target import Target
 from miserly.learners.base.arguments import class_weight_of, decision_of, encode_classes
 from miserly.learners.base.estimator import PlanEstimator
-from miserly.learners.base.row_training import row_training
-from miserly.plan import links
+from miserly.learners.base.outcomes import price_mistakes
 from miserly.plan.engine.staged import Stage
 
 __all__ = [
@@ -145,7 +144,7 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
             Probabilities, in the order of `classes_`.
         """
         scores = self.raw_scores(X, budget, unknown=unknown, known=known, prices=prices)
-        return links.probabilities(self.fitted_plan().link, scores)
+        return self.fitted_plan().probabilities_from(scores)
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
         """Set `classes_`, and return classes as codes."""
@@ -269,7 +268,7 @@ class StagedClassifier(PlanClassifier, StagedEstimator):
             Probability of each class after one more node.
         """
         for stage in self._stages(X):
-            yield links.probabilities(self.plan_.link, stage.scores)
+            yield self.plan_.probabilities_from(stage.scores)
 
 
 class WeightedFit(PlanEstimator):
@@ -283,10 +282,7 @@ class WeightedFit(PlanEstimator):
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         *,
-        known: Any = None,
-        prices: Any = None,
-        ordered: Any = None,
-        never_ordered: str = "missing",
+        outcome_costs: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -301,22 +297,20 @@ class WeightedFit(PlanEstimator):
         qid : array of (n,) or None, default=None
             Query of each row. Learners that hold out rows hold out whole queries, and metrics of rankings are
             means over queries. Other learners check it and do not use it.
-        known, prices : optional
-            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
-            of each feature over the rows.
-        ordered, never_ordered : optional
-            Which features were ordered for which rows, and how rows count without them: see
-            `ordering_weights`. By default all were ordered.
+        outcome_costs : OutcomeCosts, mapping, array or None, default=None
+            What mistakes cost, for classifiers: rows are weighted by it, and the plan answers with the class
+            or action of least expected cost.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        own = row_training(known, prices, ordered, never_ordered)
-        if own is not None:
-            return own.fit(self, X, y, sample_weight, qid=qid)
-        self._fit(X, Target(y, sample_weight, qid, class_weight=class_weight_of(self)))
+        priced = price_mistakes(self, X, y, sample_weight, outcome_costs)
+        weight = sample_weight if priced is None else priced.weight
+        self._fit(X, Target(y, weight, qid, class_weight=class_weight_of(self)))
+        if priced is not None:
+            priced.decide(self)
         return self
 
     @abstractmethod

@@ -29,10 +29,9 @@ from miserly.learners.base.arguments import (
     constraints,
     fit_arguments,
 )
-from miserly.learners.base.row_training import row_training
+from miserly.learners.base.outcomes import outcomes_for
 from miserly.learners.wrap import exits
 from miserly.learners.wrap.exit_answers import ExitAnswers
-from miserly.learners.wrap.exits import choose_threshold, evaluate_thresholds, saving_and_metric
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import Plan
 
@@ -182,10 +181,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         *,
-        known: Any = None,
-        prices: Any = None,
-        ordered: Any = None,
-        never_ordered: str = "missing",
+        outcome_costs: Any = None,
     ) -> EarlyExit:
         """Fit the estimator, unless it is fitted, choose the threshold, and put exits into its plan.
 
@@ -199,24 +195,17 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
             Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
         qid : array-like of shape (n,), optional
             Query of each row. Rankers and the rules "proximity", "rank" and "capacity" need it.
-        known, prices : optional
-            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
-            of each feature over the rows.
-        ordered, never_ordered : optional
-            Which features were ordered for which rows, and how rows count without them: see
-            `ordering_weights`. By default all were ordered.
+        outcome_costs : OutcomeCosts, mapping or array, optional
+            What mistakes cost. Without `metric`, the threshold has the least total cost in validation.
 
         Returns
         -------
         self : EarlyExit
             The fitted estimator.
         """
-        own = row_training(known, prices, ordered, never_ordered)
-        if own is not None:
-            return own.fit(self, X, y, sample_weight, qid=qid)
         if self.threshold is not None and self.saving is not None:
             raise DataError("give either threshold or saving, not both")
-        rows = self._check(X, y, sample_weight, qid)
+        rows = self._check(X, y, sample_weight, qid, outcome_costs)
         if self.prefit or isinstance(self.estimator, FrozenEstimator):
             self.estimator_ = getattr(self.estimator, "estimator", self.estimator)
             validation = None if self.threshold is not None else rows
@@ -227,13 +216,14 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         self._place_exits(weigh_validation(class_weight_of(self.estimator_), rows, validation))
         return self
 
-    def _check(self, X: Any, y: Any, weight: Any, qid: Any) -> Rows:
+    def _check(self, X: Any, y: Any, weight: Any, qid: Any, outcome_costs: Any) -> Rows:
         """Checked rows of positive weight. Frames stay frames, for the estimator to read."""
         values = self.read_table(X, reset=True).values
         rows = Target(y, weight, qid).checked(values, self, numeric=False)
         if is_classifier(self.estimator):
             check_classes(rows.y)
-        return replace(rows, X=X if is_frame(X) else values).without_zero_weights()
+        outcomes = outcomes_for(self, X, rows.y, outcome_costs)
+        return replace(rows, X=X if is_frame(X) else values, outcomes=outcomes).without_zero_weights()
 
     def _divide(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """The training rows, and the validation set if the threshold must be chosen."""
@@ -248,7 +238,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
     def _fit_estimator(self, rows: Rows) -> None:
         """Fit a clone. Callbacks of this estimator are passed on to it."""
         self.estimator_ = clone(self.estimator)
-        given = fit_arguments(self.estimator_, rows.weight, rows.qid)
+        given = fit_arguments(self.estimator_, rows.weight, rows.qid, rows.outcomes)
         events = {"estimator": self, "X": rows.X, "y": rows.y}
         fit = self._init_callback_context(max_subtasks=1)
         fit.call_on_fit_task_begin(**events)
@@ -281,21 +271,23 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
 
     def _choose(self, plan: Plan, stops: list[int], rows: Rows) -> None:
         """Evaluate every candidate threshold on one staged run over the validation set."""
-        staged = self._stage(plan, stops, rows)
-        if is_classifier(self.estimator):
-            rows = replace(rows, y=class_codes(rows.y, self.classes_))
-        metric = self._metric()
-        evaluate = partial(saving_and_metric, staged, rows, metric, self._ranks())
-        self.candidates_ = evaluate_thresholds(self.rule, staged, self.k, evaluate)
-        chosen = choose_threshold(self.candidates_, metric.greater_is_better, self.saving)
-        self.threshold_ = float(self.candidates_.threshold[chosen])
-        self.saving_ = float(self.candidates_.saving[chosen])
+        staged, metric, wanted = self._stage(plan, stops, rows), self._metric(), self.saving
+        evaluate = partial(exits.saving_and_total, staged, rows, plan)
+        if rows.outcomes is not None and self.metric is None:
+            metric, wanted = get_metric("total_cost"), self.saving or 0.0
+        else:
+            if is_classifier(self.estimator):
+                rows = replace(rows, y=class_codes(rows.y, self.classes_))
+            evaluate = partial(exits.saving_and_metric, staged, rows, metric, self._ranks())
+        self.candidates_ = exits.evaluate_thresholds(self.rule, staged, self.k, evaluate)
+        one = self.candidates_[exits.choose_threshold(self.candidates_, metric.greater_is_better, wanted)]
+        self.threshold_, self.saving_ = float(one.threshold), float(one.saving)
 
     def _stage(self, plan: Plan, stops: list[int], rows: Rows) -> exits.StagedScores:
         listwise = self.rule in exits.LISTWISE
         queries = Queries(check_queries(rows.qid, len(rows.y))) if listwise else None
-        read = self.read_table(rows.X, reset=False, unknown="missing").values
-        return exits.StagedScores.of(plan, read, stops, queries, self.n_threads)
+        read = self.read_table(rows.X, reset=False, unknown="missing")
+        return exits.StagedScores.of(plan, read.values, stops, queries, self.n_threads)
 
     def _metric(self) -> Metric:
         default = "ndcg@5" if self._ranks() else "accuracy" if is_classifier(self.estimator) else "mse"

@@ -10,7 +10,6 @@ from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from miserly.learners.base import PlanEstimator, as_columns, decision_of
-from miserly.plan import links
 from miserly.plan.engine.batch import ranked
 
 __all__ = ["ExitAnswers"]
@@ -110,4 +109,4 @@ class ExitAnswers(PlanEstimator):
             Probability of each class.
         """
         scores = self.raw_scores(X, budget, qid, unknown, known, prices)
-        return links.probabilities(self.fitted_plan().link, scores)
+        return self.fitted_plan().probabilities_from(scores)

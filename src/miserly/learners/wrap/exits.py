@@ -33,6 +33,7 @@ __all__ = [
     "exit_gates",
     "leave",
     "saving_and_metric",
+    "saving_and_total",
     "with_gates",
 ]
 
@@ -266,6 +267,18 @@ def saving_and_metric(
     paid = float(np.average(cost, weights=rows.weight))
     value = measure(metric, staged.link, scores, rows.y, rows.qid, rows.weight)
     return (1.0 - paid / full if full > 0 else 0.0), value
+
+
+def saving_and_total(
+    staged: StagedScores, rows: Rows, plan: Plan, exits: NDArray[np.int64]
+) -> tuple[float, float]:
+    """The fraction of the mean cost saved, and the mean cost of tests and mistakes, with rows at `exits`."""
+    scores, cost = staged.at(exits)
+    mistakes = rows.outcomes.cost_of(rows.y, plan.labels_from(scores[:, : plan.n_outputs]))
+    full = float(np.average(staged.cost[-1], weights=rows.weight))
+    paid = float(np.average(cost, weights=rows.weight))
+    total = paid + float(np.average(mistakes, weights=rows.weight))
+    return (1.0 - paid / full if full > 0 else 0.0), total
 
 
 def choose_threshold(candidates: Any, greater_is_better: bool, wanted: float | None) -> int:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone, is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from miserly.costs import Costs
-from miserly.data.target import check_classes, check_target
+from miserly.data.frames import is_frame
+from miserly.data.rows import Rows, validation_mask, without_new_categories
+from miserly.data.target import Target, check_classes
 from miserly.errors import DataError
-from miserly.learners.base import PlanClassifier, threads_of
-from miserly.learners.base.arguments import fit_arguments
-from miserly.learners.base.row_training import row_training
-from miserly.plan import Plan
-from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
+from miserly.learners.base import PlanClassifier, as_columns, threads_of
+from miserly.learners.base.arguments import constraints, fit_arguments
+from miserly.learners.base.outcomes import outcomes_for
+from miserly.learners.wrap.exits import dividers
+from miserly.plan import Plan, links
+from miserly.plan.compose import can_hand_over, hand_over, handing_over_at, suit_each_other
 
 __all__ = ["Handover"]
 
@@ -37,14 +42,19 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
         SpeedBoost, a cost lasso, ... A clone is fitted.
     then : classifier
         Learner of miserly with class probabilities and any plan. A clone is fitted.
-    threshold : float, default=0.8
+    threshold : float or None, default=0.8
         Rows whose top probability is at least `threshold` are answered by `first`. Above 1, all rows go on to
-        `then`.
+        `then`. With None, and `outcome_costs` given to `fit`, it is the one with the least mean cost of tests
+        and mistakes on a validation set; both classifiers are then fitted again to all rows.
     costs : Costs, array-like, mapping of name to cost or None, default=None
         Costs that both classifiers are given. By default both must have the same costs of their own.
     budget : float or None, default=None
         Cap on what each row pays, stored in the plan. A row that it stops is answered by the last node that
         it has paid for. By default there is no cap.
+    validation_fraction : float, default=0.2
+        Share of the rows in the validation set, if the threshold is chosen.
+    random_state : int, RandomState or None, default=None
+        Random seed of the validation split.
 
     Attributes
     ----------
@@ -54,6 +64,8 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
         The first classifier, fitted.
     then_ : classifier
         The second classifier, fitted.
+    threshold_ : float
+        The threshold.
     classes_ : array of shape (n_classes,)
         The classes, sorted.
     cost_ : float
@@ -94,23 +106,35 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
 
     first_: Any
     then_: Any
+    threshold_: float
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "first": [HasMethods(["fit", "predict"])],
         "then": [HasMethods(["fit", "predict"])],
-        "threshold": [Interval(Real, 0, None, closed="left")],
+        "threshold": [Interval(Real, 0, None, closed="left"), None],
         "costs": [None, Costs, Mapping, "array-like"],
         "budget": [Interval(Real, 0, None, closed="left"), None],
+        **constraints("validation_fraction", "random_state"),
     }
 
     def __init__(
-        self, first: Any, then: Any, *, threshold: float = 0.8, costs: Any = None, budget: float | None = None
+        self,
+        first: Any,
+        then: Any,
+        *,
+        threshold: float | None = 0.8,
+        costs: Any = None,
+        budget: float | None = None,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
     ) -> None:
         self.first = first
         self.then = then
         self.threshold = threshold
         self.costs = costs
         self.budget = budget
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
 
     @classmethod
     def of(cls, first: Any, then: Any, threshold: float) -> Handover:
@@ -131,20 +155,12 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
             The fitted combination.
         """
         model = cls(first, then, threshold=threshold)
-        model._join(first, then)
+        model._join(first, then, float(threshold))
         return model
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        known: Any = None,
-        prices: Any = None,
-        ordered: Any = None,
-        never_ordered: str = "missing",
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, outcome_costs: Any = None
     ) -> Handover:
         """Fit both classifiers to all rows, and combine their plans.
 
@@ -156,38 +172,51 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
             Classes.
         sample_weight : array-like of shape (n,), optional
             Weight of each row. By default every row has weight 1.
-        known, prices : optional
-            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
-            of each feature over the rows.
-        ordered, never_ordered : optional
-            Which features were ordered for which rows, and how rows count without them: see
-            `ordering_weights`. By default all were ordered.
+        outcome_costs : OutcomeCosts, mapping or array, optional
+            What mistakes cost. Both classifiers are fitted with them.
 
         Returns
         -------
         self : Handover
             The fitted estimator.
         """
-        own = row_training(known, prices, ordered, never_ordered)
-        if own is not None:
-            return own.fit(self, X, y, sample_weight)
         for name, learner in (("first", self.first), ("then", self.then)):
             if not is_classifier(learner):
                 raise DataError(f"`{name}` must be a classifier, got {type(learner).__name__}")
-        check_classes(check_target(y, self.read_table(X, reset=True).values, self, numeric=False))
-        self._join(*(self._fit(learner, X, y, sample_weight) for learner in (self.first, self.then)))
+        values = self.read_table(X, reset=True).values
+        rows = Target(y, sample_weight).checked(values, self, numeric=False)
+        check_classes(rows.y)
+        outcomes = outcomes_for(self, X, rows.y, outcome_costs)
+        rows = replace(rows, X=X if is_frame(X) else values, outcomes=outcomes)
+        threshold = self._choose(rows) if self.threshold is None else float(self.threshold)
+        self._join(*self._fit_both(rows), threshold)
         return self
 
-    def _fit(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+    def _choose(self, rows: Rows) -> float:
+        """The threshold of least mean cost of tests and mistakes on a validation set."""
+        if rows.outcomes is None:
+            raise DataError("threshold=None needs outcome_costs, by which it is chosen")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        mask = validation_mask(len(rows), self.validation_fraction, seed, rows.y)
+        held_out = without_new_categories(rows.X, mask, None)
+        self._join(*self._fit_both(rows.take(~held_out)), 1.0)
+        validation = rows.take(held_out)
+        values = self.read_table(validation.X, reset=False, unknown="missing").values
+        return least_total_threshold(self.first_.plan_, self.plan_, values, validation)
+
+    def _fit_both(self, rows: Rows) -> tuple[Any, Any]:
+        return self._fit(self.first, rows), self._fit(self.then, rows)
+
+    def _fit(self, learner: Any, rows: Rows) -> Any:
         fresh = clone(learner)
         if self.costs is not None:
             prices = [path for path in fresh.get_params() if path.rpartition("__")[2] == "costs"]
             if not prices:
                 raise DataError(f"costs are given, but {type(fresh).__name__} has no parameter 'costs'")
             fresh.set_params(**dict.fromkeys(prices, self.costs))
-        return fresh.fit(X, y, **fit_arguments(fresh, sample_weight))
+        return fresh.fit(rows.X, rows.y, **fit_arguments(fresh, rows.weight, None, rows.outcomes))
 
-    def _join(self, first: Any, then: Any) -> None:
+    def _join(self, first: Any, then: Any, threshold: float) -> None:
         for learner in (first, then):
             if not isinstance(getattr(learner, "plan_", None), Plan):
                 raise DataError(
@@ -205,8 +234,8 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
                 "classes and kind of score, and no budget of their own"
             )
         self.copy_columns(first)
-        self.first_, self.then_ = first, then
-        plan = hand_over(first.plan_, then.plan_, float(self.threshold))
+        self.first_, self.then_, self.threshold_ = first, then, threshold
+        plan = hand_over(first.plan_, then.plan_, threshold)
         self.plan_ = plan.replace(budget=self.budget, info={**plan.info, "learner": type(self).__name__})
 
     @property
@@ -221,3 +250,22 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
         )
         tags.input_tags.allow_nan = all(one.input_tags.allow_nan for one in inner)
         return tags
+
+
+def least_total_threshold(first: Plan, both: Plan, X: NDArray[Any], rows: Rows) -> float:
+    """The threshold of a handover with the least mean cost of tests and mistakes on encoded rows.
+
+    Candidates lie half way between two confidences; at the first one no row is handed over, at the last one
+    all are.
+    """
+
+    def totals(plan: Plan) -> NDArray[np.float64]:
+        run = plan.run(X, encoded=True)
+        return run.cost + rows.outcomes.cost_of(rows.y, plan.labels_from(as_columns(run.scores)))
+
+    alone, handed = totals(first), totals(handing_over_at(both, 2.0))
+    scores = as_columns(first.run(X, account=False, encoded=True).scores)
+    sure = links.confidence(first.link, scores)
+    found = np.array([0.0, *dividers(sure), 2.0])
+    means = [np.average(np.where(sure >= level, alone, handed), weights=rows.weight) for level in found]
+    return float(found[np.argmin(means)])

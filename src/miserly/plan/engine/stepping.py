@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from miserly.costs import Feature, read_budget
 from miserly.data.encoder import check_unknown
 from miserly.errors import PlanError
-from miserly.plan import links
 from miserly.plan.engine.walker import Walker
 from miserly.utils.checks import read_price, shown
 
@@ -64,8 +63,8 @@ def answers_from(plan: Plan, scores: Sequence[Any]) -> tuple[Answer, ...]:
     if not len(scores):
         return ()
     rows = np.array(scores, dtype=np.float64)[:, : plan.n_outputs]
-    values = links.labels(plan.link, rows, plan.classes)
-    chances = links.probabilities(plan.link, rows) if plan.has_probabilities else [None] * len(rows)
+    values = plan.labels_from(rows)
+    chances = plan.probabilities_from(rows) if plan.has_probabilities else [None] * len(rows)
     first = rows[:, 0] if plan.n_outputs == 1 else rows
     return tuple(Answer(*one) for one in zip(values, first, chances, strict=True))
 

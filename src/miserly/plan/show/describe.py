@@ -85,11 +85,11 @@ def _opening(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
 
 def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
     link = LINKS[plan.link]
-    text = link.answer_words(words)
+    text = link.answer_words(words) if plan.decision is None else plan.decision.words(words)
     further = plan.n_scores - plan.n_outputs
     if further:
         text += f" {plural(further, 'further score')} only {'steers' if further == 1 else 'steer'} its way."
-    base = link.base_words(words)
+    base = link.base_words(words) if plan.decision is None else words.base_answer()
     if not parts:
         return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."
     step = "step" if len(parts) == 1 else "node"

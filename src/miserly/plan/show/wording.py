@@ -54,6 +54,12 @@ class Wording:
         label = self.plan.classes[i]
         return f'"{plain(label)}"' if isinstance(label, str) else str(label)
 
+    def base_answer(self) -> str:
+        """What the plan answers before its first node."""
+        plan = self.plan
+        answer = plan.labels_from(plan.base[None, : plan.n_outputs])[0]
+        return f'"{plain(answer)}"' if isinstance(answer, str) else str(answer)
+
     def score(self, channel: int) -> str:
         """The name of one of the scores."""
         plan = self.plan

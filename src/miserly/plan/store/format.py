@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs
 from miserly.errors import MiserlyError, PlanError, PlanFormatError
+from miserly.plan.decisions import Decision
 from miserly.plan.plan import Plan
 from miserly.plan.store.container import PREAMBLE, Arrays, check_length, pack, read_preamble, unpack
 from miserly.plan.store.packing import SCHEMAS, check_sizes, node_arrays, read_nodes, read_terms, term_arrays
@@ -25,6 +26,8 @@ __all__ = ["dumps", "load", "load_file", "loads", "save"]
 
 _HEADER = ("costs", "link", "n_outputs", "classes", "categories", "info")
 _BUDGETED = (*_HEADER, "budget")  # version 3: who does not know of budgets must not run such plans
+_DECIDED = (*_BUDGETED, "decision")  # version 4; the budget may be null
+_KEYS = {1: _HEADER, 2: _HEADER, 3: _BUDGETED, 4: _DECIDED}
 _CLASS_DTYPES = {
     "bool": bool,
     **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), int),
@@ -130,6 +133,9 @@ def dumps(plan: Plan) -> bytes:
     version = max((term.file_version for term in plan.terms), default=1)
     if np.isfinite(plan.budget):
         version, header["budget"] = 3, plan.budget
+    if plan.decision is not None:
+        version, header["decision"] = 4, plan.decision.record()
+        header.setdefault("budget", None)
     return pack(header, arrays, SCHEMAS[version], version)
 
 
@@ -144,7 +150,7 @@ def loads(data: bytes | bytearray | memoryview) -> Plan:
         kind = "text: open the file in binary mode" if isinstance(data, str) else f"{type(data).__name__}"
         raise PlanFormatError(f"a saved plan is bytes, not {kind}")
     version, header, arrays = unpack(bytes(data), SCHEMAS)
-    keys = _HEADER if version < 3 else _BUDGETED
+    keys = _KEYS[version]
     if set(header) != set(keys):
         raise PlanFormatError(f"the header must hold {', '.join(keys)} and arrays, and nothing else")
     try:
@@ -164,8 +170,9 @@ def _build(header: Mapping[str, Any], arrays: Arrays, version: int) -> Plan:
         raise PlanFormatError("'n_outputs' must be a whole number, at most the number of scores")
     if not isinstance(header["link"], str) or not isinstance(header["info"], dict):
         raise PlanFormatError("'link' must be text and 'info' an object")
-    if "budget" in header:
+    if "budget" in header and not (version > 3 and header["budget"] is None):
         _check_cost(header["budget"])
+    decision = Decision.from_record(header["decision"]) if "decision" in header else None
     return Plan(
         costs=costs,
         terms=read_terms(arrays),
@@ -177,6 +184,7 @@ def _build(header: Mapping[str, Any], arrays: Arrays, version: int) -> Plan:
         categories=_read_categories(header["categories"]),
         info=header["info"],
         budget=header.get("budget"),
+        decision=decision,
     )
 
 

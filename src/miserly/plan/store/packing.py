@@ -197,6 +197,8 @@ def digest(plan: Plan) -> str:
         "categories": [[f, plan.categories[f]] for f in sorted(plan.categories)],
         "budget": repr(plan.budget),
     }
+    if plan.decision is not None:
+        head["decision"] = plan.decision.record()
     found = hashlib.blake2b(json.dumps(head, sort_keys=True, default=_plain).encode(), digest_size=_LENGTH)
     arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
     for name in sorted(arrays, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):

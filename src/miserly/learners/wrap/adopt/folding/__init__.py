@@ -1,1 +1,0 @@
-"""Steps in front of a model folded into it, so that its plan reads raw columns."""

@@ -1,1 +1,0 @@
-"""Models of scikit-learn as adopted models: trees, linear models, kernels, and pipelines in front of them."""

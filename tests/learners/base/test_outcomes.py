@@ -1,0 +1,216 @@
+"""Classifiers fitted with outcome costs: weights, decisions, actions and bad input."""
+
+import numpy as np
+import pytest
+
+import miserly
+from miserly import (
+    AdaBoostBTClassifier,
+    ASTCClassifier,
+    BudgetedTreeClassifier,
+    CostLassoClassifier,
+    Costs,
+    EarlyExit,
+    GreedyMiserClassifier,
+    GreedyMiserRegressor,
+    Handover,
+    OutcomeCosts,
+    Plan,
+    ReducedSVC,
+    load,
+)
+from miserly.data.rows import Rows
+from miserly.errors import CostError, DataError
+from miserly.learners.base.outcomes import price_mistakes
+from miserly.learners.wrap.handover import least_total_threshold
+from miserly.plan import Decision, Node, Raw
+from miserly.plan.compose import hand_over
+
+MISSED = {("ill", "well"): 90.0, ("well", "ill"): 10.0}
+
+
+def table(n=300, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    ill = random.random(n) < 1.0 / (1.0 + np.exp(-X @ [1.5, 1.0, 0.0]))
+    return X, np.where(ill, "ill", "well")
+
+
+CLASSIFIERS = [
+    GreedyMiserClassifier(n_rounds=10),
+    CostLassoClassifier(),
+    ASTCClassifier(max_depth=2),
+    BudgetedTreeClassifier(budget=3.0),
+    AdaBoostBTClassifier(budget=20.0),
+    EarlyExit(GreedyMiserClassifier(n_rounds=40, costs=[0.01, 0.01, 0.01]), every=10, random_state=0),
+    Handover(CostLassoClassifier(tradeoff=0.1), CostLassoClassifier(), threshold=0.8),
+]
+
+
+@pytest.mark.parametrize("learner", CLASSIFIERS, ids=lambda one: type(one).__name__)
+def test_the_plan_answers_with_least_expected_cost(learner, tmp_path):
+    X, y = table()
+    model = learner.fit(X, y, outcome_costs={**MISSED, "refer": 4.0})
+    chances = model.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    ill, well = chances.T
+    expected = np.column_stack([10.0 * well, 90.0 * ill, np.full(len(X), 4.0)])
+    answers = np.array(["ill", "well", "refer"])[expected.argmin(axis=1)]
+    assert (model.predict(X) == answers).all()
+    assert set(answers) == {"ill", "well", "refer"}
+    model.plan_.save(tmp_path / "plan.miser")
+    assert (load(tmp_path / "plan.miser").predict(X) == answers).all()
+
+
+@pytest.mark.parametrize(
+    "learner", [GreedyMiserClassifier(n_rounds=60), CostLassoClassifier()], ids=lambda one: type(one).__name__
+)
+def test_probabilities_are_those_of_the_rows_although_they_were_weighted(learner):
+    X, y = table(2000)
+    model = learner.fit(X, y, outcome_costs=MISSED)
+    plain = model.plan_.replace(decision=None)
+    share = (y == "ill").mean()
+    assert abs(model.predict_proba(X)[:, 0].mean() - share) < 0.03
+    assert plain.predict_proba(X)[:, 0].mean() > share + 0.15  # of rows that are weighted by 9 to 1
+
+
+def test_weights_are_the_cost_of_a_mistake_times_the_sample_weight():
+    X, y = table(6)
+    y = np.array(["ill", "well", "well", "ill", "well", "ill"])
+    sample_weight = np.array([1.0, 2.0, 0.0, 1.0, 1.0, 3.0])
+    priced = price_mistakes(CostLassoClassifier(), X, y, sample_weight, MISSED)
+    assert priced.weight.tolist() == [90, 20, 0, 90, 10, 270]
+    np.testing.assert_allclose(priced.decision.weights, [1.0, 1 / 9])
+
+
+def test_equal_costs_change_nothing():
+    X, y = table()
+    plain = GreedyMiserClassifier(n_rounds=5).fit(X, y)
+    priced = GreedyMiserClassifier(n_rounds=5).fit(X, y, outcome_costs=7.0 * (1.0 - np.eye(2)))
+    np.testing.assert_array_equal(priced.predict_proba(X), plain.predict_proba(X))
+    assert (priced.predict(X) == plain.predict(X)).all()
+
+
+def test_costs_of_mistakes_lower_their_total():
+    X, y = table(1000)
+    costs = OutcomeCosts(MISSED)
+    new, actual = table(2000, seed=1)
+    models = [CostLassoClassifier().fit(X, y, outcome_costs=given) for given in (None, MISSED)]
+    plain, priced = (costs.cost_of(actual, model.predict(new)).mean() for model in models)
+    assert priced < 0.8 * plain
+
+
+def test_amounts_of_rows_weight_them():
+    # Column 0 marks rows of a large amount: there a mistake costs more at the same odds.
+    random = np.random.default_rng(0)
+    large = random.random(4000) < 0.5
+    y = (random.random(4000) < 0.2).astype(int)
+    amount = np.where(large, 1000.0, 1.0)
+    X = large[:, None].astype(float)
+    model = GreedyMiserClassifier(n_rounds=20).fit(X, y, outcome_costs={(1, 0): amount, (0, 1): 10.0})
+    # expected cost of "no": 0.2 * 1000 or 0.2 * 1; of "yes": 0.8 * 10
+    assert model.predict([[1.0], [0.0]]).tolist() == [1, 0]
+
+
+def test_a_column_of_a_frame_may_hold_the_amounts():
+    pd = pytest.importorskip("pandas")
+    X, y = table(50)
+    frame = pd.DataFrame(X, columns=["a", "b", "amount"]).abs()
+    by_name = GreedyMiserClassifier(n_rounds=3).fit(
+        frame, y, outcome_costs={("ill", "well"): "amount", ("well", "ill"): 1.0}
+    )
+    by_values = GreedyMiserClassifier(n_rounds=3).fit(
+        frame, y, outcome_costs={("ill", "well"): frame["amount"], ("well", "ill"): 1.0}
+    )
+    assert by_name.plan_.digest == by_values.plan_.digest
+    with pytest.raises(DataError, match="'amout', which the rows do not have"):
+        GreedyMiserClassifier().fit(frame, y, outcome_costs={("ill", "well"): "amout", ("well", "ill"): 1.0})
+
+
+def test_many_classes_with_an_action():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 2))
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.5 * random.normal(size=400), [-0.5, 0.5])]
+    costs = [[0, 1, 50, 5], [2, 0, 2, 5], [50, 1, 0, 5]]
+    model = GreedyMiserClassifier(n_rounds=10).fit(X, y, outcome_costs=costs)
+    expected = model.predict_proba(X) @ np.array(costs)
+    assert (model.predict(X) == np.array(["a", "b", "c", "refer"])[expected.argmin(axis=1)]).all()
+
+
+def test_without_probabilities_the_weights_decide():
+    X, y = table()
+    model = ReducedSVC(n_vectors=10, random_state=0).fit(X, y, outcome_costs=MISSED)
+    plain = ReducedSVC(n_vectors=10, random_state=0).fit(X, y)
+    assert model.plan_.decision is None
+    assert (model.predict(X) == "ill").sum() > (plain.predict(X) == "ill").sum()
+    with pytest.raises(DataError, match="'refer' needs class probabilities"):
+        ReducedSVC(n_vectors=10, random_state=0).fit(X, y, outcome_costs={**MISSED, "refer": 1.0})
+
+
+def test_regressors_and_wrong_costs_are_refused():
+    X, y = table(40)
+    with pytest.raises(DataError, match="for classifiers"):
+        GreedyMiserRegressor().fit(X, X[:, 0], outcome_costs=[[0, 1], [1, 0]])
+    with pytest.raises(CostError, match="3 rows were given for 40"):
+        CostLassoClassifier().fit(X, y, outcome_costs=[1.0, 2.0, 3.0])
+    with pytest.raises(CostError, match="none of the classes"):
+        CostLassoClassifier().fit(X, y, outcome_costs={("sick", "well"): 1, ("well", "sick"): 1})
+
+
+def test_every_classifier_of_the_library_takes_outcome_costs():
+    from sklearn.base import is_classifier
+    from sklearn.utils.validation import has_fit_parameter
+
+    without = {"AdoptedClassifier"}  # fitted by another library
+    for name in miserly.__all__:
+        kind = getattr(miserly, name)
+        if name.endswith("Classifier") or name in ("ReducedSVC", "EarlyExit", "Handover"):
+            assert has_fit_parameter(kind, "outcome_costs") != (name in without), name
+    assert is_classifier(CostLassoClassifier())
+
+
+# -- early exits and handovers -------------------------------------------------------------------------------
+
+
+def test_the_threshold_of_early_exits_has_the_least_total_cost_on_the_validation_set():
+    X, y = table(600)
+    model = EarlyExit(
+        GreedyMiserClassifier(n_rounds=12, costs=[1.0, 30.0, 2.0]), every=2, random_state=0
+    ).fit(X, y, outcome_costs=MISSED)
+    found = model.candidates_
+    assert found.metric[found.threshold == model.threshold_] == found.metric.min()
+    assert found.metric.min() < found.metric[-1]  # at the last one no row leaves
+
+
+def test_the_threshold_of_a_handover_has_the_least_total_cost():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 2))
+    y = np.where(random.random(200) < 1.0 / (1.0 + np.exp(-X @ [1.0, 3.0])), "well", "ill")
+    decision = Decision([[0.0, 90.0], [10.0, 0.0]], (), [9.0, 1.0])  # ill rows counted nine times
+    first, then = (
+        Plan(costs=Costs([0.1, 0.6]), terms=[Raw(f)], nodes=[Node([0], [0], [weight], [0.0])],
+             base=[-np.log(9.0)], link="logistic", classes=["ill", "well"], decision=decision)
+        for f, weight in ((0, 1.0), (1, 3.0))
+    )  # fmt: skip
+    outcomes = OutcomeCosts(MISSED).bind(["ill", "well"])
+    joined = hand_over(first, then, 1.0)
+    found = least_total_threshold(first, joined, X, Rows(X, y, outcomes=outcomes))
+
+    def total(level):
+        plan = hand_over(first, then, level)
+        return (plan.run(X).cost + outcomes.cost_of(y, plan.predict(X))).mean()
+
+    assert total(found) <= min(map(total, np.linspace(0.5, 1.01, 200))) + 1e-9
+    assert total(found) < min(total(0.0), total(2.0))
+
+
+def test_a_handover_chooses_its_threshold():
+    X, y = table(600)
+    cheap, costs = GreedyMiserClassifier(n_rounds=20, budget=0.1), [0.1, 4.0, 1.0]
+    model = Handover(cheap, GreedyMiserClassifier(), threshold=None, costs=costs, random_state=0)
+    model.fit(X, y, outcome_costs=MISSED)
+    again = Handover.of(model.first_, model.then_, model.threshold_)
+    assert (model.predict(X) == again.predict(X)).all()
+    assert 0.5 < model.threshold_ < 1.0
+    with pytest.raises(DataError, match="needs outcome_costs"):
+        Handover(cheap, cheap, threshold=None).fit(X, y)
