@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from miserly import EarlyExit, GreedyMiserRanker, __version__, load
+from miserly.runtime import Monitor
 
 from .running import COSTS, QUICK, complaint, complaints, run, table
 
@@ -55,6 +56,8 @@ def test_fit_for_machines(folder):
     assert record["task"] == "classes" and record["rows"] == 120 and record["validation_rows"] == 24
     assert record["buys"] == ["chol"] or "thal" not in record["buys"]
     assert record["metric"] == "accuracy" and record["validation_value"] > 0.7
+    monitor = Monitor(load(folder / "cheap.miser"))  # the validation set is its reference
+    assert monitor.reference.n == 24 and sum(monitor.reference.shares) == 24
 
 
 def test_without_costs_every_column_costs_one(folder):

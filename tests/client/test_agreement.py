@@ -178,11 +178,11 @@ def _count(client, raw):
 def test_every_learner(tmp_path):
     from ..contract.cases import every_case
 
-    cases = {f"m{i}": case for i, case in enumerate(every_case()) if not case.fitted.plan_.has_queries}
+    cases = {f"m{i}": case for i, case in enumerate(every_case()) if not case.fitted.plan_.listwise}
     with listening(saved(tmp_path, **{name: case.fitted.plan_ for name, case in cases.items()})) as url:
         for name, case in cases.items():
             plan = case.fitted.plan_
-            X = np.asarray(case.task.test.X[:3], dtype=np.float64)
+            X = np.asarray(case.task.fresh.X[:3], dtype=np.float64)
             sources = sources_of(plan, X)
             served = OnDemand(plan, sources, compiled=False)
             with Client(url, name, sources) as client:

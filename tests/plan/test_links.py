@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from miserly.plan import links
+from miserly import Costs, PlanError
+from miserly.plan import Confidence, Node, Plan, Raw, links
 
 
 def test_the_exponential_of_a_float_has_the_bits_of_the_array():
@@ -45,3 +46,46 @@ def test_one_versus_rest_has_a_probability_for_each_class_that_no_gate_may_use()
     )
     assert links.labels("one_vs_rest", scores, None).tolist() == [1]
     assert not links.has_confidence("one_vs_rest")
+
+
+def test_shares_of_scores_and_of_one_versus_rest_sum_to_one():
+    scores = np.array([[1.0, 2.0, 1.0], [0.0, 0.0, 0.0]])
+    found = links.probabilities("proportions", scores)
+    assert found.tolist() == [[0.25, 0.5, 0.25], [1 / 3, 1 / 3, 1 / 3]]
+    assert links.confidence("proportions", scores).tolist() == [0.5, 1 / 3]
+    assert links.labels("proportions", scores, None).tolist() == [1, 0]
+    each = 1 / (1 + np.exp(-scores))
+    np.testing.assert_allclose(
+        links.probabilities("one_vs_rest_shares", scores), each / each.sum(axis=1)[:, None], rtol=1e-15
+    )
+
+
+def test_an_average_is_a_sum_divided_by_the_number_of_its_parts():
+    scores = np.array([[6.0, 4.0], [0.0, 0.0]])
+    assert links.labels("average", scores, None).tolist() == [1.5, 0.0]
+    with pytest.raises(PlanError, match="'average' answers from two scores, not 1"):
+        Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.0], link="average")
+
+
+def test_the_largest_score_has_no_probabilities():
+    assert links.labels("largest", np.array([[1.0, 3.0, 2.0]]), None).tolist() == [1]
+    assert not links.has_probabilities("largest") and not links.has_confidence("largest")
+
+
+def test_rows_leave_by_their_share_in_both_engines_and_step_by_step():
+    """The first node gives shares (x, 2) / (x + 2); rows whose larger share is at least 0.75 leave."""
+    terms = [Raw(0), Raw(1)]
+    nodes = [
+        Node([0], [0], [1.0], [0.0, 2.0], up=1, gate=Confidence(0.75)),
+        Node([1], [1], [1.0], [0.0, 0.0]),
+    ]
+    plan = Plan(costs=Costs([1.0, 5.0]), terms=terms, nodes=nodes, base=[0.0, 0.0], link="proportions")
+    X = np.column_stack([[0.0, 0.5, 2.0, 5.9, 6.0, 7.0], np.ones(6)])
+    costs = [1.0, 1.0, 6.0, 6.0, 1.0, 1.0]
+    for compiled in (True, False):
+        assert plan.run(X, compiled=compiled).cost.tolist() == costs
+    for x, cost in zip(X, costs, strict=True):
+        trail = plan.start()
+        while not trail.done:
+            trail.tell({f: x[f] for f in trail.next()})
+        assert trail.cost == cost

@@ -198,6 +198,16 @@ def test_models_that_are_unlikely_to_pass_are_not_fitted(vouched, monkeypatch):
     assert [round(one.mean_cost, 1) for one in tried] == [1.0, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9]
 
 
+def test_models_that_cost_more_once_they_are_fitted_again_do_not_end_the_test(vouched):
+    """Twelve models seemed to cost 4 and cost 20; one that is nearly as good costs 3 as it seemed to."""
+    wobble = np.tile([-1.0, 1.0], 20)
+    seeming = [candidate(cost + wobble, np.full(40, cost)) for cost in 4.0 + 0.01 * np.arange(12)]
+    honest = [candidate(cost + wobble, np.full(40, cost)) for cost in (1.0, 3.0)]
+    bills = [*(bill([20.0]) for _ in seeming), *(bill(one.cost) for one in honest)]
+    chooser = vouched([*seeming, *honest], bills)
+    assert chooser.best(Request(mean_budget=6.0, confidence=0.95)).candidate is honest[1]
+
+
 # -- a loss of the metric ------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from miserly.cli.console import MOST_LINES, Problems, also_in
 from miserly.cli.table_files import Chunk, OpenTable, table_file
 from miserly.plan import Plan
 
-__all__ = ["Batch", "Batches", "OddCells"]
+__all__ = ["Batch", "Batches", "OddCells", "joined"]
 
 ROWS = 20_000  # of a batch ...
 MATRIX = 1_000_000  # ... unless they hold more numbers than this

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from rich.text import Text
 from miserly.cli.console import amount, amounts, listing, new_table, out
 from miserly.cli.training_table import TrainingTable, noted
 from miserly.plan import Plan
-from miserly.plan.engine.batch import engine_for
+from miserly.plan.engine.batch import Run, engine_for
 from miserly.plan.purchases import purchases
 
 __all__ = ["FitOptions", "FitResult", "bought_in_order", "fit_greedy_miser", "fit_record", "plan_panel",
@@ -67,11 +67,14 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     given = {"X_val": X_val, "y_val": y_val, **_ranked(qid), **_ranked(qid_val, "_val")}
     fitted = learner.fit(X, y, **given)
     plan = _finished(fitted.plan_, table)
-    mean_cost = float(fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val))).cost.mean())
+    run = fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val)))
+    mean_cost = float(run.cost.mean())
     value = float(fitted.score(X_val, y_val, **_ranked(qid_val)))
     held, metric = Rows(X_val, y_val, qid=qid_val), SCORES[table.task]
     what = "validation set, which also chose the number of rounds"
     plan = with_budgets(plan, budgets_on_rows(fitted.plan_, held, metric, what))
+    if qid is None:  # documents of a query are not independent
+        plan = _with_reference(plan, run)
     return FitResult(plan, fitted.stopped_by_, SCORES[table.task], value, mean_cost, int(is_validation.sum()))
 
 
@@ -99,6 +102,13 @@ def _learner(table: TrainingTable, options: FitOptions) -> Any:
 
 def _ranked(qid: NDArray[Any] | None, note: str = "") -> dict[str, Any]:
     return {} if qid is None else {f"qid{note}": qid}
+
+
+def _with_reference(plan: Plan, run: Run) -> Plan:
+    """The plan with what it did on the validation set, for a `Monitor`. `run` is of the plan on codes."""
+    from miserly.runtime import Reference
+
+    return replace(Reference.of(run.plan, run), plan=plan.digest).attach(plan)
 
 
 def _finished(plan: Plan, table: TrainingTable) -> Plan:

@@ -26,6 +26,7 @@ from miserly.cli.options import Debug, Json, expanded
 from miserly.errors import MiserlyError
 
 if TYPE_CHECKING:
+    from miserly.plan import Plan
     from miserly.serve.receipts import ReceiptTable
 
 __all__ = ["receipts"]
@@ -64,6 +65,13 @@ def receipts(
         Path | None,
         typer.Option(help="A saved plan: compare its receipts with its reference.", show_default=False),
     ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table of rows that the plan was not fitted to, as its reference, for --model.",
+            show_default=False,
+        ),
+    ] = None,
     table: Annotated[
         Path | None,
         typer.Option("--csv", help="Write a line for each receipt to this file.", show_default=False),
@@ -86,14 +94,13 @@ def receipts(
 ) -> None:
     """Summarise the receipts that a service has kept, or write them as a table to learn from."""
     _check_installed()
-    from miserly.plan import load
     from miserly.serve.receipts import read_labels, recover, summarise, training_table
 
     if labels is not None and table is None:
         raise Misuse("--labels adds a column to --csv: give both")
     if table is not None:
         check_output(table, (".csv",), (labels, model))
-    options = {**chosen.to_dict(), "plan": None if model is None else load(model)}
+    options = {**chosen.to_dict(), "plan": _plan(model, reference, table)}
     if journal is not None:
         moved = recover(url, journal)
         err.print(f"{moved.recovered:,} receipts moved, {moved.damaged:,} damaged lines skipped")
@@ -104,6 +111,43 @@ def receipts(
         _report_table(rows, table, as_json)
     else:
         (print_json if as_json else _print_summary)(summarise(url, **options))
+
+
+def _plan(model: Path | None, reference: Path | None, table: Path | None) -> Plan | None:
+    """The plan whose receipts are read, with a reference if it is compared with one."""
+    from miserly.plan import load
+
+    if reference is not None and (model is None or table is not None):
+        raise Misuse("--reference is for a summary with --model: give both, without --csv")
+    if model is None:
+        return None
+    return load(model) if table is not None else _with_reference(load(model), reference)
+
+
+def _with_reference(plan: Plan, path: Path | None) -> Plan:
+    """The plan with a reference: what it does on the rows of a table, or what its file has."""
+    from miserly.cli.batches import Batches, joined
+    from miserly.cli.console import Problems
+    from miserly.cli.table_files import opened
+    from miserly.runtime import Reference
+
+    if path is None:
+        if "reference" in plan.info:
+            return plan
+        raise Misuse(
+            "the file of this plan has no reference to compare with: give --reference and a table of rows "
+            "that the plan was not fitted to"
+        )
+    problems = Problems()
+    with opened(path, None) as source:
+        batches = Batches(plan, source, None, (), problems)
+        found = [*batches]
+        batches.report(batches.bad, "not a number", problems)
+        problems.settle()
+    if not found:
+        raise MiserlyError(f"{path}: no rows")
+    run = plan.run(joined(found), compiled=False, unknown="missing")
+    return Reference.of(plan, run).attach(plan)
 
 
 def _check_installed() -> None:

@@ -245,7 +245,7 @@ class StateOptions:
         bool,
         typer.Option(
             "--log-values",
-            help="Write values of features to the audit log.",
+            help="Write values of features to the audit log, and messages of sources that fail to the log.",
             rich_help_panel=_STATE,
         ),
     ] = False

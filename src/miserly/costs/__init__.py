@@ -6,7 +6,7 @@ from miserly.costs.measuring import measure
 from miserly.costs.outcome_table import OutcomeTable
 from miserly.costs.outcomes import OutcomeCosts, read_outcomes
 from miserly.costs.prices import BudgetState, PriceList, RowPrices, fits, mean_fits, mean_limit
-from miserly.costs.row_costs import RowCosts, read_row_costs
+from miserly.costs.row_costs import RowCosts, free_features, read_mask, read_row_costs
 from miserly.costs.timings import Measurement, Timing
 from miserly.utils.checks import read_budget
 
@@ -23,10 +23,12 @@ __all__ = [
     "RowPrices",
     "Timing",
     "fits",
+    "free_features",
     "mean_fits",
     "mean_limit",
     "measure",
     "read_budget",
+    "read_mask",
     "read_outcomes",
     "read_row_costs",
 ]

@@ -22,7 +22,7 @@ from miserly.data.arrays import (
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price
 
-__all__ = ["RowCosts", "read_row_costs"]
+__all__ = ["RowCosts", "free_features", "read_mask", "read_row_costs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ def read_row_costs(
     if known is None and prices is None:
         return None
     n = n_rows if n_rows is not None else rows if isinstance(rows, int) else len(rows)
-    mask = None if known is None else _read_known(known, costs, n)
+    mask = None if known is None else read_mask(known, costs, n)
     if callable(prices):
         prices = prices(_free_values(costs, rows, mask))
         if prices is None or callable(prices):
@@ -167,35 +167,54 @@ def read_row_costs(
     return RowCosts(mask, _read_prices(prices, costs, n))
 
 
-# -- known ---------------------------------------------------------------------------------------------------
+# -- masks ---------------------------------------------------------------------------------------------------
 
 
-def _read_known(known: Any, costs: Costs, n: int) -> Bools:
-    """What each row knows, (n, d)."""
-    if is_table(known) or isinstance(known, Mapping):
-        mask = np.zeros((n, len(costs)), dtype=np.bool_)
-        for name, values in _columns(known):
-            mask[:, _index(costs, name, "known")] = _flags(values, name, n)
+def read_mask(given: Any, costs: Costs, n: int, what: str = "known", default: bool = False) -> Bools:
+    """Read a mask of rows and features.
+
+    Parameters
+    ----------
+    given : bool array of (n, d), frame or mapping of bools, or list of str or int
+        Columns of frames and mappings are found by name. A list names features of all rows.
+    costs : Costs
+        The features.
+    n : int
+        The number of rows.
+    what : str, default="known"
+        The name of the mask in errors.
+    default : bool, default=False
+        What features have that a frame or mapping leaves out.
+
+    Returns
+    -------
+    bool array of (n, d)
+        A new array.
+    """
+    if is_table(given) or isinstance(given, Mapping):
+        mask = np.full((n, len(costs)), default, dtype=np.bool_)
+        for name, values in _columns(given):
+            mask[:, _index(costs, name, what)] = _flags(values, f"{what}[{name!r}]", n)
         return mask
-    if np.ndim(known) != 2:
-        if isinstance(known, np.ndarray) and known.dtype == np.bool_ and known.shape != costs.feature.shape:
-            raise CostError(f"known must be of shape ({n}, {len(costs)}), not {known.shape}")
-        return np.tile(costs.mask(known), (n, 1))
-    given = np.asarray(known)
+    if np.ndim(given) != 2:
+        if isinstance(given, np.ndarray) and given.dtype == np.bool_ and given.shape != costs.feature.shape:
+            raise CostError(f"{what} must be of shape ({n}, {len(costs)}), not {given.shape}")
+        return np.tile(costs.mask(given), (n, 1))
+    given = np.asarray(given)
     if given.shape != (n, len(costs)) or given.dtype != np.bool_:
         shape = f"({n}, {len(costs)})"
         raise CostError(
-            f"known must hold booleans and be of shape {shape}, not {given.dtype} of {given.shape}"
+            f"{what} must hold booleans and be of shape {shape}, not {given.dtype} of {given.shape}"
         )
     return given.copy()
 
 
-def _flags(values: Any, name: Any, n: int) -> Bools:
-    given = np.asarray(values) if np.ndim(values) == 0 else array_of(values, f"known[{name!r}]")
+def _flags(values: Any, what: str, n: int) -> Bools:
+    given = np.asarray(values) if np.ndim(values) == 0 else array_of(values, what)
     if given.dtype == object and all(isinstance(one, (bool, np.bool_)) for one in given.ravel()):
         given = given.astype(np.bool_)
     if given.dtype != np.bool_ or given.shape not in ((), (n,)):
-        raise CostError(f"known[{name!r}] must hold {n} booleans, not {given.dtype} of shape {given.shape}")
+        raise CostError(f"{what} must hold {n} booleans, not {given.dtype} of shape {given.shape}")
     return given
 
 
@@ -285,15 +304,35 @@ def _read_only(values: Floats) -> Floats:
 # -- free features, for functions ----------------------------------------------------------------------------
 
 
+def free_features(costs: Costs, known: Bools | None = None) -> Bools:
+    """Mark the features that cost nothing: those of price 0, and those that every row knows.
+
+    Parameters
+    ----------
+    costs : Costs
+        The list of prices.
+    known : bool array of (n, d), optional
+        What each row knows.
+
+    Returns
+    -------
+    bool array of (d,)
+
+    Examples
+    --------
+    >>> free_features(Costs([0.0, 1.0, 2.0]), np.array([[False, True, True], [False, True, False]])).tolist()
+    [True, True, False]
+    """
+    free: Bools = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) == 0.0
+    return free if known is None else free | known.all(axis=0)
+
+
 def _free_values(costs: Costs, rows: Any, known: Bools | None) -> dict[Any, NDArray[Any]]:
     """The values of free features that the rows have, by name."""
     if isinstance(rows, int):
         raise CostError("a function for prices needs the rows as they were given, not encoded; give an array")
-    free = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) == 0.0
-    if known is not None:
-        free |= known.all(axis=0)
     read = _reader(costs, rows)
-    found = {costs.name(f): read(f) for f in np.flatnonzero(free).tolist()}
+    found = {costs.name(f): read(f) for f in np.flatnonzero(free_features(costs, known)).tolist()}
     return {name: values for name, values in found.items() if values is not None}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from miserly.errors import CostError
 
-__all__ = ["sources_of"]
+__all__ = ["places_of", "sources_of"]
 
 Sources: TypeAlias = list[frozenset[int]]
 
@@ -80,7 +80,7 @@ def _of_column_transformer(transformer: Any, inputs: Sequence[frozenset[int]]) -
         place = transformer.output_indices_.get(name)
         if place is None or place.stop == place.start:
             continue
-        picked = [inputs[i] for i in _places(columns, transformer, len(inputs))]
+        picked = [inputs[i] for i in places_of(columns, transformer, len(inputs))]
         outputs = _outputs(part, picked)
         if len(outputs) != place.stop - place.start:
             raise CostError(
@@ -91,7 +91,7 @@ def _of_column_transformer(transformer: Any, inputs: Sequence[frozenset[int]]) -
     return found
 
 
-def _places(columns: Any, transformer: Any, width: int) -> list[int]:
+def places_of(columns: Any, transformer: Any, width: int) -> list[int]:
     """The numbers of columns that are given by name, by number, as a slice or as a mask."""
     if isinstance(columns, (str, int, np.integer)) and not isinstance(columns, bool):
         columns = [columns]

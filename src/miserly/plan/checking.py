@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_plan"]
 
+_SCORES = {1: "one score", 2: "two scores"}
+
 
 def check_plan(plan: Plan) -> None:
     """Raise `PlanError` if the link, scores, classes, categories, terms or nodes do not fit each other."""
@@ -26,8 +28,9 @@ def check_plan(plan: Plan) -> None:
         raise PlanError("the base must be a list of finite scores")
     if not 1 <= plan.n_outputs <= plan.n_scores:
         raise PlanError(f"{plan.n_outputs} outputs of {plan.n_scores} scores")
-    if links.LINKS[plan.link].one_output and plan.n_outputs != 1:
-        raise PlanError(f"link {plan.link!r} answers from one score, not {plan.n_outputs}")
+    outputs = links.LINKS[plan.link].outputs
+    if outputs is not None and plan.n_outputs != outputs:
+        raise PlanError(f"link {plan.link!r} answers from {_SCORES[outputs]}, not {plan.n_outputs}")
     n_labels = links.n_labels(plan.link, plan.n_outputs)
     if plan.classes is not None and plan.classes.shape != (n_labels,):
         raise PlanError(f"{plan.n_outputs} outputs need {n_labels} classes, not {plan.classes.shape}")

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from miserly.errors import PlanError
 from miserly.plan.exponential import exp, exp_of_float
-from miserly.plan.show.phrases import listing, number
+from miserly.plan.link_base import BY_LOG_ODDS, BY_SHARES, Link
+from miserly.plan.number_links import Average, Exponential, Identity, Share, SignedSquare, Softplus
 
 if TYPE_CHECKING:
     from miserly.plan.show.wording import Wording
 
 __all__ = [
+    "BY_LOG_ODDS",
+    "BY_SHARES",
     "LINKS",
     "Link",
     "confidence",
@@ -34,164 +37,7 @@ __all__ = [
     "votes",
 ]
 
-_MOST_LABELS = 10  # named in a sentence
 Floats = NDArray[np.float64]
-
-
-class Link:
-    """Base class of links: scores of two or more classes, of which the largest is the answer.
-
-    Attributes
-    ----------
-    name : str
-        The name in plans and files.
-    has_probabilities : bool
-        Whether scores become class probabilities.
-    has_confidence : bool
-        Whether the probability of the most probable class is there for gates.
-    gives_numbers : bool
-        Whether answers are numbers that rise with the scores, and not classes.
-    one_output : bool
-        Whether a plan must have exactly one output.
-    """
-
-    name: ClassVar[str]
-    has_probabilities: ClassVar[bool] = False
-    has_confidence: ClassVar[bool] = False
-    gives_numbers: ClassVar[bool] = False
-    one_output: ClassVar[bool] = False
-
-    def n_labels(self, n_outputs: int) -> int:
-        """The number of classes for a number of outputs."""
-        return max(2, n_outputs)
-
-    def probabilities(self, scores: Floats) -> Floats:
-        """Class probabilities (n, n_classes) from scores (n, n_outputs)."""
-        raise PlanError(f"a plan with link {self.name!r} has no class probabilities")
-
-    def confidence(self, scores: Floats) -> Floats:
-        """The probability of the most probable class (n,), summed in the order compiled code uses."""
-        raise PlanError(f"a plan with link {self.name!r} has no class probabilities")
-
-    def labels(self, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
-        """The answers (n,): entries of `classes`, or their numbers."""
-        index = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.int64)
-        return index if classes is None else classes[index]
-
-    # -- words ---------------------------------------------------------------------------------------
-
-    def output_words(self, channel: int, words: Wording) -> str:
-        """What one of several outputs is a score of."""
-        return words.label(channel)
-
-    def answer_words(self, words: Wording) -> str:
-        """How the scores of a plan become its answer, in sentences."""
-        plan = words.plan
-        if plan.n_outputs > 1:
-            return self._largest_words(self._class_words(words))
-        return (
-            f"The answer is {words.label(1)} if {words.score(0)} is above 0, else {words.label(0)}."
-            f"{self._probability_words(words)}"
-        )
-
-    def base_words(self, words: Wording) -> str:
-        """What a plan answers before its first node."""
-        plan = words.plan
-        return words.label(int(self.labels(plan.base[None, : plan.n_outputs], None)[0]))
-
-    def _largest_words(self, classes: str) -> str:
-        share = "Its probability is its share in the sum of exp(score) over the classes."
-        return f"The answer is the class whose score is largest: {classes}. {share}"
-
-    def _probability_words(self, words: Wording) -> str:
-        return ""
-
-    def _class_words(self, words: Wording) -> str:
-        count = self.n_labels(words.plan.n_outputs)
-        shown = [words.label(i) for i in range(min(count, _MOST_LABELS))]
-        return listing(shown, count - len(shown), last="or")
-
-
-class Identity(Link):
-    """The scores are the answers: numbers."""
-
-    name: ClassVar[str] = "identity"
-    gives_numbers: ClassVar[bool] = True
-
-    def numbers(self, scores: Floats) -> Floats:
-        """Answers (n, n_outputs) from scores of this shape."""
-        return scores
-
-    def labels(self, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
-        """The answers: (n,) if there is one output, else (n, n_outputs)."""
-        answers = self.numbers(scores)
-        return answers[:, 0] if answers.shape[1] == 1 else answers
-
-    def number_words(self, score: str) -> str:
-        """What is computed from a score."""
-        return score
-
-    def answer_words(self, words: Wording) -> str:
-        plan = words.plan
-        if plan.n_outputs == 1:
-            return f"The answer is {self.number_words(words.score(0))}."
-        which = "the scores" if plan.n_outputs == plan.n_scores else f"the first {plan.n_outputs} scores"
-        if type(self) is not Identity:
-            return f"The answer is {self.number_words('x')} for each score x of {which}."
-        return f"The answer is {which}."
-
-    def base_words(self, words: Wording) -> str:
-        outputs = self.numbers(words.plan.base[None, : words.plan.n_outputs])[0].tolist()
-        shown = [number(score) for score in outputs[:_MOST_LABELS]]
-        return listing(shown, len(outputs) - len(shown))
-
-
-class Exponential(Identity):
-    """The answers are exp(score): rates and amounts (Poisson, gamma, Tweedie)."""
-
-    name: ClassVar[str] = "exp"
-
-    def numbers(self, scores: Floats) -> Floats:
-        return np.asarray(exp(scores))
-
-    def number_words(self, score: str) -> str:
-        return f"exp({score})"
-
-
-class Share(Identity):
-    """The answers are 1 / (1 + exp(-score)): shares from 0 to 1, as numbers and not as classes."""
-
-    name: ClassVar[str] = "share"
-
-    def numbers(self, scores: Floats) -> Floats:
-        return np.asarray(1.0 / (1.0 + exp(-scores)))
-
-    def number_words(self, score: str) -> str:
-        return f"1 / (1 + exp(-{score}))"
-
-
-class Softplus(Identity):
-    """The answers are log(1 + exp(score)), which is never negative."""
-
-    name: ClassVar[str] = "softplus"
-
-    def numbers(self, scores: Floats) -> Floats:
-        return np.maximum(scores, 0.0) + np.log1p(exp(-np.abs(scores)))
-
-    def number_words(self, score: str) -> str:
-        return f"log(1 + exp({score}))"
-
-
-class SignedSquare(Identity):
-    """The answers are score * |score|, for models of square roots."""
-
-    name: ClassVar[str] = "signed_square"
-
-    def numbers(self, scores: Floats) -> Floats:
-        return np.asarray(np.sign(scores) * scores * scores)
-
-    def number_words(self, score: str) -> str:
-        return f"the square of {score}, with its sign"
 
 
 class LogisticLink(Link):
@@ -200,7 +46,8 @@ class LogisticLink(Link):
     name: ClassVar[str] = "logistic"
     has_probabilities: ClassVar[bool] = True
     has_confidence: ClassVar[bool] = True
-    one_output: ClassVar[bool] = True
+    outputs: ClassVar[int | None] = 1
+    chances: ClassVar[int] = BY_LOG_ODDS
 
     def probabilities(self, scores: Floats) -> Floats:
         if len(scores) == 1:
@@ -253,11 +100,61 @@ class OneVersusRest(Link):
         return f"The answer is the class whose score is largest: {classes}. {share}"
 
 
+class OneVersusRestShares(OneVersusRest):
+    """As `OneVersusRest`, with probabilities divided by their sum, as scikit-learn has it."""
+
+    name: ClassVar[str] = "one_vs_rest_shares"
+
+    def probabilities(self, scores: Floats) -> Floats:
+        return _shares(super().probabilities(scores))
+
+    def _largest_words(self, classes: str) -> str:
+        share = "The probability of each class is its share in the sum of 1 / (1 + exp(-score))."
+        return f"The answer is the class whose score is largest: {classes}. {share}"
+
+
+class Proportions(Link):
+    """One score for each class, 0 or more; the probabilities are the shares in their sum.
+
+    The scores of a forest are sums of the probabilities of its trees. Every node of the chain then answers
+    with the average of the trees so far.
+    """
+
+    name: ClassVar[str] = "proportions"
+    has_probabilities: ClassVar[bool] = True
+    has_confidence: ClassVar[bool] = True
+    chances: ClassVar[int] = BY_SHARES
+
+    def probabilities(self, scores: Floats) -> Floats:
+        return _shares(scores)
+
+    def confidence(self, scores: Floats) -> Floats:
+        top, total = scores[:, 0], np.zeros(len(scores))
+        for output in range(scores.shape[1]):
+            top = np.maximum(top, scores[:, output])
+            total += scores[:, output]
+        even = np.full(len(scores), 1.0 / scores.shape[1])
+        return np.divide(top, total, out=even, where=total > 0.0)
+
+    def _largest_words(self, classes: str) -> str:
+        share = "Its probability is its share in the sum of the scores."
+        return f"The answer is the class whose score is largest: {classes}. {share}"
+
+
 class Sign(Link):
     """One score: the second class where it is above zero."""
 
     name: ClassVar[str] = "sign"
-    one_output: ClassVar[bool] = True
+    outputs: ClassVar[int | None] = 1
+
+
+class Largest(Link):
+    """One score for each class, without probabilities."""
+
+    name: ClassVar[str] = "largest"
+
+    def _largest_words(self, classes: str) -> str:
+        return f"The answer is the class whose score is largest: {classes}."
 
 
 class Votes(Link):
@@ -285,8 +182,9 @@ class Votes(Link):
         return f"{pairs} The answer is the class that wins most often: {classes}."
 
 
-_NUMBERS = (Exponential, Share, Softplus, SignedSquare)
-_LINKS: tuple[type[Link], ...] = (Identity, LogisticLink, Softmax, Sign, Votes, *_NUMBERS, OneVersusRest)
+_NUMBERS = (Exponential, Share, Softplus, SignedSquare, Average)
+_CLASSES = (OneVersusRest, OneVersusRestShares, Proportions, Largest)
+_LINKS: tuple[type[Link], ...] = (Identity, LogisticLink, Softmax, Sign, Votes, *_NUMBERS, *_CLASSES)
 LINKS: dict[str, Link] = {link.name: link() for link in _LINKS}
 
 
@@ -294,7 +192,7 @@ def has_probabilities(link: str) -> bool:
     """Whether plans with this link have class probabilities.
 
     >>> [link for link in LINKS if has_probabilities(link)]
-    ['logistic', 'softmax', 'one_vs_rest']
+    ['logistic', 'softmax', 'one_vs_rest', 'one_vs_rest_shares', 'proportions']
     """
     return LINKS[link].has_probabilities
 
@@ -303,7 +201,7 @@ def has_confidence(link: str) -> bool:
     """Whether gates can ask for the probability of the most probable class.
 
     >>> [link for link in LINKS if has_confidence(link)]
-    ['logistic', 'softmax']
+    ['logistic', 'softmax', 'proportions']
     """
     return LINKS[link].has_confidence
 
@@ -312,7 +210,7 @@ def gives_numbers(link: str) -> bool:
     """Whether answers are numbers, and not classes.
 
     >>> [link for link in LINKS if gives_numbers(link)]
-    ['identity', 'exp', 'share', 'softplus', 'signed_square']
+    ['identity', 'exp', 'share', 'softplus', 'signed_square', 'average']
     """
     return LINKS[link].gives_numbers
 
@@ -339,6 +237,13 @@ def n_labels(link: str, n_outputs: int) -> int:
     (2, 3, 4)
     """
     return LINKS[link].n_labels(n_outputs)
+
+
+def _shares(parts: Floats) -> Floats:
+    """Parts (n, n_classes) divided by their sum; equal shares where it is zero."""
+    total = parts.sum(axis=1, keepdims=True)
+    even = np.full_like(parts, 1.0 / parts.shape[1])
+    return np.divide(parts, total, out=even, where=total > 0.0)
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:

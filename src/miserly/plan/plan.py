@@ -51,9 +51,10 @@ class Plan(Runnable):
     base : array of n_scores
         The scores before any node: the answer of a row that cannot pay for the root.
     link : str, default="identity"
-        How scores become answers: numbers with "identity", "exp", "share", "softplus" and "signed_square",
-        classes with "logistic", "softmax", "one_vs_rest", "sign" and "votes". With votes there is one output
-        for each pair of three or more classes; see `links.votes`.
+        How scores become answers: numbers with "identity", "exp", "share", "softplus", "signed_square" and
+        "average" (the first score divided by the second one), classes with "logistic", "softmax",
+        "proportions", "one_vs_rest", "one_vs_rest_shares", "largest", "sign" and "votes". With votes there is
+        one output for each pair of three or more classes; see `links.votes`.
     n_outputs : int, optional
         How many of the scores are answers (all of them by default); further channels only steer gates.
     classes : array, optional

@@ -32,7 +32,8 @@ __all__ = ["Certifier", "Refitter", "evaluate_once", "with_guarantees", "with_re
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_N_TESTED = 8  # models that are fitted to be tested, besides the one with the largest margin
+_N_TESTED = 8  # models that are tested, besides the one with the largest margin
+_N_REFITTED = 24  # models that are fitted to find them
 _LIKELY = 1.0  # standard errors inside its limits that a model needs, on held-out rows, to be tested
 
 
@@ -111,8 +112,8 @@ class Certifier:
         """
         kept, values = self._rows(), self._values(request)
         requirements = request.requirements(1.0 if values is None else self._span(values, ordered))
-        tested = self._worth_testing(request, ordered)
-        models = {one: self.refitter.fit(one, self.evaluator.rows, request) for one in tested}
+        models = self._worth_testing(request, ordered)
+        tested = list(models)
         found = {one: self.evaluate(model.plan_, kept, values) for one, model in models.items()}
         theirs = self._reference_values(found, kept, values)
         holds = certify(
@@ -172,16 +173,36 @@ class Certifier:
         most = max((one.max_cost for one in [self.reference, *some]), default=0.0)
         return values.span_for(self.everything, most)
 
-    def _worth_testing(self, request: Request, ordered: Sequence[Candidate]) -> list[Candidate]:
-        """The best of those that are likely to pass, and the one with the largest margin, which is first."""
+    def _worth_testing(self, request: Request, ordered: Sequence[Candidate]) -> dict[Candidate, Any]:
+        """The models to test, those with the largest margins first.
+
+        They are the best candidates that are likely to pass, and the one with the largest margin. A small
+        change of the rows can decide whether a feature is bought, so a model that is fitted to all rows of
+        the search may cost more than the candidate did on held-out rows. It is passed over then.
+        """
         kept = self._rows()
         n_units = len(kept) if kept.qid is None else len(np.unique(kept.qid))
         margin = {
             one: self._margin(one, request, n_units) for one in pareto(ordered, self.evaluator.metric.sign)
         }
-        likely = sorted((one for one in margin if margin[one] >= _LIKELY), key=ordered.index)[:_N_TESTED]
         surest = max(margin, key=lambda one: (margin[one], -one.mean_cost))
-        return sorted(dict.fromkeys([*likely, surest]), key=lambda one: (-margin[one], one.mean_cost))
+        likely = sorted((one for one in margin if margin[one] >= _LIKELY), key=ordered.index)
+        models = {surest: self.refitter.fit(surest, self.evaluator.rows, request)}
+        for one in likely[:_N_REFITTED]:
+            model = self.refitter.fit(one, self.evaluator.rows, request)
+            margin[one] = min(margin[one], self._refitted_margin(model.plan_, request, n_units))
+            if margin[one] >= _LIKELY:
+                models[one] = model
+            if len(models) > _N_TESTED:
+                break
+        return dict(sorted(models.items(), key=lambda pair: (-margin[pair[0]], pair[0].mean_cost)))
+
+    def _refitted_margin(self, plan: Plan, request: Request, n: int) -> float:
+        """How far inside the mean budget a fitted plan is on the rows of the search."""
+        if request.mean_budget == np.inf:
+            return np.inf
+        found = self.evaluate(plan, self.evaluator.rows, None)
+        return _errors_inside(found.cost, request.mean_budget, n)
 
     def _margin(self, one: Candidate, request: Request, n: int) -> float:
         """How far inside its limits a candidate is on held-out rows, in standard errors of `n` units."""

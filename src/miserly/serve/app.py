@@ -34,6 +34,7 @@ from miserly.serve.service import Service, service_of
 from miserly.serve.session_routes import add_session_routes
 from miserly.serve.session_stores import open_store
 from miserly.serve.settings import ServeSettings
+from miserly.serve.source_log import SourceLog
 from miserly.serve.sources import sources_by_model
 
 __all__ = ["create_app"]
@@ -178,7 +179,7 @@ def create_app(settings: ServeSettings, sources: Any = None) -> FastAPI:
     """
     service = Service(settings, ModelFolder(settings, sources_by_model(settings.sources, sources)))
     service.metrics = Metrics()
-    service.listeners.append(service.metrics.answered)
+    service.listeners += [service.metrics.answered, SourceLog(settings.log_values).answered]
     if settings.audit is not None:
         service.audit = Audit(
             settings.audit, values=settings.log_values, on_failure=service.metrics.audit_failed

@@ -86,7 +86,7 @@ class ServeSettings:
     journal_limit : int, default=1 GiB
         The most bytes of receipts that wait, for each worker.
     log_values : bool, default=False
-        Whether the audit log holds the values of features.
+        Whether the audit log holds the values of features, and the log the messages of sources that fail.
     tls_cert : str, optional
         The file of a TLS certificate.
     tls_key : str, optional

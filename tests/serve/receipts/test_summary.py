@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from miserly.errors import DataError
-from miserly.runtime import OnDemand, Reference
+from miserly.runtime import Monitor, OnDemand, Reference
 from miserly.serve.receipts import ReceiptKeeper, summarise
 from tests.cli.running import complaint, run
 from tests.runtime.plans import PATIENT, heart, linear
@@ -106,6 +106,27 @@ def test_drift_is_that_of_a_monitor_and_other_requests_are_left_out(url, keep, t
     assert "202 receipts" in done.stdout and "chol" in done.stdout
     same = json.loads(run("receipts", url, "--model", tmp_path / "heart.miser", "--json").stdout)
     assert same["drift"]["receipts"] == 200
+
+
+def test_rows_of_a_table_can_be_the_reference(url, keep, tmp_path):
+    """A plan without a reference in its file is compared with rows that it was not fitted to."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"age": rng.normal(80, 5, 500), "pain": "none", "chol": 100.0, "fbs": 0.0})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    plan = heart()
+    plan.save(tmp_path / "heart.miser")
+    served = OnDemand(plan)
+    keep(*(served.predict({**PATIENT, "age": -500.0}) for _ in range(200)))
+    command = ("receipts", url, "--model", tmp_path / "heart.miser")
+    assert "give --reference" in complaint(run(*command), code=2)
+    found = json.loads(run(*command, "--reference", tmp_path / "rows.csv", "--json").stdout)["drift"]
+    assert found["receipts"] == 200 and [one["quantity"] for one in found["alarms"]] == ["answers"]
+    expected = Monitor(plan, reference=plan.run(rows))
+    assert found["text"].splitlines()[0].startswith("200 receipts") and expected.reference.n == 500
+    rows.drop(columns="age").to_csv(tmp_path / "short.csv", index=False)
+    assert "age" in complaint(run(*command, "--reference", tmp_path / "short.csv"))
+    alone = run("receipts", url, "--reference", tmp_path / "rows.csv")
+    assert "give both" in complaint(alone, code=2)
 
 
 def test_the_command_explains_what_it_cannot_read(tmp_path):

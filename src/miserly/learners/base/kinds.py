@@ -15,6 +15,7 @@ from miserly.data.target import Target
 from miserly.learners.base.arguments import class_weight_of, decision_of, encode_classes
 from miserly.learners.base.estimator import PlanEstimator
 from miserly.learners.base.outcomes import price_mistakes
+from miserly.learners.base.row_training import row_training
 from miserly.plan.engine.staged import Stage
 
 __all__ = [
@@ -282,6 +283,10 @@ class WeightedFit(PlanEstimator):
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
         outcome_costs: Any = None,
     ) -> Self:
         """Fit the model.
@@ -297,6 +302,12 @@ class WeightedFit(PlanEstimator):
         qid : array of (n,) or None, default=None
             Query of each row. Learners that hold out rows hold out whole queries, and metrics of rankings are
             means over queries. Other learners check it and do not use it.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
         outcome_costs : OutcomeCosts, mapping, array or None, default=None
             What mistakes cost, for classifiers: rows are weighted by it, and the plan answers with the class
             or action of least expected cost.
@@ -306,6 +317,9 @@ class WeightedFit(PlanEstimator):
         self
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            return own.fit(self, X, y, sample_weight, qid=qid, outcome_costs=outcome_costs)
         priced = price_mistakes(self, X, y, sample_weight, outcome_costs)
         weight = sample_weight if priced is None else priced.weight
         self._fit(X, Target(y, weight, qid, class_weight=class_weight_of(self)))

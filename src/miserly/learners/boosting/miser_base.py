@@ -33,6 +33,7 @@ from miserly.learners.base import bind_costs
 from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, class_weight_of, constraints
 from miserly.learners.base.kinds import StagedEstimator
 from miserly.learners.base.outcomes import price_mistakes
+from miserly.learners.base.row_training import row_training
 from miserly.learners.common.booster import (
     Booster,
     Round,
@@ -160,6 +161,10 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         qid_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
         *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
         outcome_costs: Any = None,
     ) -> Self:
         """Fit the model round by round.
@@ -187,6 +192,12 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
             Queries of `X_val`.
         sample_weight_val : array-like of shape (n_val,), optional
             Weights of `X_val`.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
         outcome_costs : OutcomeCosts, mapping or array, optional
             What mistakes cost, for the classifier: rows are weighted by it, and the plan answers with the
             class or action of least expected cost.
@@ -196,6 +207,10 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         self : GreedyMiser
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            rest = {"qid": qid, "outcome_costs": outcome_costs, "sample_weight_val": sample_weight_val}
+            return own.fit(self, X, y, sample_weight, X_val=X_val, y_val=y_val, qid_val=qid_val, **rest)
         priced = price_mistakes(self, X, y, sample_weight, outcome_costs)
         weight, by_class = sample_weight if priced is None else priced.weight, class_weight_of(self)
         given = Target(y, weight, qid, ranked=self._needs_queries, class_weight=by_class)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from miserly.data.target import check_weight
 from miserly.learners.base import bind_costs
 from miserly.learners.base.arguments import refuse_text
+from miserly.learners.base.row_training import row_training
 from miserly.learners.common.progress import Steps, outcome
 from miserly.learners.kernel.compressed_base import CompressedMachine
 from miserly.learners.kernel.svm_models import filled
@@ -120,7 +121,17 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
     default = OneClassSVM
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> CompressedOneClassSVM:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
+    ) -> CompressedOneClassSVM:
         """Train the estimator, unless it is fitted, and compress it.
 
         Parameters
@@ -132,12 +143,21 @@ class CompressedOneClassSVM(OutlierMixin, CompressedMachine):
             Not used; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n,), optional
             Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
 
         Returns
         -------
         self : CompressedOneClassSVM
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            return own.fit(self, X, y, sample_weight)
         with Steps(self, bool(self.verbose)) as step:
             table = self.read_table(X, reset=True)
             refuse_text(table)

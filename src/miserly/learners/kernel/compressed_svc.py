@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.svm import SVC, SVR
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from miserly.data.rows import Rows
-from miserly.data.target import Target
 from miserly.errors import DataError
-from miserly.learners.base import PlanClassifier, PlanRegressor, bind_costs
-from miserly.learners.base.arguments import class_weight_of, constraints, encode_classes, refuse_text
-from miserly.learners.common.linear_fit import evened
-from miserly.learners.common.progress import Steps, outcome
-from miserly.learners.kernel.compressed_base import CompressedMachine
+from miserly.learners.base import PlanClassifier, PlanRegressor
+from miserly.learners.base.arguments import constraints, encode_classes
 from miserly.learners.kernel.compression import LOSSES
-from miserly.learners.kernel.svm_models import filled
+from miserly.learners.kernel.supervised import SupervisedMachine
 from miserly.plan import links
 from miserly.solvers.kernel_machine import KernelMachine
 
@@ -29,56 +24,7 @@ __all__ = ["CompressedSVC", "CompressedSVR"]
 Floats = NDArray[np.float64]
 
 
-class _Supervised(CompressedMachine):
-    """Base of the classifier and the regressor, which are trained with labels."""
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, qid: ArrayLike | None = None
-    ) -> Self:
-        """Train the estimator, unless it is fitted, and compress it.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, n_features)
-            Training rows of numbers. NaN is a missing value and is replaced by the mean of its column. If the
-            estimator is fitted, these are the rows on which the decisions are compared.
-        y : array-like of shape (n,)
-            Targets: classes for the classifier, numbers for the regressor.
-        sample_weight : array-like of shape (n,), optional
-            Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
-        qid : array-like of shape (n,), optional
-            Query of each row. It is checked and not used.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        given = Target(y, sample_weight, qid, class_weight=class_weight_of(self))
-        with Steps(self, bool(self.verbose)) as step:
-            table = self.read_table(X, reset=True)
-            refuse_text(table)
-            costs = bind_costs(self.costs, table.names or self.n_features_in_)
-            samples = given.checked(table.values, self, self.kind == "regressor").without_zero_weights()
-            samples = evened(samples)
-            fill, rows = filled(samples.X, samples.weight)
-            self._check_labels(samples)
-            step(f"training on {len(rows)} rows")
-            machine, scaler = self._trained(rows, samples.y, samples.weight)
-            self._adopt(machine, samples)
-            self._compress(machine, scaler, costs, fill, rows, samples.weight, step)
-            step(outcome(self))
-        return self
-
-    def _check_labels(self, samples: Rows) -> None:
-        """Raise an error if the labels cannot be learned from."""
-
-    def _adopt(self, machine: KernelMachine, samples: Rows) -> None:
-        """Take the classes of the machine."""
-
-
-class CompressedSVC(PlanClassifier, _Supervised):
+class CompressedSVC(PlanClassifier, SupervisedMachine):
     """Support vector classifier that is compressed to few vectors.
 
     Some of the support vectors of a full classifier are chosen. Then they are moved, together with their
@@ -195,7 +141,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
     kind = "classifier"
     default = SVC
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CompressedMachine._parameter_constraints,
+        **SupervisedMachine._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
         **constraints("class_weight"),
     }
@@ -297,7 +243,7 @@ class CompressedSVC(PlanClassifier, _Supervised):
         return False
 
 
-class CompressedSVR(PlanRegressor, _Supervised):
+class CompressedSVR(PlanRegressor, SupervisedMachine):
     """Support vector regressor that is compressed to few vectors.
 
     Some of the support vectors of a full regressor are chosen. Then they are moved, together with their
@@ -389,3 +335,6 @@ class CompressedSVR(PlanRegressor, _Supervised):
 
     kind = "regressor"
     default = SVR
+
+    def _adopt(self, machine: KernelMachine, samples: Rows) -> None:
+        """A regressor has no classes."""

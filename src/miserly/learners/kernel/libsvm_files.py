@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import DataError
+from miserly.learners.common.svm_reading import pairwise_coefficients
 from miserly.solvers.kernel_machine import KernelFunction, KernelMachine, pairs_of
 from miserly.utils.files import atomic_write
 
@@ -311,18 +312,6 @@ def _dense(header: _Header, cells: list[Cells], n_features: int | None) -> Float
     for row, (columns, values) in zip(vectors, cells, strict=True):
         row[columns] = values
     return vectors
-
-
-def pairwise_coefficients(weights: Floats, owner: NDArray[np.int64], n_classes: int) -> Floats:
-    """Coefficients (n_pairs, m) of each pair of classes, from LibSVM's `weights` (m, n_classes - 1).
-
-    `owner` is the class that each vector belongs to.
-    """
-    coef = np.zeros((n_classes * (n_classes - 1) // 2, len(weights)))
-    for k, (i, j) in enumerate(pairs_of(n_classes)):
-        coef[k, owner == i] = weights[owner == i, j - 1]
-        coef[k, owner == j] = weights[owner == j, i]
-    return coef
 
 
 def _merged(vectors: Floats, coef: Floats) -> tuple[Floats, Floats]:

@@ -11,20 +11,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from sklearn.utils.validation import check_is_fitted
+from sklearn.svm import SVC, SVR, OneClassSVM
 
 from miserly.costs import Costs, fits, read_budget
 from miserly.costs.prices import n_evaluations
 from miserly.errors import DataError
-from miserly.learners.kernel.libsvm_files import pairwise_coefficients, sections
+from miserly.learners.common.svm_reading import KINDS, is_fitted, machine_of
+from miserly.learners.kernel.libsvm_files import sections
 from miserly.plan import LEAVE, Kernel, Node, Plan
 from miserly.solvers.columns import means_and_deviations
-from miserly.solvers.kernel_machine import KERNELS, KernelFunction, KernelMachine, SmallMachine
+from miserly.solvers.kernel_machine import KernelFunction, KernelMachine, SmallMachine
 
 __all__ = [
     "KINDS",
@@ -43,59 +41,7 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.float64]
 
-KINDS = {
-    SVC: "classifier",
-    NuSVC: "classifier",
-    SVR: "regressor",
-    NuSVR: "regressor",
-    OneClassSVM: "one-class",
-}
-
 OUTLIER_INLIER = np.array([-1, 1])
-
-
-def is_fitted(model: Any) -> bool:
-    """Whether a model, or the last step of a pipeline, has been fitted."""
-    try:
-        check_is_fitted(model[-1] if isinstance(model, Pipeline) else model)
-    except NotFittedError:
-        return False
-    return True
-
-
-# -- from scikit-learn -------------------------------------------------------------------------------------
-
-
-def machine_of(model: Any) -> KernelMachine:
-    """Convert a fitted `SVC`, `NuSVC`, `SVR`, `NuSVR` or `OneClassSVM` into a kernel machine.
-
-    >>> svc = SVC(kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 0, 1])
-    >>> machine_of(svc).labels(np.array([[0.2], [1.9]])).tolist()
-    [0, 1]
-    """
-    kind = next((kind for type_, kind in KINDS.items() if isinstance(model, type_)), None)
-    if kind is None:
-        names = ", ".join(type_.__name__ for type_ in KINDS)
-        raise DataError(f"model must be one of {names}, got {type(model).__name__}")
-    if not is_fitted(model):
-        raise DataError(f"this {type(model).__name__} is not fitted yet: fit it first, or use CompressedSVC")
-    if model.kernel not in KERNELS:
-        raise DataError(f"the kernel must be one of {', '.join(KERNELS)}, got {model.kernel!r}")
-    kernel = KernelFunction(model.kernel, float(model._gamma), int(model.degree), float(model.coef0))
-    vectors, coef = _dense(model.support_vectors_), _dense(model.dual_coef_)
-    intercept = np.array(model.intercept_, dtype=np.float64)
-    classes = getattr(model, "classes_", None) if kind == "classifier" else None
-    if classes is not None:
-        if len(classes) == 2:
-            coef, intercept = -coef, -intercept  # scikit-learn's is positive for the second class
-        else:
-            owner = np.repeat(np.arange(len(classes)), model.n_support_)
-            coef = pairwise_coefficients(coef.T, owner, len(classes))
-    return KernelMachine(kernel, vectors, coef, intercept, kind, classes)
-
-
-def _dense(values: Any) -> Floats:
-    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
 
 
 # -- back to scikit-learn ----------------------------------------------------------------------------------

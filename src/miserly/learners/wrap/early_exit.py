@@ -30,6 +30,7 @@ from miserly.learners.base.arguments import (
     fit_arguments,
 )
 from miserly.learners.base.outcomes import outcomes_for
+from miserly.learners.base.row_training import row_training
 from miserly.learners.wrap import exits
 from miserly.learners.wrap.exit_answers import ExitAnswers
 from miserly.metrics import Metric, Queries, get_metric
@@ -181,6 +182,10 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
         outcome_costs: Any = None,
     ) -> EarlyExit:
         """Fit the estimator, unless it is fitted, choose the threshold, and put exits into its plan.
@@ -195,6 +200,12 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
             Weight of each row. By default every row has weight 1. Rows of weight 0 are left out.
         qid : array-like of shape (n,), optional
             Query of each row. Rankers and the rules "proximity", "rank" and "capacity" need it.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
         outcome_costs : OutcomeCosts, mapping or array, optional
             What mistakes cost. Without `metric`, the threshold has the least total cost in validation.
 
@@ -203,6 +214,9 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         self : EarlyExit
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            return own.fit(self, X, y, sample_weight, qid=qid, outcome_costs=outcome_costs)
         if self.threshold is not None and self.saving is not None:
             raise DataError("give either threshold or saving, not both")
         rows = self._check(X, y, sample_weight, qid, outcome_costs)

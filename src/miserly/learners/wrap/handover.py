@@ -21,6 +21,7 @@ from miserly.errors import DataError
 from miserly.learners.base import PlanClassifier, as_columns, threads_of
 from miserly.learners.base.arguments import constraints, fit_arguments
 from miserly.learners.base.outcomes import outcomes_for
+from miserly.learners.base.row_training import row_training
 from miserly.learners.wrap.exits import dividers
 from miserly.plan import Plan, links
 from miserly.plan.compose import can_hand_over, hand_over, handing_over_at, suit_each_other
@@ -160,7 +161,16 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, outcome_costs: Any = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
+        outcome_costs: Any = None,
     ) -> Handover:
         """Fit both classifiers to all rows, and combine their plans.
 
@@ -172,6 +182,12 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
             Classes.
         sample_weight : array-like of shape (n,), optional
             Weight of each row. By default every row has weight 1.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. The model is trained at the mean price
+            of each feature over the rows.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and how rows count without them: see
+            `ordering_weights`. By default all were ordered.
         outcome_costs : OutcomeCosts, mapping or array, optional
             What mistakes cost. Both classifiers are fitted with them.
 
@@ -180,6 +196,9 @@ class Handover(MetaEstimatorMixin, PlanClassifier):
         self : Handover
             The fitted estimator.
         """
+        own = row_training(known, prices, ordered, never_ordered)
+        if own is not None:
+            return own.fit(self, X, y, sample_weight, outcome_costs=outcome_costs)
         for name, learner in (("first", self.first), ("then", self.then)):
             if not is_classifier(learner):
                 raise DataError(f"`{name}` must be a classifier, got {type(learner).__name__}")

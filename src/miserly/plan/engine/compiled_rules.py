@@ -16,6 +16,7 @@ from miserly.plan.gates import (
     SettledTop,
     Threshold,
 )
+from miserly.plan.links import BY_LOG_ODDS, BY_SHARES
 from miserly.plan.terms import Kernel, Raw, Term, Tree
 from miserly.utils.compiled import compiled
 
@@ -147,15 +148,19 @@ def values_of(tables, t, X, rows, values):
 
 
 @compiled(forceinline=True)
-def _confidence(logistic, n_outputs, scores, i):
+def _confidence(chances, n_outputs, scores, i):
     """The probability of the most probable class."""
-    if logistic:
+    if chances == BY_LOG_ODDS:
         positive = 1.0 / (1.0 + _exp(-scores[i, 0]))
         return max(positive, 1.0 - positive)
     top = scores[i, 0]
     for c in range(1, n_outputs):
         top = max(top, scores[i, c])
     total = 0.0
+    if chances == BY_SHARES:
+        for c in range(n_outputs):
+            total += scores[i, c]
+        return top / total if total > 0.0 else 1.0 / n_outputs
     for c in range(n_outputs):
         total += _exp(scores[i, c] - top)
     return 1.0 / total
@@ -175,7 +180,7 @@ def _cut(gate, number, count, scores, n_query):
 def send_rows(nodes, k, rows, scores, at):
     """Send each row up or low by what it scores itself."""
     gate, number, count, up, low = nodes.gate[k], nodes.number[k], nodes.whole[k], nodes.up[k], nodes.low[k]
-    logistic, n_outputs = nodes.logistic, nodes.n_outputs
+    chances, n_outputs = nodes.chances, nodes.n_outputs
     for r in range(rows.shape[0]):
         i = rows[r]
         if gate == ONWARD:
@@ -183,7 +188,7 @@ def send_rows(nodes, k, rows, scores, at):
         elif gate == THRESHOLD:
             at[i] = up if scores[i, count] > number else low
         elif gate == CONFIDENCE:
-            at[i] = low if _confidence(logistic, n_outputs, scores, i) >= number else up
+            at[i] = low if _confidence(chances, n_outputs, scores, i) >= number else up
 
 
 @compiled()

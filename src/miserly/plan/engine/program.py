@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan.gates import Confidence, Onward, Settled, Threshold
+from miserly.plan.links import LINKS
 from miserly.plan.terms import Raw, Term, Tree
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
 
 # The places in the head of a program: sizes, then where each part begins.
 (
-    N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC,
+    N_FEATURES, N_SCORES, N_OUTPUTS, CHANCES,
     TREE_FEATURE, TREE_LEFT, TREE_MISSING, TREE_CATEGORY, WORDS,
     TERM_KIND, TERM_START, TERM_POINTER, TERM_FEATURE,
     NODE_POINTER, ENTRY_TERM, ENTRY_CHANNEL, ENTRY_FRESH,
@@ -87,7 +88,7 @@ class Program(NamedTuple):
         scores = prices + d + groups
         whole, real = _parts(plan)
         head = np.zeros(_HEAD, dtype=np.int64)
-        head[[N_FEATURES, N_SCORES, N_OUTPUTS, LOGISTIC]] = d, s, plan.n_outputs, plan.link == "logistic"
+        head[[N_FEATURES, N_SCORES, N_OUTPUTS, CHANCES]] = d, s, plan.n_outputs, LINKS[plan.link].chances
         head[[OPENED, EVALUATED, PRICES, SCORES]] = opened, evaluated, prices, scores
         head[SIGNS] = plan.tables.nodes.signs
         head[STACK], head[BOUNDS] = evaluated + len(plan.terms), scores + 2 * s

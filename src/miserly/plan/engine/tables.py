@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import RowPrices
 from miserly.plan.engine.rest import Rest, by_signs
+from miserly.plan.links import LINKS
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import TERMS, Kernel, Term, Tree
 from miserly.plan.terms.kernel import Kernels
@@ -56,7 +57,7 @@ class Nodes(NamedTuple):
     up: NDArray[np.int64]
     low: NDArray[np.int64]
     n_outputs: int
-    logistic: bool
+    chances: int
     signs: bool  # each output decides by its sign, and not the largest of several
     rest_low: NDArray[np.float64]  # see `Rest`; without rows where no gate needs it
     rest_high: NDArray[np.float64]
@@ -186,7 +187,7 @@ def _nodes(plan: Plan) -> Nodes:
         up=np.array([node.up for node in plan.nodes], dtype=np.int64),
         low=np.array([node.low for node in plan.nodes], dtype=np.int64),
         n_outputs=plan.n_outputs,
-        logistic=plan.link == "logistic",
+        chances=LINKS[plan.link].chances,
         signs=by_signs(plan),
         rest_low=rest.low,
         rest_high=rest.high,

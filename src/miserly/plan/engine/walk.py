@@ -18,6 +18,7 @@ from miserly.costs import fits
 from miserly.plan.engine.program import (
     BUDGET,
     BY_PATH,
+    CHANCES,
     CONFIDENCE,
     ENTRY,
     ENTRY_CHANNEL,
@@ -31,7 +32,6 @@ from miserly.plan.engine.program import (
     GROUP_POINTER,
     KNOWN,
     KNOWN_AT,
-    LOGISTIC,
     N_FEATURES,
     N_OUTPUTS,
     N_SCORES,
@@ -77,6 +77,7 @@ from miserly.plan.engine.program import (
     WORDS,
 )
 from miserly.plan.engine.walk_rest import REST_HELPERS, is_settled
+from miserly.plan.links import BY_LOG_ODDS, BY_SHARES
 
 __all__ = ["HELPERS", "KNOWN", "PAID", "UNKNOWN", "mark_paid", "pay", "price", "walk"]
 
@@ -257,13 +258,17 @@ def _exp(x):
 def _confidence(program, numbers):
     """The probability of the most probable class."""
     scores = program[SCORES]
-    if program[LOGISTIC]:
+    if program[CHANCES] == BY_LOG_ODDS:
         positive = 1.0 / (1.0 + _exp(-numbers[scores]))
         return max(positive, 1.0 - positive)
     top = numbers[scores]
     for c in range(1, program[N_OUTPUTS]):
         top = max(top, numbers[scores + c])
     total = 0.0
+    if program[CHANCES] == BY_SHARES:
+        for c in range(program[N_OUTPUTS]):
+            total += numbers[scores + c]
+        return top / total if total > 0.0 else 1.0 / program[N_OUTPUTS]
     for c in range(program[N_OUTPUTS]):
         total += _exp(numbers[scores + c] - top)
     return 1.0 / total

@@ -76,7 +76,7 @@ def adopt(
     ([11.0], 3.0)
     """
     source = ModelFile.open(model) if isinstance(model, (str, Path)) else model
-    read = read_model(source, _rounds(iterations)).named(feature_names, classes, categories)
+    read = read_model(source, _rounds(iterations), categories).named(feature_names, classes)
     return _ESTIMATORS[read.task](read, costs=costs, n_jobs=n_jobs)
 
 

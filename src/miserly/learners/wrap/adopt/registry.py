@@ -6,7 +6,7 @@ To add a reader, write a module in `readers` with a class that is decorated with
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, ClassVar, TypeVar
@@ -30,6 +30,8 @@ class Reader(ABC):
     ----------
     reads : str
         What it reads, for the error message if no reader accepts a model.
+    takes_categories : bool
+        Whether `read` has a parameter `categories`, because it needs the values of categories to read trees.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class Reader(ABC):
     """
 
     reads: ClassVar[str]
+    takes_categories: ClassVar[bool] = False
 
     @staticmethod
     @abstractmethod
@@ -108,26 +111,34 @@ def readers() -> Iterator[type[Reader]]:
     yield from _READERS
 
 
-def read_model(source: Any, iterations: tuple[int, int | None] | None = None) -> AdoptedModel:
+def read_model(
+    source: Any,
+    iterations: tuple[int, int | None] | None = None,
+    categories: Mapping[Any, Sequence[Any]] | None = None,
+) -> AdoptedModel:
     """Read a fitted model with the first reader that accepts it.
 
     Parameters
     ----------
     source : object
-        A fitted model, a `ModelFile`, or an `AdoptedModel`, which is returned.
+        A fitted model, a `ModelFile`, or an `AdoptedModel`.
     iterations : tuple of int, optional
         The first round to use and the one after the last.
+    categories : mapping of column name or number to sequence, optional
+        Values of columns that hold categories.
 
     Returns
     -------
     AdoptedModel
     """
     if isinstance(source, AdoptedModel):
-        return source
+        return source.named(categories=categories)
     known = list(readers())
     for reader in known:
         if reader.accepts(source):
-            return reader.read(source, iterations=iterations)
+            if reader.takes_categories:
+                return reader.read(source, iterations=iterations, categories=categories)  # type: ignore[call-arg]
+            return reader.read(source, iterations=iterations).named(categories=categories)
     what = f"the file {str(source.path)!r}" if isinstance(source, ModelFile) else f"a {_kind(source)}"
     raise DataError(f"adopt cannot read {what}; it reads {'; '.join(one.reads for one in known)}")
 
