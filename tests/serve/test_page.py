@@ -85,7 +85,7 @@ def test_a_case_to_the_end_is_the_answer_of_the_runtime(page, models):
     page.give(61, then="Chest pain")
     page.sees("1 CAD paid; at most 13 CAD in all")
     page.give("Typical angina", then="Cholesterol")
-    page.sees("Price: 7 CAD, of which 2 CAD to set up blood")
+    page.sees("Price: 7 CAD, of which 2 CAD once for blood")
     page.give(200, "Above 120 mg/dl")
     expected = OnDemand(load(models / "heart.miser")).predict(PATIENT)
     page.heading("Answer: Ill")
@@ -193,7 +193,7 @@ def test_numbers_lists_and_booleans(page):
 def test_why_and_what_money_would_buy(page):
     page.begin()
     page.fold("Why this question?")
-    page.sees("After this question, depending on its answer:")
+    page.sees("The answer so far, Healthy, would stay. This question could make it more or less certain:")
     page.sees("Next: Chest pain")
     page.sees("At most 13 CAD more, with this question.")
     page.fold("What would more money buy?")
@@ -204,6 +204,10 @@ def test_why_and_what_money_would_buy(page):
     field.clear()
     field.send_keys("much" + Keys.ENTER)
     page.sees("Write a number, 0 or more.")
+    page.give(61, then="Chest pain")  # what was open stays open
+    page.sees("The answer so far is Healthy. This question could change it to Ill:")
+    lines = [one.text.split("\n") for one in page.all(".ranges li")]
+    assert lines == [["If No pain", "Healthy (100.0 %)"], ["If Typical angina", "Ill (100.0 %)"]]
 
 
 def test_the_budget_can_be_tried_and_changed(page):
@@ -211,7 +215,7 @@ def test_the_budget_can_be_tried_and_changed(page):
     page.fold("Change the budget")
     field = page.one("#cap-exact")
     field.send_keys("0.5")
-    page.sees("Nothing: the next question does not fit.")
+    page.sees("Nothing: the next question, Age, costs 1 CAD. The answer would stay Healthy")
     field.clear()
     field.send_keys("9")
     page.sees("For certain: Age (1 CAD)")

@@ -649,3 +649,26 @@ def test_openapi_has_every_route_with_an_example(plans):
                 assert good["content"]["application/json"]["example"]
 
     with_client(plans, work)
+
+
+def test_a_question_with_few_values_has_the_answer_after_each(tmp_path):
+    """They are the answers of the runtime; a number without known values has none."""
+    plan = heart()
+    plan.save(tmp_path / "heart.miser")
+
+    async def main():
+        async with serving(tmp_path) as client:
+            first = (await client.post("/v1/models/heart/sessions", json={})).json()
+            path = f"/v1/sessions/{first['id']}/values"
+            return first, (await client.post(path, json={"values": {"age": 61}})).json()
+
+    first, second = asyncio.run(main())
+    assert first["question"]["answers"] == []
+    for one in second["question"]["answers"]:
+        trail = plan.start()
+        trail.tell({"age": 61.0, "pain": one["value"]})
+        assert (one["answer"], one["probability"]) == (
+            trail.answer().value,
+            trail.answer().probabilities.max(),
+        )
+    assert [one["value"] for one in second["question"]["answers"]] == ["none", "typical"]

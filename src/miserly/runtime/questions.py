@@ -57,6 +57,8 @@ class Question:
         The other features that may be asked for, in the order of the plan.
     most : float
         The most that can still be paid, the price of this feature included.
+    examples : tuple
+        The values that `outlook` has the answers for.
     """
 
     feature: Any
@@ -73,6 +75,7 @@ class Question:
     certain: tuple[Any, ...]
     possible: tuple[Any, ...]
     most: float
+    examples: tuple[Any, ...] = ()
 
 
 class Guide:
@@ -141,6 +144,7 @@ class Guide:
             certain=tuple(map(costs.name, sure)),
             possible=tuple(costs.name(one) for one in others if one not in sure),
             most=most,
+            examples=few_examples(facts, _MOST_EXAMPLES),
         )
 
 

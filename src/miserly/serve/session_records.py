@@ -23,6 +23,7 @@ from miserly.serve.sessions import SessionRecord
 
 __all__ = ["ranges_record", "session_record", "what_if_record"]
 
+_MOST_VALUES = 10  # of a question, for which the answers are listed one by one
 _FEATURES: WeakKeyDictionary[ServedModel, dict[int, dict[str, Any]]] = WeakKeyDictionary()
 
 
@@ -153,10 +154,26 @@ def _question(model: ServedModel, question: Question) -> dict[str, Any]:
         "group": question.group or None,
         "why": question.why,
         "outlook": ranges_record(question.outlook),
+        "answers": _answers(question),
         "certain": [str(name) for name in question.certain],
         "possible": [str(name) for name in question.possible],
         "most": plain_value(question.most),
     }
+
+
+def _answers(question: Question) -> list[dict[str, Any]]:
+    """The answer after each value of the question, if it has a few; else an empty list."""
+    facts = question.facts
+    if not (facts.categories or facts.values or facts.choices) or len(question.examples) > _MOST_VALUES:
+        return []
+    return [
+        {
+            "value": plain_value(value),
+            "answer": plain_value(one.value),
+            "probability": None if one.probabilities is None else float(one.probabilities.max()),
+        }
+        for value, one in zip(question.examples, question.outlook, strict=True)
+    ]
 
 
 def _purchase(model: ServedModel, one: Acquisition) -> dict[str, Any]:

@@ -80,6 +80,10 @@ _QUESTION = object_of(
         "group": {"type": ["string", "null"]},
         "why": _TEXT,
         "outlook": _RANGES,
+        "answers": array_of(
+            object_of({"value": ref("Value"), "answer": _LABEL, "probability": _NUMBER}),
+            description="The answer after each value, if there are only a few values.",
+        ),
         "certain": array_of(_TEXT),
         "possible": array_of(_TEXT),
         "most": {**_NUMBER, "description": "The most that can still be paid."},
@@ -194,6 +198,8 @@ _THAL = {
     "why": "step 2 of 2 uses it.",
     "outlook": [{"value": "absence", "low": 0.71, "high": 0.71, "share": None},
                 {"value": "presence", "low": 0.88, "high": 0.88, "share": None}],
+    "answers": [{"value": "normal", "answer": "absence", "probability": 0.71},
+                {"value": "fixed", "answer": "presence", "probability": 0.88}],
     "certain": [], "possible": [], "most": 102.9,
 }  # fmt: skip
 _AGE = {

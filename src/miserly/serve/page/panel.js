@@ -59,11 +59,12 @@ function stopNow(session, names, does) {
 // -- how the answer could change -----------------------------------------------------------------------------
 
 function whyThis(session, names) {
-  const { outlook, why, certain, possible, most } = session.question;
+  const { feature, outlook, answers, why, certain, possible, most } = session.question;
   const later = [...certain, ...possible].map((one) => names.feature(one));
   return [
     outlook?.length > 0 && [
-      el("p", {}, "After this question, depending on its answer:"), ranges(outlook, session.answer, names)],
+      el("p", {}, howItCouldChange(session, names)),
+      answers?.length > 0 ? eachAnswer(feature, answers, names) : ranges(outlook, session.answer, names)],
     later.length > 0
       ? el("p", {}, certain.length > 0 && `Next: ${list(certain.map((one) => names.feature(one)))}. `,
         possible.length > 0 && `Perhaps also: ${list(possible.map((one) => names.feature(one)))}. `,
@@ -71,6 +72,22 @@ function whyThis(session, names) {
       : el("p", {}, "This is the last question."),
     el("p", { class: "small" }, `In the plan: ${why}`),
   ];
+}
+
+// Whether the answer could change, in words.
+function howItCouldChange(session, names) {
+  const now = String(session.answer.value), others = session.question.outlook.map((one) => one.value);
+  if (others.includes(null)) return "After this question, the answer would be in this range:"; // numbers
+  const changed = others.filter((one) => String(one) !== now).map((one) => names.answer(one));
+  if (changed.length > 0) return `The answer so far is ${names.answer(session.answer.value)}. This question could change it to ${list(changed, "or")}:`;
+  return `The answer so far, ${names.answer(session.answer.value)}, would stay. This question could make it more or less certain:`;
+}
+
+// What the answer would be for each value of the question.
+function eachAnswer(feature, answers, names) {
+  return el("ul", { class: "plain ranges" }, answers.map(({ value, answer, probability }) => el("li", {},
+    el("span", {}, "If ", el("strong", {}, names.value(feature, value))),
+    el("span", { class: "right" }, names.answer(answer) + (typeof probability === "number" ? ` (${percent(probability)})` : "")))));
 }
 
 // Each answer that is possible, with the range of its probability; or the range of numbers.
@@ -148,7 +165,9 @@ function foreseen(found, session, names) {
     `${names.feature(one.feature)} (${amount(one.price, session.unit)}${likely(one.chance)})`));
   const certain = items(found.certain), possible = items(found.possible.filter((one) => one.chance !== 0));
   if (!certain.length && !possible.length) {
-    return el("p", {}, "Nothing: the next question does not fit. The answer would stay ", el("strong", {}, inOneLine(session.answer, names)), ".");
+    const { label, price } = session.question;
+    return el("p", {}, `Nothing: the next question, ${label}, costs ${amount(price, session.unit)}. The answer would stay `,
+      el("strong", {}, inOneLine(session.answer, names)), ".");
   }
   return [
     certain.length > 0 && el("p", {}, `For certain: ${list(certain)}.`),

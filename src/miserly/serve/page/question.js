@@ -35,7 +35,7 @@ export function questionCard(session, does) {
 
 function priceLine(session) {
   const { price, setup, group } = session.question;
-  const extra = setup > 0 ? `, of which ${amount(setup, session.unit)} to set up ${group}` : "";
+  const extra = setup > 0 ? `, of which ${amount(setup, session.unit)} once for ${group}` : "";
   return el("p", { class: "price" }, "Price: ", el("strong", {}, amount(price, session.unit)), extra);
 }
 

@@ -1,7 +1,7 @@
 // Before the first question: the models, one model with its budget, the API key.
 
 import { el, section } from "./dom.js";
-import { amount, amounts, count, list, number, percent, sentence } from "./words.js";
+import { aboutCases, amount, amounts, count, list, number, percent, sentence } from "./words.js";
 
 export function modelsScreen(models) {
   const cards = models.map((one) => el("li", {},
@@ -50,14 +50,15 @@ export function startScreen(model, begin) {
     budgetTable(model),
     model.guarantees?.length > 0 && el("section", {},
       el("h2", {}, "What is guaranteed"),
-      el("ul", {}, model.guarantees.map((one) => el("li", {}, sentence(one))))),
+      el("ul", {}, model.guarantees.map((one) => el("li", {}, sentence(aboutCases(one)))))),
   ];
 }
 
 function questionTable(model) {
   if (!model.features?.length) return null;
   const setups = new Map((model.groups ?? []).map((one) => [one.name, one.setup]));
-  const price = (one) => amount(one.price, model.unit) + (one.group ? ` + ${amount(setups.get(one.group))} once for ${one.group}` : "");
+  const price = (one) => amount(one.price, model.unit)
+    + (one.groups ?? []).map((group) => ` + ${amount(setups.get(group))} once for ${group}`).join("");
   return el("div", { class: "card folds" }, section("What may be asked, and its price", () => el("ul", { class: "plain prices" },
     model.features.map((one) => el("li", {}, el("span", {}, one.label), el("span", { class: "right" }, price(one)))))));
 }
@@ -81,7 +82,8 @@ function budgetTable(model) {
   return el("div", { class: "card folds" }, section("What a budget buys", () => [
     el("table", {}, el("thead", {}, el("tr", {}, head(`Budget${unit}`), head(sentence(metric).slice(0, -1), "right"), head("Paid on average", "right"))),
       el("tbody", {}, rows)),
-    source && el("p", { class: "small" }, `Estimated from ${source}.`)]));
+    metric === "accuracy" && el("p", { class: "small" }, "Accuracy is the share of cases with the right answer."),
+    source && el("p", { class: "small" }, `Estimated from ${aboutCases(source)}.`)]));
 }
 
 // A number, null if nothing was written, undefined if it is not a price.

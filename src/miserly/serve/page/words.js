@@ -24,9 +24,9 @@ export function number(value) {
   return Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 12, useGrouping: false });
 }
 
-export function list(items) {
+export function list(items, word = "and") {
   if (items.length < 2) return items.join("");
-  return `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`;
+  return `${items.slice(0, -1).join(", ")} ${word} ${items[items.length - 1]}`;
 }
 
 export function count(n, noun) {
@@ -90,6 +90,11 @@ export function paidText(session) {
   return limit === null
     ? `${amount(session.cost, session.unit)} paid`
     : `${amount(session.cost)} of ${amount(limit, session.unit)} paid`;
+}
+
+// What learners call a row is a case here.
+export function aboutCases(text) {
+  return text.replace(/\b(no|a|the|every|each) row\b/gi, "$1 case").replace(/\brows\b/g, "cases");
 }
 
 // With a capital letter and a full stop.
