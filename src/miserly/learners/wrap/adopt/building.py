@@ -49,7 +49,10 @@ def build_plan(model: AdoptedModel, costs: Any = None) -> Plan:
         for i, step in enumerate(model.steps)
     ]
     evaluation = bound.evaluation
-    terms = [term.with_evaluation(evaluation) if evaluation else term for term in model.terms]
+    terms = [
+        term.with_evaluation(evaluation) if evaluation and len(term.features) else term  # constants are free
+        for term in model.terms
+    ]
     origin = model.origin
     return Plan(
         costs=bound,

@@ -32,7 +32,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
 
-from miserly import DataError, adopt, load
+from miserly import Costs, DataError, adopt, load
 
 from .agreement import N_ROWS, check_agreement
 
@@ -149,6 +149,19 @@ def test_other_losses_and_outliers(rows):
     boosted = GradientBoostingClassifier(n_estimators=5, loss="exponential", **SEED)
     check_agreement(boosted.fit(rows.X, rows.y["two"]), rows.new)
     check_agreement(OneClassSVM(nu=0.2).fit(rows.X), rows.new)
+
+
+def test_ties_of_boosted_trees_go_to_the_second_class():
+    """Half of each class in both leaves: all scores are exactly zero."""
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), [0, 1, 0, 1]
+    model = GradientBoostingClassifier(n_estimators=2, init="zero").fit(X, y)
+    assert check_agreement(model, X).predict(X).tolist() == [1, 1, 1, 1]
+
+
+def test_constants_cost_nothing_to_evaluate(rows):
+    forest = RandomForestRegressor(3, max_depth=2, **SEED).fit(rows.X, rows.y["number"])
+    run = adopt(forest, Costs([0.0] * 5, evaluation=1.0)).run(rows.new[:5])
+    assert run.cost.tolist() == [3.0] * 5
 
 
 # -- thresholds, prefixes, rounds ----------------------------------------------------------------------------

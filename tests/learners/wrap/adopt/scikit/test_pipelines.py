@@ -1,5 +1,7 @@
 """Pipelines become plans over raw columns, with the answers of the pipeline."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
@@ -196,6 +198,23 @@ def test_a_split_that_decides_nothing_is_left_out():
     adopted = adopt(pipeline)
     assert adopted.predict([[1.0], [100.0]]).tolist() == [0, 0] and adopted.plan_.features.tolist() == [0]
     assert adopted.predict([[np.nan]]).tolist() == pipeline.predict([[np.nan]]).tolist()
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_models_of_other_libraries_behind_the_same_steps(tables, library):
+    module = pytest.importorskip(library)
+    model = {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier"}[library]
+    settings = {"n_estimators": 6, "n_jobs": 1} | ({"verbose": -1} if library == "lightgbm" else {})
+    X, new = tables[True]
+    front = FRONTS["one-hot"]().set_output(transform="default")
+    pipeline = make_pipeline(front, getattr(module, model)(**settings))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries about names of columns
+        pipeline.fit(X, targets(X, "two") - 1)
+        expected, chances = pipeline.predict(new), pipeline.predict_proba(new)
+    adopted = adopt(pipeline)
+    assert (adopted.predict(new) == expected).all() and adopted.plan_.features.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(adopted.predict_proba(new), chances, rtol=1e-6)
 
 
 # -- categories --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,8 @@ __all__ = ["read_forest", "read_gradient_boosting", "read_hist_gradient_boosting
 
 Floats = NDArray[np.float64]
 
-# The weight of what a forest answers before its first tree. It is lost in any sum with a tree, so that the
-# sums are exactly those of scikit-learn.
+# The weight of what a forest answers before its first tree, and of what decides a tie. It is lost in any sum
+# with another number, so that sums are exactly those of scikit-learn.
 _TRACE = 1e-300
 
 
@@ -130,7 +131,15 @@ def read_gradient_boosting(model: Any, rounds: Rounds = None) -> AdoptedModel:
     ]
     factor = 2.0 if parts["classes"] is not None and model.loss == "exponential" else 1.0
     weight = factor * model.learning_rate
-    return _boosted(terms, len(used), n_scores, weight, factor * base, parts, "identity")
+    read = _boosted(terms, len(used), n_scores, weight, factor * base, parts, "identity")
+    return _ties_to_second(read) if read.link == "logistic" else read
+
+
+def _ties_to_second(model: AdoptedModel) -> AdoptedModel:
+    """The model with a score of exactly zero for the second class, where a plan takes the first one."""
+    *steps, last = model.steps
+    trace = Addend(len(model.terms), 0, _TRACE)
+    return replace(model, terms=[*model.terms, unit_tree()], steps=[*steps, [*last, trace]])
 
 
 def _scores_of(model: Any, row: Any) -> Floats:
