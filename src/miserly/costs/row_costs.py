@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class RowCosts:
         What each row has already. It costs nothing, and its group counts as set up.
     prices : RowPrices
         The prices of each row. Read-only arrays.
+    tops : pair of arrays, optional
+        The highest prices of features and set-ups, if these are some of more rows.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class RowCosts:
 
     known: Bools | None
     prices: RowPrices
+    tops: tuple[Floats, Floats] | None = None
 
     @property
     def opened(self) -> Bools | None:
@@ -70,8 +74,14 @@ class RowCosts:
             for part in (self.prices.own, self.prices.setup)
         )
         return RowCosts(
-            None if self.known is None else self.known[rows], self.prices._replace(own=own, setup=setup)
+            None if self.known is None else self.known[rows],
+            self.prices._replace(own=own, setup=setup),
+            self._tops,
         )
+
+    @cached_property
+    def _tops(self) -> tuple[Floats, Floats]:
+        return self.tops or (self.prices.own.max(axis=0), self.prices.setup.max(axis=0))
 
     def of_each(self, acquired: Bools) -> Floats:
         """Return what each row pays for the features (n, d) that it acquires.
@@ -107,13 +117,27 @@ class RowCosts:
         if self.known is not None:
             own = np.where(self.known, 0.0, own)
             setup = np.where(groups_of_rows(self.known, self.prices), 0.0, setup)
-        own, setup = (_mean(part, weight) for part in (own, setup))
-        groups = {
-            name: {"features": costs.members(g).tolist(), "setup": float(setup[g])}
-            for g, name in enumerate(costs.group_names)
-        }
-        plain = Costs(own, groups=groups, evaluation=costs.evaluation, unit=costs.unit)
-        return plain if costs.names is None else plain.bind(costs.names)
+        return _changed(costs, *(_mean(part, weight) for part in (own, setup)))
+
+    def highest(self, costs: Costs) -> Costs:
+        """Return the highest price of each feature and each set-up in any row, taken or not.
+
+        Parameters
+        ----------
+        costs : Costs
+            The list of prices, whose names, groups, evaluation and unit are kept.
+
+        Returns
+        -------
+        Costs
+        """
+        return _changed(costs, *self._tops)
+
+    @property
+    def run_arguments(self) -> dict[str, Any]:
+        """The arguments `known` and `prices` of `Plan.run`; without prices if all rows pay the list's."""
+        listed = len(self.prices.own) == len(self.prices.setup) == 1
+        return {"known": self.known, "prices": None if listed else self.prices}
 
 
 def read_row_costs(
@@ -285,6 +309,16 @@ def _index(costs: Costs, name: Any, what: str) -> int:
         near = did_you_mean(name, [*(costs.names or ()), *costs.group_names])
         raise CostError(f"{what}: no feature {name!r}{near}")
     return costs.index(name)
+
+
+def _changed(costs: Costs, own: Floats, setup: Floats) -> Costs:
+    """Costs with other prices."""
+    groups = {
+        name: {"features": costs.members(g).tolist(), "setup": float(setup[g])}
+        for g, name in enumerate(costs.group_names)
+    }
+    plain = Costs(own, groups=groups, evaluation=costs.evaluation, unit=costs.unit)
+    return plain if costs.names is None else plain.bind(costs.names)
 
 
 def _mean(table: Floats, weight: Floats | None) -> Floats:

@@ -35,6 +35,8 @@ class Rows:
         The query of each row, in ranking. In other tasks, rows that share a `qid` are split together.
     outcomes : OutcomeTable, optional
         What answers to the rows cost.
+    row_costs : RowCosts, optional
+        What each row knows already, and what it pays.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Rows:
     weight: NDArray[np.float64] | None = field(default=None, kw_only=True)
     qid: NDArray[Any] | None = field(default=None, kw_only=True)
     outcomes: Any = field(default=None, kw_only=True)
+    row_costs: Any = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -69,8 +72,16 @@ class Rows:
             The selected rows, in the order of `rows`.
         """
         weight, qid = (None if part is None else part[rows] for part in (self.weight, self.qid))
-        outcomes = None if self.outcomes is None else self.outcomes.take(rows)
-        return Rows(_rows_of(self.X, rows), self.y[rows], weight=weight, qid=qid, outcomes=outcomes)
+        outcomes, own = (
+            None if part is None else part.take(rows) for part in (self.outcomes, self.row_costs)
+        )
+        X, y = _rows_of(self.X, rows), self.y[rows]
+        return Rows(X, y, weight=weight, qid=qid, outcomes=outcomes, row_costs=own)
+
+    @property
+    def own_costs(self) -> dict[str, Any]:
+        """The arguments `known` and `prices` of a run or a fit; none if all rows pay the same."""
+        return {} if self.row_costs is None else self.row_costs.run_arguments
 
     def without_zero_weights(self) -> Rows:
         """Rows with a weight above zero: a row of weight zero must not even move the edge of a bin."""

@@ -139,7 +139,9 @@ class BudgetedEstimator(PlanEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, qid: ArrayLike | None = None) -> BudgetedEstimator:
+    def fit(
+        self, X: Any, y: Any, qid: ArrayLike | None = None, *, known: Any = None, prices: Any = None
+    ) -> BudgetedEstimator:
         """Search a frontier and keep the best model for the budget.
 
         Parameters
@@ -150,6 +152,8 @@ class BudgetedEstimator(PlanEstimator):
             The labels.
         qid : array of shape (n,), optional
             The query of each row, for ranking.
+        known, prices : optional
+            What each row has already, and what it pays, as for `frontier`.
 
         Returns
         -------
@@ -164,6 +168,8 @@ class BudgetedEstimator(PlanEstimator):
             X if is_frame(X) else table.values,
             labels,
             costs=self.costs,
+            known=known,
+            prices=prices,
             qid=qid if self.task_ == "ranking" else None,
             task=self.task_,
             metric=self.metric,

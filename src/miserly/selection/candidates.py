@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import has_fit_parameter
 
 from miserly import learners as every
 from miserly.costs import Costs
@@ -98,7 +99,9 @@ class CandidateLearner:
     def fit(self, rows: Rows, value: float) -> Any:
         """A fitted clone, with the hyperparameter at `value`."""
         model = self.ready(value)
-        return model.fit(rows.X, rows.y, **fit_arguments(model, None, rows.qid, rows.outcomes))
+        given = fit_arguments(model, None, rows.qid, rows.outcomes)
+        own = rows.own_costs if has_fit_parameter(model, "known") else {}
+        return model.fit(rows.X, rows.y, **given, **own)
 
     def start(self) -> list[float]:
         """The values to try first; none if it is fitted at budgets of the search instead."""

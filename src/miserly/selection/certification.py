@@ -20,7 +20,15 @@ from miserly.errors import CostError, DataError, MetricError
 from miserly.metrics import Queries
 from miserly.plan import Plan
 from miserly.plan.engine.batch import engine_for
-from miserly.selection.evaluation import Candidate, Evaluation, Evaluator, Trial, pareto, repriced
+from miserly.selection.evaluation import (
+    Candidate,
+    Evaluation,
+    Evaluator,
+    Trial,
+    most_of,
+    pareto,
+    repriced,
+)
 from miserly.selection.guarantee import Guarantee, Requirement, certify, mean_bound
 from miserly.selection.handovers import Pair
 from miserly.selection.hyperparameters import viewed
@@ -280,7 +288,8 @@ def evaluate_once(plan: Plan, rows: Rows, values: RowValues | None, sign: float)
     A unit costs the mean of its rows. Values are gains: higher is better for every metric. Without `values`
     only costs are evaluated.
     """
-    done = plan.run(rows.X, qid=rows.qid, compiled=engine_for(plan, len(rows)), unknown="missing")
+    engine = engine_for(plan, len(rows))
+    done = plan.run(rows.X, qid=rows.qid, compiled=engine, unknown="missing", **rows.own_costs)
     queries = Queries(np.arange(len(rows)) if rows.qid is None else rows.qid)
     cost = _by_unit(done.cost, queries)
     value = np.zeros(len(cost))
@@ -288,7 +297,7 @@ def evaluate_once(plan: Plan, rows: Rows, values: RowValues | None, sign: float)
         scores = scores_of(done, rows)[:, : plan.n_outputs]
         value = sign * values(plan, scores, rows, queries, done.cost)
         value = value if values.by_query else _by_unit(value, queries)
-    return Evaluation(cost=cost, value=value, row_cost=done.cost, max_cost=plan.max_cost)
+    return Evaluation(cost=cost, value=value, row_cost=done.cost, max_cost=most_of(plan, rows))
 
 
 def with_guarantees(model: Any, guarantees: Sequence[Guarantee]) -> Any:
@@ -305,7 +314,8 @@ def with_reference(plan: Plan, rows: Rows) -> Plan:
         return plan
     from miserly.runtime.reference import Reference
 
-    done = plan.run(rows.X, compiled=engine_for(plan, len(rows)), unknown="missing")
+    engine = engine_for(plan, len(rows))
+    done = plan.run(rows.X, compiled=engine, unknown="missing", **rows.own_costs)
     return Reference.of(plan, done).attach(plan)
 
 

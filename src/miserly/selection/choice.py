@@ -115,7 +115,8 @@ class Chooser:
     def _acquires(self, plan: Plan) -> bool:
         """Whether some row acquires a feature; the first rows are run."""
         few = self._everything.take(np.arange(min(_FEW_ROWS, len(self._everything))))
-        done = plan.run(few.X, qid=few.qid, compiled=engine_for(plan, len(few)), unknown="missing")
+        engine = engine_for(plan, len(few))
+        done = plan.run(few.X, qid=few.qid, compiled=engine, unknown="missing", **few.own_costs)
         return bool(done.acquired.any())
 
     # -- caps ----------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ class Chooser:
             if one.trial in inside:  # another view of the same fit was passed over
                 continue
             model = self.refitter.fit(one, rows, request)
-            done = model.plan_.run(rows.X, qid=rows.qid, unknown="missing")
+            done = model.plan_.run(rows.X, qid=rows.qid, unknown="missing", **rows.own_costs)
             if not mean_fits(done.cost.mean(), request.mean_budget):
                 continue
             inside[one.trial] = one, model

@@ -23,8 +23,8 @@ from miserly.selection.hyperparameters import Hyperparameter, View, numbers_of_n
 from miserly.selection.row_values import RowValues, mistakes_of, scores_of
 from miserly.selection.splits import Parts
 
-__all__ = ["Candidate", "Evaluation", "Evaluator", "Trial", "interval", "mean_and_error", "pareto",
-           "repriced"]  # fmt: skip
+__all__ = ["Candidate", "Evaluation", "Evaluator", "Trial", "at_highest", "interval", "mean_and_error",
+           "most_of", "pareto", "repriced"]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -180,7 +180,7 @@ class Evaluator:
         self.rows = rows
         self.parts = parts
         self.metric = metric
-        held = np.concatenate([test for _, test in parts])
+        held = self.held_out_rows
         self.values = RowValues(metric, rows.y[held])
         self._tests = [_Fold.of(rows.take(test)) for _, test in parts]
         n_queries = sum(len(test.queries) for test in self._tests)
@@ -190,6 +190,11 @@ class Evaluator:
     def held_out(self) -> list[Rows]:
         """The held-out rows of each fold."""
         return [test.rows for test in self._tests]
+
+    @property
+    def held_out_rows(self) -> NDArray[np.int64]:
+        """The numbers of the held-out rows of all folds, one fold after the other."""
+        return np.concatenate([test for _, test in self.parts])
 
     def evaluate(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
         """All views of a trial, on the held-out rows; at other `prices` than it learned with, if given."""
@@ -209,7 +214,7 @@ class Evaluator:
             return [one] * len(caps)
         plans = [_priced(viewed_plan(plan, one.view), prices) for plan in one.trial.plans]
         parts = [
-            [self._run(plan, test, cap, most) for most in [plan.max_cost] for cap in tight]
+            [self._run(plan, test, cap, most) for most in [most_of(plan, self.rows)] for cap in tight]
             for plan, test in zip(plans, self._tests, strict=True)
         ]
         capped = {
@@ -242,8 +247,8 @@ class Evaluator:
             return
         stops = numbers_of_nodes(chain, views)
         plan = _priced(chain, prices)
-        totals = [0.0, *(purchase.total for purchase in purchases(plan))]
-        stages = plan.run_staged(test.rows.X, sorted(set(stops)), unknown="missing")
+        totals = [0.0, *(purchase.total for purchase in purchases(at_highest(plan, self.rows)))]
+        stages = plan.run_staged(test.rows.X, sorted(set(stops)), unknown="missing", **test.rows.own_costs)
         stage_of = {stage.n_nodes: stage for stage in stages}
         for stop in stops:
             stage = stage_of[stop]
@@ -252,8 +257,8 @@ class Evaluator:
     def _run(self, plan: Plan, test: _Fold, cap: float = np.inf, max_cost: float | None = None) -> Evaluation:
         """A plan under a cap; `max_cost` is the plan's, if it is known already."""
         rows = test.rows
-        done = plan.run(rows.X, qid=rows.qid, budget=cap, unknown="missing")
-        most = min(plan.max_cost if max_cost is None else max_cost, cap)
+        done = plan.run(rows.X, qid=rows.qid, budget=cap, unknown="missing", **rows.own_costs)
+        most = min(most_of(plan, self.rows) if max_cost is None else max_cost, cap)
         return self._evaluation(plan, scores_of(done, rows), done.cost, done.acquired, most, test)
 
     def _evaluation(
@@ -340,6 +345,16 @@ def repriced(plan: Plan, costs: Costs) -> Plan:
         return float(term.evaluation) if isinstance(term, Raw) else now
 
     return plan.replace(costs=costs, terms=[term.with_evaluation(price(term)) for term in plan.terms])
+
+
+def at_highest(plan: Plan, rows: Rows) -> Plan:
+    """A plan at the highest prices that any of the rows pays."""
+    return plan if rows.row_costs is None else plan.replace(costs=rows.row_costs.highest(plan.costs))
+
+
+def most_of(plan: Plan, rows: Rows) -> float:
+    """The most that a row can pay, if none pays more for a feature than the highest price in these rows."""
+    return at_highest(plan, rows).max_cost
 
 
 def _priced(plan: Plan, prices: Costs | None) -> Plan:

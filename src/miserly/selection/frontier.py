@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from miserly.costs import read_outcomes
+from miserly.costs import Costs, read_outcomes, read_row_costs
 from miserly.data.frames import is_frame
 from miserly.data.reading import read_rows
 from miserly.data.rows import Rows
@@ -53,6 +53,8 @@ def frontier(
     y: ArrayLike | None = None,
     *,
     costs: Any = None,
+    known: Any = None,
+    prices: Any = None,
     qid: ArrayLike | None = None,
     task: str = "auto",
     metric: str | Metric | None = None,
@@ -89,6 +91,12 @@ def frontier(
         The labels.
     costs : Costs, mapping or array, optional
         The costs of the features, as for learners. Each feature costs 1 by default.
+    known : bool array of shape (n_rows, n_features), frame or mapping of bools, or list of features, optional
+        What each row has already, as for `Plan.run`. Models are trained at the mean price of each feature,
+        and evaluated at what the held-out rows would really pay.
+    prices : array of shape (n_rows, n_features), frame, mapping or function, optional
+        What each row pays instead of `costs`, as for `Plan.run`. Guarantees of mean costs assume that no row
+        pays more for a feature than the highest price in these rows.
     qid : array of shape (n_rows,), optional
         The query of each row, for ranking.
     task : {"auto", "classes", "numbers", "ranking"}, default="auto"
@@ -169,10 +177,8 @@ def frontier(
     >>> bool(model.run(heart.X).cost.max() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
     (True, True)
     """
-    if X is None or y is None:
-        raise DataError('give learners (or "auto"), rows and labels: frontier("auto", X, y, costs=...)')
-    everything = _with_outcomes(read_rows(X, y, qid, encode=read_encoded_frames(learners)), outcome_costs, X)
-    prices = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
+    everything, listed = _read_rows(learners, X, y, qid, costs, known, prices)
+    everything = _with_outcomes(everything, outcome_costs, X)
     named = _read_metric(metric, everything)
     taken = _read_task(everything, task, named)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
@@ -183,15 +189,15 @@ def frontier(
     pool, unable = read_pool(learners, taken.task, X, everything.y)
     caps, means = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
     wanted = SearchBudgets(tuple(sorted({*(caps or ()), *(means or ())})), on_average=not caps)
-    tried = candidate_learners(pool, taken.task, evaluator.rows, prices, seed, wanted)
+    tried = candidate_learners(pool, taken.task, evaluator.rows, listed, seed, wanted)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     workers = partial(Workers, evaluator.rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
     setting = _Setting(evaluator, workers, tried, most, limit, wanted, taken.task == "classes", seed)
-    display = ProgressDisplay(evaluator.metric.name, evaluator.metric.sign, prices.unit, most, bool(verbose))
+    display = ProgressDisplay(evaluator.metric.name, evaluator.metric.sign, listed.unit, most, bool(verbose))
     search, screening = setting.search_with(display, str(taken), _how_to_resume(cache))
     result = SearchResult(
         evaluator=evaluator,
-        costs=prices,
+        costs=listed,
         candidates=_with_pairs(search, wanted, learners, handovers),
         budgets=caps,
         mean_budgets=means,
@@ -293,6 +299,17 @@ def _with_pairs(
 
 
 # -- options -------------------------------------------------------------------------------------------------
+
+
+def _read_rows(
+    learners: Any, X: Any, y: Any, qid: Any, costs: Any, known: Any, prices: Any
+) -> tuple[Rows, Costs]:
+    """Rows with what each of them knows and pays, and the list of prices."""
+    if X is None or y is None:
+        raise DataError('give learners (or "auto"), rows and labels: frontier("auto", X, y, costs=...)')
+    rows = read_rows(X, y, qid, encode=read_encoded_frames(learners))
+    listed = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
+    return replace(rows, row_costs=read_row_costs(listed, X, known, prices)), listed
 
 
 def _with_outcomes(rows: Rows, outcome_costs: Any, X: Any) -> Rows:

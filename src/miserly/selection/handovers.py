@@ -21,7 +21,7 @@ from miserly.learners import Handover
 from miserly.plan import links
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 from miserly.selection.cross_choice import steady_gains
-from miserly.selection.evaluation import Candidate, Evaluator, Trial, pareto
+from miserly.selection.evaluation import Candidate, Evaluator, Trial, most_of, pareto
 from miserly.selection.hyperparameters import Hyperparameter, View, viewed, viewed_plan
 from miserly.selection.tables import shown
 
@@ -140,7 +140,7 @@ class _Half:
     @cached_property
     def _runs(self) -> list[Any]:
         return [
-            plan.run(rows.X, unknown="missing")
+            plan.run(rows.X, unknown="missing", **rows.own_costs)
             for plan, rows in zip(self.plans, self._evaluator.held_out, strict=True)
         ]
 
@@ -166,7 +166,14 @@ class _Half:
 
     def price(self, bought: NDArray[np.bool_]) -> Floats:
         """What features cost that each row bought."""
-        prices: Floats = self.plans[0].costs.of_each(bought, self._used)
+        costs, rows = self.plans[0].costs, self._evaluator.rows
+        prices: Floats
+        if rows.row_costs is None:
+            prices = costs.of_each(bought, self._used)
+            return prices
+        table = np.zeros((len(bought), len(costs)), dtype=np.bool_)
+        table[:, self._used] = bought
+        prices = rows.row_costs.take(self._evaluator.held_out_rows).of_each(table)
         return prices
 
 
@@ -178,6 +185,7 @@ class _JoinedPair:
 
     def __init__(self, evaluator: Evaluator, first: _Half, then: _Half) -> None:
         self._first, self._then, self._sign = first, then, evaluator.metric.sign
+        self._rows = evaluator.rows
         one = first.candidate
         order = np.argsort(first.confidence, kind="stable")
         sure = first.confidence[order]
@@ -216,7 +224,7 @@ class _JoinedPair:
             hand_over(*both, level=1.0) for both in zip(self._first.plans, self._then.plans, strict=True)
         ]
         trial = Trial(Pair(one, two, views), np.nan, tuple(plans), one.trial.seconds + two.trial.seconds)
-        max_cost = max(plan.max_cost for plan in plans)
+        max_cost = max(most_of(plan, self._rows) for plan in plans)
         return [self._candidate(trial, view, max_cost) for view in views]
 
     def _candidate(self, trial: Trial, view: View, max_cost: float) -> Candidate:

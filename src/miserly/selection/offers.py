@@ -21,7 +21,7 @@ from miserly.errors import CostError
 from miserly.plan import Plan
 from miserly.plan.engine.batch import Run, engine_for
 from miserly.selection.cross_choice import cross_choose
-from miserly.selection.evaluation import Candidate, Evaluation
+from miserly.selection.evaluation import Candidate, Evaluation, most_of
 from miserly.selection.requests import Request
 
 if TYPE_CHECKING:
@@ -107,14 +107,14 @@ class Offer:
     @cached_property
     def max_cost(self) -> float:
         """What no row pays more than."""
-        return self.plan.max_cost
+        return most_of(self.plan, self.rows)
 
     @cached_property
     def run(self) -> Run:
         """What the delivered plan does with the rows that were given."""
         rows = self.rows
         engine = engine_for(self.plan, len(rows))
-        return self.plan.run(rows.X, qid=rows.qid, compiled=engine, unknown="missing")
+        return self.plan.run(rows.X, qid=rows.qid, compiled=engine, unknown="missing", **rows.own_costs)
 
     @cached_property
     def pays(self) -> float:

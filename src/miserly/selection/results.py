@@ -336,6 +336,8 @@ class Frontier(EvaluatedModels):
             Its `changes` say where another model is now better.
         """
         evaluator = self.result.evaluator
+        if evaluator.rows.own_costs.get("prices") is not None:
+            raise DataError("rows have their own prices, which costs do not change: search again")
         table = evaluator.rows.X
         prices = bind_costs(costs, [str(c) for c in table.columns] if is_frame(table) else np.shape(table)[1])
         trials = dict.fromkeys(one.trial for one in self._candidates)
