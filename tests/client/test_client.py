@@ -1,9 +1,11 @@
 """What a client does when all goes well, and what it reports when it does not."""
 
 import asyncio
+import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,6 +16,7 @@ from miserly.runtime import Monitor, OnDemand, Source
 
 from ..runtime.plans import PATIENT, heart, linear
 from ..serve.processes import running
+from ..serve.redis_server import RedisServer, needs_redis
 from .servers import listening, saved
 
 KEY = "d2f1c38e04bb5a6f7790a1b2c3d4e5f6"
@@ -225,6 +228,19 @@ def test_an_answer_that_was_lost_does_not_change_the_session_twice(url):
     assert [one.outcome for one in receipt.trail] == ["value"] * 4
 
 
+@pytest.mark.parametrize("sources", [None, {"chol": lambda raw: 200.0}])
+def test_a_session_is_begun_again_unless_the_service_pays_for_what_it_fetches(tmp_path, sources):
+    with (
+        listening(saved(tmp_path, heart=heart()), sources) as url,
+        Client(url, sources=SOURCES, transport=Losing("/sessions", 1)) as client,
+    ):
+        if sources is None:
+            assert client.predict(PATIENT).cost == 13.0
+        else:
+            with pytest.raises(UnreachableError):
+                client.predict(PATIENT)
+
+
 def test_a_prediction_whose_answer_was_lost_is_not_made_twice(url):
     with Client(url, "heart", transport=Losing("/predict", 1)) as client:
         with pytest.raises(UnreachableError, match="the connection was lost"):
@@ -402,3 +418,30 @@ def test_a_real_service_with_a_key_that_is_stopped_midway(tmp_path):
     assert receipt.stopped_by == "failure" and "cannot be reached" in receipt.reason
     assert receipt.acquired == ("age", "pain", "chol") and receipt.cost == 10.0
     assert receipt.answer == "ill" and receipt.node == -1  # the answer before
+
+
+@needs_redis
+@pytest.mark.long
+def test_a_request_goes_on_when_all_workers_are_killed_midway(tmp_path):
+    """Redis has the session, the service starts new workers, and the client asks again."""
+    heart().save(tmp_path / "heart.miser")
+    redis = RedisServer(tmp_path)
+    try:
+        with running(tmp_path / "heart.miser", "--redis", redis.url, "--workers", "2") as service:
+
+            def kill(raw):
+                for worker in workers_of(service.process.pid):
+                    os.kill(worker, signal.SIGKILL)
+                return 200.0
+
+            with Client(service.url, sources={**SOURCES, "chol": kill}, retries=10) as client:
+                receipt = client.predict(PATIENT)
+    finally:
+        redis.stop()
+    assert receipt.acquired == tuple(PATIENT) and receipt.cost == 13.0 and receipt.answer == "ill"
+
+
+def workers_of(parent):
+    """The worker processes of a service."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]

@@ -251,7 +251,8 @@ class RemoteRequest(PredictionRequest):
         if self.input is not None:
             body["input"] = dict(self.input)
         path = path_of("v1", "models", self.runner.plan.name, "sessions")
-        session = await self._call("POST", path, body, repeatable=False)
+        # A session that was begun twice does no harm, unless the service pays for what it fetches itself.
+        session = await self._call("POST", path, body, repeatable=not self.runner.plan.fetched)
         self.session = session
         if session["digest"] != self.runner.plan.digest:
             raise ModelChanged
