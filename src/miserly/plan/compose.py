@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import PlanError
 from miserly.plan import links
-from miserly.plan.gates import Confidence
+from miserly.plan.gates import Confidence, Threshold
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
 from miserly.plan.terms import Term
@@ -23,6 +23,7 @@ __all__ = [
     "keep_nodes",
     "last_restart",
     "segment",
+    "shift_outputs",
     "suit_each_other",
 ]
 
@@ -89,6 +90,43 @@ def segment(plan: Plan, first: int, last: int) -> Plan:
 def _used_terms(plan: Plan, nodes: Sequence[Node]) -> tuple[list[int], list[Term]]:
     used = sorted({t for node in nodes for t in node.terms.tolist()})
     return used, [plan.terms[t] for t in used]
+
+
+def shift_outputs(plan: Plan, offset: ArrayLike) -> Plan:
+    """The plan with an offset added to every answer; rows go the same ways.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its gates must not depend on probabilities.
+    offset : array of (n_outputs,)
+        What is added to the outputs.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from miserly import Costs
+    >>> from miserly.plan import Node, Raw, Threshold
+    >>> nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(2.0), up=1), Node([1], [0], [1.0], [0.0])]
+    >>> plan = Plan(costs=Costs([1.0, 5.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
+    >>> for one in (plan, shift_outputs(plan, [10.0])):
+    ...     print(one.run([[1.0, 4.0], [3.0, 4.0]]).scores.tolist(), one.run([[3.0, 4.0]]).cost.tolist())
+    [1.0, 7.0] [6.0]
+    [11.0, 17.0] [6.0]
+    """
+    added = _wide(np.asarray(offset, dtype=np.float64), plan.n_scores)
+    nodes = []
+    for node in plan.nodes:
+        if isinstance(node.gate, Confidence):
+            raise PlanError("a plan with confidence gates cannot be shifted: they would let other rows leave")
+        if isinstance(node.gate, Threshold):
+            gate = replace(node.gate, value=node.gate.value + added[node.gate.channel])
+            node = replace(node, gate=gate)
+        nodes.append(node if node.inherits else replace(node, bias=node.bias + added))
+    return plan.replace(base=plan.base + added, nodes=nodes)
 
 
 def is_chain(plan: Plan) -> bool:

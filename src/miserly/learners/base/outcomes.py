@@ -15,8 +15,14 @@ from miserly.data.frames import is_frame
 from miserly.data.target import check_classes, check_target, check_weight
 from miserly.errors import DataError
 from miserly.plan import Decision
+from miserly.plan.compose import shift_outputs
 
-__all__ = ["PricedMistakes", "column_reader", "outcomes_for", "price_mistakes"]
+__all__ = ["CLASS_POWER", "PricedMistakes", "column_reader", "outcomes_for", "price_mistakes"]
+
+# Within a class, rows are weighted by what their mistakes cost. Between classes, the power of the mean cost:
+# with 1 the decision would be the most probable class, but flexible models then learn little of the classes
+# whose mistakes are cheap; with 0 linear models learn little where the decision changes.
+CLASS_POWER = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,22 +34,36 @@ class PricedMistakes:
     table : OutcomeTable
         What outcomes cost, for the classes of the rows.
     weight : array of (n,)
-        Sample weights times the cost of a mistake.
-    decision : Decision
-        Undoes the weights of classes and answers with least expected cost.
+        Weights to fit with.
+    costs : array of (n_classes, n_answers)
+        The mean cost of each answer over the rows of each class.
+    class_cost : array of (n_classes,)
+        The mean cost of a mistake in each class.
+    class_weight : array of (n_classes,)
+        How much `weight` favours each class over others.
     """
 
     table: OutcomeTable
     weight: NDArray[np.float64]
-    decision: Decision
+    costs: NDArray[np.float64]
+    class_cost: NDArray[np.float64]
+    class_weight: NDArray[np.float64]
 
     def decide(self, model: Any) -> None:
-        """Give the plan of a fitted model the decision.
+        """Give the plan of a fitted model its decision.
 
-        A plan without probabilities answers as its weights have taught it.
+        Scores are shifted so that classes count by what their mistakes cost. A gate for sure rows is then one
+        for rows whose mistakes are cheap. The decision takes the shift back. A plan without probabilities
+        answers as its weights have taught it.
         """
-        if model.plan_.has_probabilities:
-            model.plan_ = model.plan_.replace(decision=self.decision)
+        plan = model.plan_
+        if plan.has_probabilities:
+            weights = self.class_weight
+            if plan.link in ("logistic", "softmax"):
+                offset = np.log(self.class_cost / self.class_weight)
+                outputs = offset[1:] - offset[:1] if plan.link == "logistic" else offset - offset.mean()
+                plan, weights = shift_outputs(plan, outputs), self.class_cost
+            model.plan_ = plan.replace(decision=Decision(self.costs, self.table.actions, weights))
         elif self.table.actions:
             raise DataError(
                 f"the action {self.table.actions[0]!r} needs class probabilities, but "
@@ -80,16 +100,16 @@ def price_mistakes(
         raise DataError("give class_weight or outcome_costs, which say the same, and not both")
     labels = check_target(y, X, estimator, numeric=False)
     table = outcomes_for(estimator, X, labels, outcome_costs)
-    given = check_weight(sample_weight, X)
-    counted = np.ones(len(labels), dtype=np.bool_) if given is None else given > 0.0
-    own = table.weights(labels)
-    costs, weights = (
-        table.take(counted)
-        .bind(np.unique(labels[counted]))
-        .class_means(labels[counted], None if given is None else given[counted])
-    )
-    decision = Decision(costs, table.actions, weights)
-    return PricedMistakes(table, own if given is None else own * given, decision)
+    weight = np.ones(len(labels)) if sample_weight is None else check_weight(sample_weight, X)
+    assert weight is not None
+    counted = weight > 0.0
+    own = table.take(counted).bind(np.unique(labels[counted]))
+    costs, class_cost = own.class_means(labels[counted], weight[counted])
+    power = CLASS_POWER if getattr(estimator, "gives_probabilities", lambda: True)() else 1.0
+    class_weight = class_cost**power
+    factor = np.zeros(len(labels))
+    factor[counted] = (class_weight / class_cost)[own.codes(labels[counted])]
+    return PricedMistakes(table, weight * table.weights(labels) * factor, costs, class_cost, class_weight)
 
 
 def outcomes_for(estimator: Any, X: Any, y: NDArray[Any], outcome_costs: Any) -> Any:
