@@ -107,6 +107,10 @@ def print_result(result: FrontierResult, report: Path | None, saved: Path | None
     facts.add_column(overflow="fold")
     if result.chosen is not None:
         _add_chosen(facts, result, result.chosen)
+    total = _total(result)
+    if total is not None:
+        between = f"95 % interval {total['total_low']:.2f} to {total['total_high']:.2f}"
+        facts.add_row("least total", Text(f"{total['words']} ({between})"))
     if report is not None:
         facts.add_row("report", Text(str(report)))
     if saved is not None and result.chosen is not None:
@@ -134,6 +138,16 @@ def _add_chosen(facts: Table, result: FrontierResult, chosen: ChosenModel) -> No
     facts.add_row("guaranteed", Text("\n".join(guarantees) or missing))
 
 
+def _total(result: FrontierResult) -> dict[str, Any] | None:
+    """What a row costs in all with the best model for the request; None without outcome costs."""
+    request = result.request
+    if result.frontier.rows.outcomes is None or result.refusal is not None:
+        return None
+    limits = (None if amount == np.inf else amount for amount in (request.budget, request.mean_budget))
+    budget, mean_budget = limits
+    return result.frontier.total(budget, mean_budget=mean_budget)
+
+
 def _wanted(result: FrontierResult) -> str:
     request, unit = result.request, result.frontier.costs.unit
     words = []
@@ -143,7 +157,7 @@ def _wanted(result: FrontierResult) -> str:
         words.append(f"{amount(request.mean_budget, unit)} or less on average")
     if request.max_loss is not None:
         words.append(f"{result.frontier.metric} at most {request.max_loss:g} worse than that of the best")
-    return ", ".join(words)
+    return ", ".join(words) or f"the best {result.frontier.metric}"
 
 
 def _bought(found: Frontier, one: Offer) -> list[str]:
@@ -176,6 +190,7 @@ def result_record(result: FrontierResult, report: Path | None, saved: Path | Non
         "wanted": vars(result.request),
         "chosen": None if result.chosen is None else _chosen_record(result.chosen),
         "refused": result.refusal,
+        "total": _total(result),
         "report": None if report is None else str(report),
         "saved": None if saved is None or result.chosen is None else str(saved),
     }

@@ -31,6 +31,7 @@ METRICS = {
     "numbers": NUMBER_METRICS,
     "ranking": ("ndcg@K", "precision@K"),
 }
+PRICED = ("total_cost", "outcome_cost")  # metrics that need outcome costs
 FEWEST_ROWS = 10  # or queries: two for each of five folds
 FEWEST_FOR_GUARANTEES = 50  # rows or queries: of fewer, `frontier` keeps none for guarantees
 
@@ -92,6 +93,7 @@ def read_request(
     confidence: float | None,
     max_loss: float | None,
     save: Path | None,
+    outcome_costs: Path | None = None,
 ) -> Request:
     """The request that options make. `Misuse` if they do not go together."""
     from miserly.selection.requests import Request
@@ -101,8 +103,10 @@ def read_request(
         raise Misuse(f"--confidence is between 0 and 1, such as 0.95, not {confidence:g}")
     if confidence is not None and is_empty:
         raise Misuse("--confidence needs something to guarantee: give --mean-budget, --max-loss or both")
-    if save is not None and is_empty:
-        raise Misuse("--save needs --budget, --mean-budget or --max-loss, which choose the model")
+    if save is not None and is_empty and outcome_costs is None:
+        raise Misuse(
+            "--save needs --budget, --mean-budget, --max-loss or --outcome-costs, which choose the model"
+        )
     return Request.read(budget, mean_budget, confidence, max_loss)
 
 
@@ -110,16 +114,22 @@ def has_budget(request: Request) -> bool:
     return request.amount < np.inf
 
 
-def metric_for(task: str, metric: str | None) -> str:
-    """The metric of a search. `Misuse` if it does not suit the task.
+def metric_for(task: str, metric: str | None, outcome_costs: Path | None = None) -> str:
+    """The metric of a search. `Misuse` if it does not suit the task, or needs outcome costs.
 
     >>> metric_for("classes", None), metric_for("ranking", "ndcg@10")
     ('accuracy', 'ndcg@10')
     """
     from miserly.metrics import get_metric
 
+    if outcome_costs is not None and task != "classes":
+        raise Misuse(f"--outcome-costs are for classes, and the target is taken as {task}; see --task")
     if metric is None:
-        return DEFAULT_METRICS[task]
+        return DEFAULT_METRICS[task] if outcome_costs is None else "total_cost"
+    if metric in PRICED:
+        if outcome_costs is None:
+            raise Misuse(f"--metric {metric} needs --outcome-costs")
+        return metric
     get_metric(metric)  # is known
     name, at, _ = metric.partition("@")
     if f"{name}@K" * bool(at) not in METRICS[task] and metric not in METRICS[task]:
@@ -131,23 +141,48 @@ def metric_for(task: str, metric: str | None) -> str:
 
 
 def search_table(
-    table: TrainingTable, options: SearchOptions, request: Request, cache: Path | None = None
+    table: TrainingTable,
+    options: SearchOptions,
+    request: Request,
+    cache: Path | None = None,
+    outcome_costs: Path | None = None,
 ) -> FrontierResult:
     """Search for models, with progress on standard error, and fit the one for the request."""
     check_rows(table, request)
+    outcomes = None if outcome_costs is None else _read_outcomes(outcome_costs, table)
     try:
-        found = run_frontier(table, options, cache=cache, **_budgets(request))
+        found = run_frontier(table, options, cache=cache, outcome_costs=outcomes, **_budgets(request))
     except KeyboardInterrupt as stop:
         if cache is None:
             stop.__notes__ = ["all fits are lost; --cache FOLDER would have kept them"]
         raise
     refuse_failure(found)
-    if not has_budget(request) and request.max_loss is None:
+    if not has_budget(request) and request.max_loss is None and outcomes is None:
         return FrontierResult(table, found, request)
     try:
         return FrontierResult(table, found, request, _choose(found, table, request))
     except CostError as error:
         return FrontierResult(table, found, request, refusal=str(error).replace(" (certify)", ""))
+
+
+def _read_outcomes(path: Path, table: TrainingTable) -> Any:
+    """The outcome costs of a file, for the classes of a table; amounts are in columns of features."""
+    from miserly.costs import OutcomeCosts
+
+    def column(name: str) -> NDArray[np.float64]:
+        if name not in table.names:
+            near = did_you_mean(name, table.names)
+            raise CostError(f"{path}: {name!r} is neither a number nor a column of features{near}")
+        place = table.names.index(name)
+        if place in table.categories:
+            raise CostError(f"{path}: column {name!r} holds categories, not amounts")
+        return np.asarray(table.X[:, place], dtype=np.float64)
+
+    costs = OutcomeCosts.read(path).fill(column)
+    try:
+        return costs.bind(np.unique(table.y))
+    except CostError as error:
+        raise CostError(f"{path}: {error}") from None
 
 
 def _budgets(request: Request) -> dict[str, Any]:

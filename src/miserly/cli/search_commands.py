@@ -42,6 +42,15 @@ MaxLoss = Annotated[
         show_default=False,
     ),
 ]
+OutcomeFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--outcome-costs",
+        help="What mistakes cost, in the unit of the costs: a .csv with the columns actual, predicted and "
+        "cost, or .json. A cost may name a column of amounts. Models are then chosen by tests plus mistakes.",
+        show_default=False,
+    ),
+]
 Report = Annotated[
     Path | None, typer.Option("--out", help="Write a report, an .html file.", show_default=False)
 ]
@@ -71,6 +80,7 @@ def frontier(
     mean_budget: MeanBudget = None,
     confidence: Confidence = None,
     max_loss: MaxLoss = None,
+    outcome_costs: OutcomeFile = None,
     report: Report = None,
     save: Save = None,
     cache: Cache = None,
@@ -82,7 +92,7 @@ def frontier(
     from miserly.cli.frontier_search import metric_for, read_request
     from miserly.cli.training_table import read_training_table
 
-    request = read_request(budget, mean_budget, confidence, max_loss, save)
+    request = read_request(budget, mean_budget, confidence, max_loss, save, outcome_costs)
     form, inputs = csv.form, (table.data, table.costs)
     refuse_twice(report, save)
     if report is not None:
@@ -92,11 +102,11 @@ def frontier(
     if save is not None:
         check_output(save, (), inputs, force)
     rows = read_training_table(table, form, search.metric)
-    metric_for(rows.task, search.metric)  # raises if it does not suit the task
+    metric_for(rows.task, search.metric, outcome_costs)  # raises if it does not suit the task
     from miserly.cli.frontier_output import print_offers, print_result, result_record
     from miserly.cli.frontier_search import search_table, write_report
 
-    result = search_table(rows, search, request, cache)
+    result = search_table(rows, search, request, cache, outcome_costs)
     if not as_json:
         print_offers(result)
     if save is not None and result.chosen is not None:

@@ -49,7 +49,9 @@ class BudgetedEstimator(PlanEstimator):
     mean_budget : float, optional
         What a row may cost on average. None is no limit.
     metric : str or Metric, optional
-        Accuracy, mse or ndcg@5 by default.
+        Accuracy, mse or ndcg@5 by default; with outcome costs the total cost of tests and mistakes.
+    outcome_costs : OutcomeCosts, mapping or matrix, optional
+        What mistakes cost, for classes, as for `frontier`.
     costs : Costs, mapping or array, optional
         The costs of the features, as for learners. Each feature costs 1 by default.
     learners : "auto", estimator or list of estimators, default="auto"
@@ -114,6 +116,7 @@ class BudgetedEstimator(PlanEstimator):
         *,
         mean_budget: float | None = None,
         metric: Any = None,
+        outcome_costs: Any = None,
         costs: Any = None,
         learners: Any = "auto",
         task: str = "auto",
@@ -128,6 +131,7 @@ class BudgetedEstimator(PlanEstimator):
         self.budget = budget
         self.mean_budget = mean_budget
         self.metric = metric
+        self.outcome_costs = outcome_costs
         self.costs = costs
         self.learners = learners
         self.task = task
@@ -173,6 +177,7 @@ class BudgetedEstimator(PlanEstimator):
             qid=qid if self.task_ == "ranking" else None,
             task=self.task_,
             metric=self.metric,
+            outcome_costs=self.outcome_costs,
             budgets=_of_interest(request, request.budget),
             mean_budgets=_of_interest(request, request.mean_budget),
             cv=self.cv,
