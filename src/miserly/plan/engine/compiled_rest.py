@@ -13,8 +13,10 @@ __all__ = ["SETTLED", "SETTLED_TOP", "send_settled", "send_settled_top"]
 # Compiled code reads these as constants.
 SETTLED, SETTLED_TOP = Settled.code, SettledTop.code
 
+_part = compiled(forceinline=True)  # handing over the tables costs more than walking a tree
 
-@compiled()
+
+@_part
 def _leaves(trees, root, X, i, acquired, stack):
     """The smallest and the largest leaf of a tree that row `i` can reach, given what it has bought."""
     feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
@@ -42,7 +44,7 @@ def _leaves(trees, root, X, i, acquired, stack):
     return low, high
 
 
-@compiled()
+@_part
 def _values(tables, t, X, i, acquired, stack):
     """The smallest and the largest value that a term can have for row `i`."""
     terms = tables.terms
@@ -56,7 +58,7 @@ def _values(tables, t, X, i, acquired, stack):
     return tables.nodes.term_low[t], tables.nodes.term_high[t]
 
 
-@compiled()
+@_part
 def _add_node(tables, j, X, i, acquired, stack, bounds):
     """Add what node `j` may contribute to the sums (rows 2 and 3), and widen the bounds (rows 0 and 1)."""
     nodes = tables.nodes
@@ -74,7 +76,7 @@ def _add_node(tables, j, X, i, acquired, stack, bounds):
         bounds[1, c] = max(bounds[1, c], bounds[3, c])
 
 
-@compiled()
+@_part
 def _can_differ(nodes, k, scores, i, bounds):
     """Whether the bounds leave the class of row `i` open."""
     error, size = nodes.rest_error[k], nodes.rest_size[k]
@@ -98,12 +100,12 @@ def _can_differ(nodes, k, scores, i, bounds):
     return False
 
 
-@compiled()
+@_part
 def _following(nodes, k):
     return nodes.up[k] if nodes.up[k] >= 0 else nodes.low[k]
 
 
-@compiled()
+@_part
 def _is_settled(tables, k, X, i, scores, acquired, stack, bounds):
     """Whether no node after `k` can change the class of row `i`."""
     nodes = tables.nodes
@@ -142,7 +144,7 @@ def send_settled(tables, k, X, rows, scores, acquired, at):
         at[i] = nodes.low[k] if is_settled else nodes.up[k]
 
 
-@compiled()
+@_part
 def _score_bounds(tables, k, X, i, scores, acquired, stack, bounds):
     """The least and the largest final score of document `i`, rounding included."""
     nodes = tables.nodes
