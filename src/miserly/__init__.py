@@ -25,6 +25,7 @@ _HOME = {
     "GreedyMiserClassifier": "miserly.learners",
     "GreedyMiserRanker": "miserly.learners",
     "EarlyExit": "miserly.learners",
+    "thrift": "miserly.learners",
     "Handover": "miserly.learners",
     "ModelCalls": "miserly.learners",
     "adopt": "miserly.learners",

@@ -56,6 +56,7 @@ from miserly.learners.wrap import (
     Handover,
     ModelCalls,
     adopt,
+    thrift,
 )
 from miserly.learners.wrap.adopt.estimators import Adopted
 from miserly.learners.wrap.answer_learners import AnswerLearner
@@ -96,6 +97,7 @@ __all__ = [
     "adopt",
     "all_learners",
     "compress",
+    "thrift",
 ]
 
 

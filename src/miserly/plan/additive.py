@@ -118,7 +118,7 @@ def sum_of(plan: Plan, summands: Sequence[Summand], bias: NDArray[np.float64] | 
         )
         for k, one in enumerate(summands)
     ]
-    empty = Node(np.zeros(0), np.zeros(0), np.zeros(0), total)
+    empty = Node([], [], [], total)  # type: ignore[arg-type]
     return plan.replace(terms=[one.term for one in summands], nodes=nodes or [empty])
 
 

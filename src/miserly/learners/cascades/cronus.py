@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
 from miserly.data.target import Target
@@ -18,6 +18,7 @@ from miserly.learners.cascades.cronus_fit import CascadeSettings, CronusSearch
 from miserly.learners.common.classifier_tree import CascadeClassifier, exact_weights
 from miserly.learners.common.linear_fit import read_fit_data
 from miserly.learners.common.progress import Steps, outcome
+from miserly.plan import Plan
 
 __all__ = ["CronusClassifier"]
 
@@ -60,8 +61,10 @@ class CronusClassifier(CascadeClassifier):
         Whether all stages are optimised together after each was initialised by itself.
     refit : bool, default=True
         Whether the weights are fitted again without prices in the end.
-    terms : {"boosted", "linear"}, default="boosted"
-        What the stages weigh: boosted regression trees, or standardised features.
+    terms : {"boosted", "linear"} or Plan, default="boosted"
+        What the stages weigh: boosted regression trees, standardised features, or the trees of a model that
+        is fitted already, given as its plan (``terms=model.plan_``). The plan must be a sum of trees over the
+        same columns, such as that of a booster or of an adopted model.
     n_terms : int, default=100
         Number of boosted trees. It has no effect on linear terms.
     term_tradeoff : "falling", float or None, default="falling"
@@ -170,13 +173,13 @@ class CronusClassifier(CascadeClassifier):
             "budget",
             "mean_budget",
             "optimise",
-            "terms",
             "n_terms",
             "term_tradeoff",
             "step",
         ),
         *("min_samples_leaf", "validation_fraction", "metric", "class_weight"),
         *("random_state", "n_jobs", "verbose"),
+        terms=[StrOptions({"boosted", "linear"}), Plan],
         n_stages=[ONE_OR_MORE],
         rejection=[Interval(Real, 0, 1, closed="neither")],
         inflation=[Interval(Real, 1, None, closed="left"), "array-like"],
@@ -200,7 +203,7 @@ class CronusClassifier(CascadeClassifier):
         l1_regularization: float = 0.0,
         optimise: bool = True,
         refit: bool = True,
-        terms: str = "boosted",
+        terms: str | Plan = "boosted",
         n_terms: int = 100,
         term_tradeoff: float | str | None = "falling",
         step: float = 0.1,

@@ -24,12 +24,13 @@ from miserly.learners.common.linear_fit import (
     EXACT,
     FitData,
     affordable_terms,
+    affordable_trees,
     boosted_terms,
     ready_columns,
     term_tradeoff,
 )
 from miserly.learners.common.progress import Steps
-from miserly.learners.common.terms import LinearTerms, TermSet
+from miserly.learners.common.terms import LinearTerms, TermSet, trees_of_plan
 from miserly.learners.common.training import measure
 from miserly.losses import Squared
 from miserly.metrics import get_metric
@@ -93,7 +94,7 @@ class CronusFit:
             mass=self.mass,
             blocks=self.blocks.scaled(tradeoff),
             l1=settings.l1,
-            ridge=RIDGE[self.learner.terms],
+            ridge=RIDGE["linear" if self.learner.terms == "linear" else "boosted"],
             n_threads=self.learner.n_threads or os.cpu_count() or 1,
         )
 
@@ -137,6 +138,8 @@ def fit_cascade_terms(
 ) -> TermSet:
     """Columns, or trees that are boosted for a tradeoff; together they cost no more than a budget."""
     report("making terms")
+    if isinstance(learner.terms, Plan):
+        return affordable_trees(trees_of_plan(learner.terms, rows.costs), rows.costs, budget)
     if learner.terms == "linear":
         refuse_text(rows.table)
         samples = merged(rows.training)
@@ -159,13 +162,19 @@ class CronusSearch:
     def __init__(self, learner: Any, rows: FitData, report: Steps) -> None:
         self.learner, self.rows, self.report = learner, rows, report
         self.merged = replace(rows, training=merged(rows.training))
-        depends = learner.terms == "boosted" and learner.term_tradeoff == "falling"
+        depends = (
+            isinstance(learner.terms, str)
+            and learner.terms == "boosted"
+            and learner.term_tradeoff == "falling"
+        )
         self.fits = PerTradeoff(lambda tradeoff: self._fit_with(tradeoff, self._cap), depends)
 
     @property
     def blas_threads(self) -> int | None:
         """One for small problems, where several would wait for each other."""
-        width = self.learner.n_terms if self.learner.terms == "boosted" else len(self.rows.costs)
+        terms = self.learner.terms
+        width = len(self.rows.costs) if terms == "linear" else self.learner.n_terms
+        width = len(terms.terms) if isinstance(terms, Plan) else width
         return 1 if len(self.merged.training) * width <= EXACT else None
 
     def best(self, settings: CascadeSettings) -> TradeoffModel[FittedCascade]:
@@ -221,7 +230,7 @@ class CronusSearch:
 
         All trees together cost too much there, and every larger tradeoff bought none of them.
         """
-        if self.learner.terms == "linear" or len(made.plan.features):
+        if self.learner.terms == "linear" or isinstance(self.learner.terms, Plan) or len(made.plan.features):
             return None
         budget, tradeoff = min(read_budget(self.learner.mean_budget), self._cap), self.learner.tradeoff
         return self._fit_with(tradeoff, budget).cascade(settings, tradeoff)

@@ -29,6 +29,7 @@ __all__ = [
     "EXACT",
     "FitData",
     "affordable_terms",
+    "affordable_trees",
     "boosted_terms",
     "evened",
     "fit_terms",
@@ -158,6 +159,27 @@ def affordable_terms(terms: LinearTerms, samples: Rows, costs: Costs, budget: fl
     left = gram(columns, samples.y[:, None], samples.weight).centred()
     market = PurchaseState.of(terms.uses, terms.evaluation, costs)
     return terms.take(np.sort(greedy_least_squares(left, market, budget).terms))
+
+
+def affordable_trees(terms: BoostedTerms, costs: Costs, budget: float) -> BoostedTerms:
+    """The trees that together cost no more than a budget, in their order; one that does not fit is left out.
+
+    Examples
+    --------
+    >>> from miserly.plan import Tree
+    >>> trees = [Tree([f, -1, -1], [0] * 3, [1, 0, 0], [2, 0, 0], [1] * 3, [0, -1, 1]) for f in (0, 1, 0)]
+    >>> affordable_trees(BoostedTerms.of(tuple(trees), 2), Costs([1.0, 9.0]), budget=5.0).n_terms
+    2
+    """
+    bought, kept = np.zeros(len(costs), dtype=np.bool_), np.zeros(terms.n_terms, dtype=np.bool_)
+    for t in range(terms.n_terms):
+        kept[t] = True
+        both = bought | terms.uses[t]
+        if fits(0.0, terms_price(both, terms.evaluation[kept], costs.prices), budget):
+            bought = both
+        else:
+            kept[t] = False
+    return terms.take(kept)
 
 
 def _most_for_their_price(terms: LinearTerms, samples: Rows, costs: Costs, most: int) -> NDArray[np.int64]:

@@ -31,13 +31,15 @@ from miserly.grow import Bins, Grower, GrowOptions
 from miserly.learners.common.booster import Booster, Round, terms_of
 from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
+from miserly.plan.additive import is_additive, summands_of
 from miserly.solvers.columns import check_table, means_and_deviations, pieces_of, standardised
 
-__all__ = ["BoostedTerms", "LinearTerms", "TermSet"]
+__all__ = ["BoostedTerms", "LinearTerms", "TermSet", "trees_of_plan"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_TERM_DEPTH = 7  # at most 255 nodes: the number of a leaf fits a byte
+MAX_TREE_NODES = 255
 STRIDE = 1.2  # by what a tradeoff that no split can pay is divided
 
 
@@ -282,6 +284,34 @@ class BoostedTerms(TermSet):
         for rows in pieces_of(len(X)):
             done = plan.run(X[rows], n_threads=n_threads, account=False, encoded=True)
             yield done.scores.reshape(-1, len(trees)), rows
+
+
+def trees_of_plan(plan: Plan, costs: Costs) -> BoostedTerms:
+    """The trees of an additive plan as terms, with the evaluation cost of `costs`.
+
+    Leaves are scaled together so that the largest is 1, as those of trees that are fitted to 1 and -1.
+
+    Raises
+    ------
+    DataError
+        If the plan is not a sum of trees, has other columns, or has a tree of more than 255 nodes.
+    """
+    if not is_additive(plan):
+        raise DataError("terms must be a plan that is a sum of trees, without gates: that of a boosted model")
+    if plan.n_features != len(costs):
+        raise DataError(f"the plan given as terms has {plan.n_features} columns, and X has {len(costs)}")
+    trees = []
+    for one in summands_of(plan):
+        if not isinstance(one.term, Tree):
+            raise DataError(f"terms must be a plan of trees, but it has a term of kind {one.term.kind!r}")
+        if len(one.term.feature) > MAX_TREE_NODES:
+            raise DataError(
+                f"a tree of the plan given as terms has {len(one.term.feature)} nodes; "
+                f"{MAX_TREE_NODES} (128 leaves) is the most"
+            )
+        trees.append(one.term.with_evaluation(costs.evaluation))
+    largest = max((float(np.abs(tree.bounds).max()) for tree in trees), default=0.0)
+    return BoostedTerms.of(tuple(tree.scaled(1.0 / (largest or 1.0)) for tree in trees), len(costs))
 
 
 def _boost(booster: Booster, tradeoffs: Floats, max_price: float, budget: float) -> tuple[Tree, ...]:

@@ -1,14 +1,14 @@
 """The order of the terms of an additive model: first what brings most per price.
 
-Forward selection. At each step the term is chosen that brings the sum so far closest to the scores of the whole
+Forward selection: each step takes the term that brings the sum so far closest to the scores of the whole
 model, per price of what rows have not bought yet. The distance is
 
     1/n sum_i sum_c w_ic (F_ic - s_ic)^2
 
-with `F` the scores of the whole model and `s` the sum so far. For classes the weight `w_ic` makes the distance
-of a row that has bought nothing equal to the divergence (relative entropy) of its probabilities from those of
-the whole model. The distance is quadratic, so a step needs one product of the values of all terms with those of
-the term chosen.
+with `F` the scores of the whole model and `s` the sum so far. For classes the weight `w_ic` makes the
+distance of a row without any term equal to the divergence (relative entropy) of its probabilities from those
+of the whole model. The distance is quadratic, so a step needs one product of the values of all terms with
+those of the term chosen.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class _Market:
     def __init__(self, plan: Plan, summands: list[Summand], rows: Floats) -> None:
         self.tables = plan.replace(
             terms=[one.term for one in summands],
-            nodes=[Node(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(plan.n_scores))],
+            nodes=[Node([], [], [], np.zeros(plan.n_scores))],  # type: ignore[arg-type]
         ).tables
         self.rows = rows
         self.paid = np.zeros((len(rows), plan.n_features), dtype=np.bool_)
@@ -198,7 +198,7 @@ _mark_paid = compiled(forceinline=True)(_prices.mark_paid)
 
 
 @compiled(forceinline=True)
-def _read(tables, t, X, i, paid, opened):
+def _read(tables: Any, t: Any, X: Any, i: Any, paid: Any, opened: Any) -> Any:
     """Let a row buy what a term reads; gives the price."""
     trees, terms, prices = tables.trees, tables.terms, tables.prices
     own, groups, setup = prices.own, prices.groups, prices.setup
@@ -225,7 +225,7 @@ def _read(tables, t, X, i, paid, opened):
 
 
 @compiled()
-def _price_terms(tables, which, X, paid, opened, only_look, mean):
+def _price_terms(tables: Any, which: Any, X: Any, paid: Any, opened: Any, only_look: Any, mean: Any) -> None:
     """The mean price of some terms for rows; unless `only_look`, the rows buy what they read."""
     terms, n = tables.terms, X.shape[0]
     everywhere = np.ones(paid.shape[1], np.bool_)

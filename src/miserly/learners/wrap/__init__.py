@@ -5,6 +5,7 @@ from miserly.learners.wrap.answer_learners import AnswerClassifier, AnswerRegres
 from miserly.learners.wrap.calls import ModelCalls
 from miserly.learners.wrap.early_exit import EarlyExit
 from miserly.learners.wrap.handover import Handover
+from miserly.learners.wrap.thrifty import Thrift, ThriftStep, thrift
 
 __all__ = [
     "AdoptedClassifier",
@@ -15,5 +16,8 @@ __all__ = [
     "EarlyExit",
     "Handover",
     "ModelCalls",
+    "Thrift",
+    "ThriftStep",
     "adopt",
+    "thrift",
 ]

@@ -50,23 +50,29 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
     estimator : estimator
         Learner of miserly whose plan is a chain, such as `GreedyMiserClassifier`. A clone is fitted, unless
         `prefit` is True or the estimator is a `FrozenEstimator`.
-    rule : {"confidence", "proximity", "score", "rank", "capacity"}, default="confidence"
+    rule : {"confidence", "proximity", "score", "rank", "capacity", "lossless"}, default="confidence"
         Rows that leave at exit `i` of `E`. "confidence": rows whose most probable class has at least
         probability `threshold`. "proximity": documents with a score more than
         ``threshold * (E - i) / (E - 1)`` below the `k`-th best of their query. "score": rows with a score of
         at most `threshold`. "rank": all but the best `threshold` documents of a query. "capacity": all but a
         share ``threshold ** (i / E)`` of the documents of a query. "proximity", "rank" and "capacity" need
-        `qid` when predicting.
+        `qid` when predicting. "lossless": rows whose class no later tree can change, or, where the estimator
+        does not classify, documents that can no longer be among the `k` best of their query. It has no
+        threshold, and no class and no list of the `k` best ever differs from the estimator's.
     threshold : float or None, default=None
         Threshold of the rule. By default it is chosen on the validation set.
     saving : float or None, default=None
         Fraction of the mean cost to save, in [0, 1). Of the thresholds that save as much on the validation
         set, the one with the best metric is chosen. By default, the one is chosen that saves most with a
         metric not worse than without exits.
+    tolerance : float, default=0.0
+        By how much the metric on the validation set may be worse than without exits, if neither `threshold`
+        nor `saving` is given.
     every : int, default=10
         Number of rounds between two exits.
     k : int, default=5
-        Place in the ranking of a query that the rule "proximity" compares with.
+        Place in the ranking of a query that the rule "proximity" compares with. Number of documents that the
+        rule "lossless" keeps in their order.
     validation_fraction : float, default=0.2
         Share of the rows in the validation set: whole queries, or the same share of every class.
     prefit : bool, default=False
@@ -86,7 +92,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
     classes_ : array of shape (n_classes,)
         The classes, sorted. It exists only for classifiers.
     threshold_ : float
-        The threshold. If it is infinite, the plan has no exits.
+        The threshold. If it is infinite, the plan has no exits. NaN for the rule "lossless".
     saving_ : float
         Fraction of the mean cost that is saved on the validation set; NaN if there was none.
     candidates_ : record array
@@ -139,9 +145,10 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
         *("validation_fraction", "metric", "random_state"),
         estimator=[HasMethods(["fit", "predict"])],
-        rule=[StrOptions(set(exits.RULES))],
+        rule=[StrOptions({*exits.RULES, "lossless"})],
         threshold=[Real, None],
         saving=[Interval(Real, 0, 1, closed="left"), None],
+        tolerance=[Interval(Real, 0, None, closed="left")],
         every=[ONE_OR_MORE],
         k=[ONE_OR_MORE],
         prefit=["boolean"],
@@ -154,6 +161,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         rule: str = "confidence",
         threshold: float | None = None,
         saving: float | None = None,
+        tolerance: float = 0.0,
         every: int = 10,
         k: int = 5,
         validation_fraction: float = 0.2,
@@ -165,6 +173,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         self.rule = rule
         self.threshold = threshold
         self.saving = saving
+        self.tolerance = tolerance
         self.every = every
         self.k = k
         self.validation_fraction = validation_fraction
@@ -219,10 +228,12 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
             return own.fit(self, X, y, sample_weight, qid=qid, outcome_costs=outcome_costs)
         if self.threshold is not None and self.saving is not None:
             raise DataError("give either threshold or saving, not both")
+        if self.rule == "lossless" and (self.threshold, self.saving) != (None, None):
+            raise DataError("rule='lossless' has no threshold and no saving to choose; leave both at None")
         rows = self._check(X, y, sample_weight, qid, outcome_costs)
         if self.prefit or isinstance(self.estimator, FrozenEstimator):
             self.estimator_ = getattr(self.estimator, "estimator", self.estimator)
-            validation = None if self.threshold is not None else rows
+            validation = rows if self._chooses else None
         else:
             training, validation = self._divide(rows)
             self._fit_estimator(training)
@@ -241,7 +252,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
 
     def _divide(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """The training rows, and the validation set if the threshold must be chosen."""
-        if self.threshold is not None:
+        if not self._chooses:
             return rows, None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         classes = rows.y if is_classifier(self.estimator) else None
@@ -275,11 +286,16 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         plan = self.estimator_.plan_
         stops = list(range(self.every, len(plan.nodes), self.every))
         if validation is None:
-            assert self.threshold is not None
-            self.threshold_, self.saving_ = exits.check_threshold(self.rule, self.threshold), np.nan
+            self.threshold_ = np.nan
+            if self.threshold is not None:
+                self.threshold_ = exits.check_threshold(self.rule, self.threshold)
+            self.saving_ = np.nan
             self.__dict__.pop("candidates_", None)  # of an earlier fit
         else:
             self._choose(plan, stops, validation)
+        if self.rule == "lossless":
+            self.plan_ = exits.lossless_exits(plan, self.every, self.k)
+            return
         gates = exits.exit_gates(self.rule, self.threshold_, len(stops), self.k)
         self.plan_ = exits.with_gates(plan, stops, gates)
 
@@ -294,7 +310,8 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
                 rows = replace(rows, y=class_codes(rows.y, self.classes_))
             evaluate = partial(exits.saving_and_metric, staged, rows, metric, self._ranks())
         self.candidates_ = exits.evaluate_thresholds(self.rule, staged, self.k, evaluate)
-        one = self.candidates_[exits.choose_threshold(self.candidates_, metric.greater_is_better, wanted)]
+        better, tolerance = metric.greater_is_better, self.tolerance
+        one = self.candidates_[exits.choose_threshold(self.candidates_, better, wanted, tolerance)]
         self.threshold_, self.saving_ = float(one.threshold), float(one.saving)
 
     def _stage(self, plan: Plan, stops: list[int], rows: Rows) -> exits.StagedScores:
@@ -302,6 +319,11 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         queries = Queries(check_queries(rows.qid, len(rows.y))) if listwise else None
         read = self.read_table(rows.X, reset=False, unknown="missing")
         return exits.StagedScores.of(plan, read.values, stops, queries, self.n_threads)
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether a threshold is chosen on a validation set."""
+        return self.threshold is None and self.rule != "lossless"
 
     def _metric(self) -> Metric:
         default = "ndcg@5" if self._ranks() else "accuracy" if is_classifier(self.estimator) else "mse"
@@ -311,7 +333,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         """Whether predictions rank the documents of a query."""
         if is_classifier(self.estimator):
             return False
-        return self.rule in exits.LISTWISE or not is_regressor(self.estimator)
+        return self.rule in (*exits.LISTWISE, "lossless") or not is_regressor(self.estimator)
 
     # -- answering -----------------------------------------------------------------------------------
 
@@ -351,7 +373,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = inner.classifier_tags
-        if tags.classifier_tags is not None and self.rule != "confidence":
+        if tags.classifier_tags is not None and self.rule not in ("confidence", "lossless"):
             tags.classifier_tags.multi_class = False
         tags.regressor_tags = inner.regressor_tags
         return tags

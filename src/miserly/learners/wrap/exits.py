@@ -18,7 +18,19 @@ from miserly.data.rows import Rows
 from miserly.errors import DataError, PlanError
 from miserly.learners.common.training import measure
 from miserly.metrics import Metric, Queries
-from miserly.plan import LEAVE, Capacity, Confidence, Plan, Proximity, Rank, Threshold, links
+from miserly.plan import (
+    LEAVE,
+    Capacity,
+    Confidence,
+    Plan,
+    Proximity,
+    Rank,
+    Settled,
+    SettledTop,
+    Threshold,
+    links,
+)
+from miserly.plan.additive import is_additive
 from miserly.plan.engine.batch import settle
 from miserly.plan.gates import Gate, ListwiseGate
 
@@ -32,13 +44,14 @@ __all__ = [
     "evaluate_thresholds",
     "exit_gates",
     "leave",
+    "lossless_exits",
     "saving_and_metric",
     "saving_and_total",
     "with_gates",
 ]
 
 
-RULES = ("confidence", "proximity", "score", "rank", "capacity")
+RULES = ("confidence", "proximity", "score", "rank", "capacity")  # those with a threshold
 LISTWISE = ("proximity", "rank", "capacity")
 N_CANDIDATES = 100
 ROUNDING = 1e-9  # smaller differences of values are rounding
@@ -94,6 +107,9 @@ def check_plan(plan: Any, rule: str, name: str) -> None:
         raise DataError(f"estimator must be a fitted learner of miserly, but {name} has no plan_")
     if not plan.can_stage:
         raise PlanError(f"exits need a plan that is a chain without gates, and the plan of {name} is not")
+    if rule == "lossless":
+        _check_sum(plan, name)
+        return
     if rule == "confidence" and not plan.has_probabilities:
         raise DataError(f"rule='confidence' needs class probabilities, but {name} has none")
     if rule != "confidence" and plan.n_scores > 1:
@@ -101,6 +117,32 @@ def check_plan(plan: Any, rule: str, name: str) -> None:
             f"rule={rule!r} needs one score per row, but {name} has {plan.n_scores}. "
             "Only binary classification is supported with it"
         )
+
+
+def _check_sum(plan: Plan, name: str) -> None:
+    if not is_additive(plan):
+        raise DataError(f"rule='lossless' needs a plan that is a sum, and the plan of {name} is not")
+    if links.gives_numbers(plan.link) and plan.n_outputs > 1:
+        raise DataError(f"rule='lossless' ranks by one score per row, but {name} has {plan.n_outputs}")
+
+
+def lossless_exits(plan: Plan, every: int, k: int) -> Plan:
+    """An additive plan that rows leave once no later node can change their class, or the `k` best documents.
+
+    Where evaluations cost nothing, the gates rule out leaves by the features that a row has bought. This
+    walks the trees ahead, so it is not done where evaluating trees is what costs.
+
+    >>> from miserly import Costs
+    >>> from miserly.plan import Node
+    >>> nodes = [Node([], [], [], [2.0], up=1), Node([], [], [], [-1.0])]
+    >>> plan = Plan(costs=Costs([1.0]), terms=[], nodes=nodes, base=[0.0], link="sign")
+    >>> lossless_exits(plan, every=1, k=5).run([[0.0]]).exit.tolist()
+    [0]
+    """
+    known = int(plan.costs.evaluation == 0.0 and all(term.evaluation == 0.0 for term in plan.terms))
+    gate = SettledTop(k, known) if links.gives_numbers(plan.link) else Settled(known)
+    stops = range(every, len(plan.nodes), every)
+    return with_gates(plan, stops, [gate] * len(stops))
 
 
 def remaining(i: int, n_exits: int) -> float:
@@ -281,16 +323,18 @@ def saving_and_total(
     return (1.0 - paid / full if full > 0 else 0.0), total
 
 
-def choose_threshold(candidates: Any, greater_is_better: bool, wanted: float | None) -> int:
+def choose_threshold(
+    candidates: Any, greater_is_better: bool, wanted: float | None, tolerance: float = 0.0
+) -> int:
     """Index of the best candidate: by the metric among those that save enough, else by the saving.
 
-    Without a `wanted` saving, the candidate that saves most is chosen among those whose metric is not worse
-    than that of the last one, at which no row leaves.
+    Without a `wanted` saving, the candidate that saves most is chosen among those whose metric is not worse,
+    by more than `tolerance`, than that of the last one, at which no row leaves.
     """
     better = candidates.metric if greater_is_better else -candidates.metric
     saving = candidates.saving
     if wanted is None:
-        return int(np.lexsort((better, saving, better >= better[-1]))[-1])
+        return int(np.lexsort((better, saving, better >= better[-1] - tolerance))[-1])
     enough = saving >= wanted
     if not enough.any():
         warnings.warn(
