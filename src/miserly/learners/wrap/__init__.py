@@ -5,7 +5,7 @@ from miserly.learners.wrap.answer_learners import AnswerClassifier, AnswerRegres
 from miserly.learners.wrap.calls import ModelCalls
 from miserly.learners.wrap.early_exit import EarlyExit
 from miserly.learners.wrap.handover import Handover
-from miserly.learners.wrap.thrifty import Thrift, ThriftStep, thrift
+from miserly.learners.wrap.thrift_steps import Thrift, ThriftStep, thrift
 
 __all__ = [
     "AdoptedClassifier",

@@ -194,7 +194,7 @@ def thrift(
             f"thrift needs a model whose plan is a sum of terms, and that of {type(fitted).__name__} is not; "
             "give a booster, or a model of another library"
         )
-    bench = _Workbench(fitted, X, y, qid, k, metric)
+    evaluation = _Evaluation(fitted, X, y, qid, k, metric)
     names, plans = ["as it was"], [fitted.plan_]
 
     def add(name: str, plan: Plan) -> Plan:
@@ -204,21 +204,21 @@ def thrift(
 
     plan = add("merged", merge_trees(exact_sums(fitted.plan_)))
     summands = summands_of(plan)
-    order = order_of_terms(plan, bench.rows, random_state)
+    order = order_of_terms(plan, evaluation.rows, random_state)
     plan = add("reordered", sum_of(plan, [summands[t] for t in order]))
     estimator = copy(fitted)
     estimator.plan_ = plan
-    if bench.can_settle:
+    if evaluation.can_settle:
         step = every or -(-len(plan.nodes) // N_EXITS)
         early = EarlyExit(FrozenEstimator(estimator), rule="lossless", every=step, k=k)
         estimator = early.fit(X, y, qid=qid)
         estimator.plan_ = add("lossless exits", estimator.plan_)
         if tolerance > 0.0:
-            estimator.plan_ = add("early exits", bench.lossy(plan, estimator, step, tolerance))
+            estimator.plan_ = add("early exits", evaluation.lossy(plan, estimator, step, tolerance))
     elif tolerance > 0.0:
         raise DataError("tolerance lets rows leave early, which needs a classifier, or a ranking and its qid")
-    steps = tuple(bench.measure(name, one) for name, one in zip(names, plans, strict=True))
-    return Thrift(estimator, steps, tuple(plans), bench.metric.name, fitted.plan_.costs.unit)
+    steps = tuple(evaluation.measure(name, one) for name, one in zip(names, plans, strict=True))
+    return Thrift(estimator, steps, tuple(plans), evaluation.metric.name, fitted.plan_.costs.unit)
 
 
 def _fitted(model: Any, costs: Any) -> Any:
@@ -237,7 +237,7 @@ def _fitted(model: Any, costs: Any) -> Any:
     return priced
 
 
-class _Workbench:
+class _Evaluation:
     """The rows, and what plans cost and answer on them."""
 
     def __init__(self, model: Any, X: Any, y: Any, qid: Any, k: int, metric: Any) -> None:
