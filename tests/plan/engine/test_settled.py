@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miserly import Costs
 from miserly.errors import PlanError
-from miserly.plan import Confidence, Node, Plan, Raw, Settled, SettledTop, Threshold, Tree
+from miserly.plan import Confidence, Decision, Node, Plan, Raw, Settled, SettledTop, Threshold, Tree
 from miserly.plan.engine.rest import narrowed
 from miserly.plan.store.format import dumps, loads
 
@@ -223,6 +223,12 @@ def test_features_of_any_value_settle_nothing():
 def test_plans_that_cannot_be_settled_are_refused(nodes, link, message):
     with pytest.raises(PlanError, match=message):
         Plan(costs=Costs([1.0]), terms=[], nodes=nodes, base=[0.0], link=link)
+
+
+def test_classes_that_are_decided_by_costs_are_not_settled():
+    stumps, costs = [stump(0, -1.0, 1.0), stump(1, -1.0, 1.0)], Decision([[0.0, 1.0], [100.0, 0.0]])
+    with pytest.raises(PlanError, match="decides by the costs of outcomes"):
+        chain(stumps, Settled(), decision=costs)
 
 
 @pytest.mark.parametrize("gate", [Settled(2), SettledTop(0), SettledTop(3, 0.5)], ids=str)

@@ -21,7 +21,7 @@ from miserly.learners.wrap.adopt import adopt
 from miserly.learners.wrap.early_exit import EarlyExit
 from miserly.learners.wrap.exits import lossless_exits
 from miserly.metrics import Metric, get_metric
-from miserly.plan import LEAVE, Plan, links
+from miserly.plan import LEAVE, Plan
 from miserly.plan.additive import exact_sums, is_additive, merge_trees, sum_of, summands_of
 from miserly.plan.engine.batch import Run, ranked
 
@@ -175,7 +175,7 @@ def thrift(
     a cost, the exits count all leaves.
 
     Probabilities and the scores of rows that leave are those so far. Numbers of a regressor are never
-    settled, so only their order of evaluation changes.
+    settled, nor are decisions by the costs of outcomes, so only their order of evaluation changes.
 
     Examples
     --------
@@ -257,8 +257,8 @@ class _Evaluation:
 
     @property
     def can_settle(self) -> bool:
-        """Whether rows can leave early: regressors answer with numbers, which every tree changes."""
-        return self.classifies or self.qid is not None
+        """Whether rows can leave early: not from numbers, which every tree changes, nor from decisions."""
+        return self.qid is not None or (self.classifies and self.model.plan_.decision is None)
 
     def lossy(self, plan: Plan, lossless: Any, every: int, tolerance: float) -> Plan:
         """The plan with exits of the rows that are sure enough, and lossless exits one tree later."""
@@ -286,7 +286,7 @@ class _Evaluation:
     def _answers(self, plan: Plan, scores: NDArray[np.float64]) -> Any:
         """Classes, numbers, or the best documents of each query in their order."""
         if self.qid is None:
-            return links.labels(plan.link, scores, None)
+            return plan.labels_from(scores[:, : plan.n_outputs])
         order = np.lexsort((np.arange(len(scores)), -scores[:, 0], self.qid))
         _, first = np.unique(self.qid[order], return_index=True)
         return [tuple(some[: self.k].tolist()) for some in np.split(order, first[1:])]
