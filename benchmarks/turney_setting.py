@@ -14,6 +14,7 @@ from miserly import Costs
 from miserly.datasets import load
 
 SETS = ("heart_cleveland", "pima", "bupa_liver", "ann_thyroid")
+TOTAL_PENALTIES = (100.0, 1000.0, 10000.0)
 PENALTIES = (10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0)
 
 
