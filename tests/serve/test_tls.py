@@ -7,6 +7,8 @@ import subprocess
 import httpx
 import pytest
 
+from miserly.client import Client
+from miserly.errors import ClientError, UnreachableError
 from tests.cli.running import run
 from tests.runtime.plans import PATIENT, heart
 from tests.serve.processes import running
@@ -41,6 +43,15 @@ def test_the_service_speaks_tls_with_an_encrypted_key(files):
         with service.client(verify=trust) as client:
             response = client.post("/v1/models/heart/predict", json={"features": PATIENT})
             assert response.json()["answer"] == "ill"
+        with Client(service.url, verify=files / "cert.pem") as client:
+            assert client.predict(PATIENT).answer == "ill"
+        with (
+            Client(service.url) as client,
+            pytest.raises(UnreachableError, match="CERTIFICATE_VERIFY_FAILED"),
+        ):
+            client.predict(PATIENT)
+        with pytest.raises(ClientError, match="No such file"):
+            Client(service.url, verify=files / "none.pem")
         with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
             httpx.get(f"{service.url}/healthz")
         old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

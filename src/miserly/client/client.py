@@ -41,9 +41,9 @@ class Client:
         Seconds for one request to the service.
     retries : int, default=2
         How often a request to the service is made again, if that can do no harm.
-    verify : bool, str or ssl.SSLContext, default=True
-        How the certificate of the service is checked: by the authorities that the system trusts, by a file of
-        certificates, or not at all (False).
+    verify : bool, str, Path or ssl.SSLContext, default=True
+        How the certificate of the service is checked: by the authorities that the system trusts, by a file or
+        a folder of certificates, or not at all (False).
     source_timeout : float, optional
         Seconds that one call of a source may take.
     source_retries : int, default=0

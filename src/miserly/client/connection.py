@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import ssl
 import weakref
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future, wait
@@ -62,8 +64,8 @@ class Connection:
         Seconds for one request.
     retries : int
         How often a request is made again if that may help and does no harm.
-    verify : bool, str or ssl.SSLContext
-        How its certificate is checked; as for httpx.
+    verify : bool, str, Path or ssl.SSLContext
+        How its certificate is checked; as for `Client`.
     transport : httpx.AsyncBaseTransport, optional
         What makes the requests, instead of the network.
     """
@@ -83,7 +85,7 @@ class Connection:
         limits = httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_OPEN)
         try:
             self._http = httpx.AsyncClient(
-                base_url=self.url, headers=headers, verify=verify, limits=limits, timeout=timeout,
+                base_url=self.url, headers=headers, verify=_trust(verify), limits=limits, timeout=timeout,
                 transport=transport, follow_redirects=False,
             )  # fmt: skip
         except (httpx.InvalidURL, UnicodeError, ValueError, OSError) as error:
@@ -228,6 +230,17 @@ class Connection:
             self._loop = None
             wait(list(self._left), timeout=_LAST)
             self._end()
+
+
+def _trust(verify: Any) -> Any:
+    """How certificates are checked: as given, or by those of a file or a folder."""
+    if isinstance(verify, (str, os.PathLike)):
+        path = os.fspath(verify)
+        is_folder = os.path.isdir(path)
+        return ssl.create_default_context(
+            cafile=None if is_folder else path, capath=path if is_folder else None
+        )
+    return verify
 
 
 def _end(thread: LoopThread, http: httpx.AsyncClient) -> None:
