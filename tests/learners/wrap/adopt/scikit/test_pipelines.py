@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -187,6 +188,24 @@ def test_kernels_behind_scalers(tables, kernel):
     ):
         pipeline = make_pipeline(scaler, SimpleImputer(), model).fit(X, targets(full, kind))
         check_agreement(pipeline, new)
+
+
+def test_the_best_model_of_a_search(tables):
+    X, new = (frame[NUMBERS] for frame in tables[False])
+    y = targets(tables[False][0], "two")
+    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 5.0]}, cv=2).fit(X, y)
+    check_agreement(search, new)
+    with pytest.raises(DataError, match="not fitted yet, or has refit=False"):
+        adopt(GridSearchCV(SVC(), {"C": [1.0]}, refit=False, cv=2).fit(X, y))
+
+
+def test_booleans_are_categories_that_the_caller_names(tables):
+    X, new = (frame[NUMBERS].assign(flag=frame.grade > 1) for frame in tables[False])
+    model = DecisionTreeClassifier(max_depth=5).fit(X, targets(tables[False][0], "two"))
+    with pytest.raises(DataError, match="'flag' holds no numbers"):
+        adopt(model).predict(new)
+    adopted = adopt(model, categories={"flag": [False, True]})
+    assert (adopted.predict(new) == model.predict(new)).all() and "flag" in adopted.features_
 
 
 def test_a_split_that_decides_nothing_is_left_out():

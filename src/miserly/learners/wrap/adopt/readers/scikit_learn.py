@@ -10,7 +10,7 @@ from miserly.learners.wrap.adopt.registry import Reader, register
 from miserly.learners.wrap.adopt.scikit.kernel_models import read_svm
 from miserly.learners.wrap.adopt.scikit.linear_models import read_linear
 from miserly.learners.wrap.adopt.scikit.parts import kinds_of
-from miserly.learners.wrap.adopt.scikit.pipelines import read_pipeline
+from miserly.learners.wrap.adopt.scikit.pipelines import read_pipeline, read_search
 from miserly.learners.wrap.adopt.scikit.tree_models import (
     read_forest,
     read_gradient_boosting,
@@ -22,6 +22,7 @@ __all__ = ["ScikitLearnReader"]
 
 _READ: dict[str, Callable[..., AdoptedModel]] = {
     "Pipeline": read_pipeline,
+    "BaseSearchCV": read_search,
     "BaseHistGradientBoosting": read_hist_gradient_boosting,
     "BaseGradientBoosting": read_gradient_boosting,
     "ForestClassifier": read_forest,

@@ -1,4 +1,4 @@
-"""Pipelines: the steps before the model are folded into it."""
+"""Pipelines, whose steps before the model are folded into it, and searches, which hold a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from miserly.learners.wrap.adopt.model import AdoptedModel
 from miserly.learners.wrap.adopt.registry import read_model
 from miserly.learners.wrap.adopt.scikit.parts import Rounds
 
-__all__ = ["read_pipeline"]
+__all__ = ["read_pipeline", "read_search"]
+
+
+def read_search(search: Any, rounds: Rounds = None) -> AdoptedModel:
+    """Read the best model of a search over hyperparameters."""
+    if not hasattr(search, "best_estimator_"):
+        raise DataError(f"this {type(search).__name__} is not fitted yet, or has refit=False")
+    return read_model(search.best_estimator_, rounds)
 
 
 def read_pipeline(pipeline: Any, rounds: Rounds = None) -> AdoptedModel:
