@@ -16,7 +16,8 @@ from miserly.metrics import (
     precision_at_k,
 )
 
-NAMES = ["accuracy", "balanced_accuracy", "log_loss", "roc_auc", "mse", "mae", "r2", "ndcg@5", "precision@3"]
+CLASSES = ["accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc"]
+NAMES = [*CLASSES, "mse", "mae", "r2", "ndcg@5", "precision@3"]
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,7 @@ NAMES = ["accuracy", "balanced_accuracy", "log_loss", "roc_auc", "mse", "mae", "
     [
         ("accuracy", True, "label"),
         ("balanced_accuracy", True, "label"),
+        ("f1", True, "label"),
         ("log_loss", False, "proba"),
         ("roc_auc", True, "score"),
         ("mse", False, "label"),
@@ -68,6 +70,7 @@ def test_metrics_are_scikit_learns():
         expected = {
             "accuracy": sklearn_metrics.accuracy_score(y, label, sample_weight=w),
             "balanced_accuracy": sklearn_metrics.balanced_accuracy_score(y, label, sample_weight=w),
+            "f1": sklearn_metrics.f1_score(y, label, average="macro", sample_weight=w),
             "mse": sklearn_metrics.mean_squared_error(y, label, sample_weight=w),
             "mae": sklearn_metrics.mean_absolute_error(y, label, sample_weight=w),
             "r2": sklearn_metrics.r2_score(y, label, sample_weight=w),

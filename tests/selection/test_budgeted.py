@@ -41,6 +41,8 @@ def regressor(**changes):
     return BudgetedEstimator(**{**QUICK, "learners": learners, **changes})
 
 
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+BY_ROW = "which rows are held out goes by row: one row of weight two is not two rows"
 CHECKED = [
     classifier(
         budget=5.0, task="classes", costs=None, max_fits=3, cv=2
@@ -49,8 +51,12 @@ CHECKED = [
 ]
 
 
+def expected_failures(model):
+    return {WEIGHTS: BY_ROW} if model.task == "numbers" else {}
+
+
 @pytest.mark.filterwarnings("ignore::miserly.errors.BudgetWarning")  # some of its tables hold noise alone
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures, xfail_strict=True)
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)
 
@@ -205,9 +211,3 @@ def test_what_cannot_be_fitted_is_reported(changes, error, message):
     X, y, _ = table(60)
     with pytest.raises(error, match=message):
         classifier(**changes).fit(X, y)
-
-
-def test_weights_are_refused():
-    X, y, _ = table(60)
-    with pytest.raises(TypeError, match="sample_weight"):
-        classifier().fit(X, y, sample_weight=np.ones(60))

@@ -412,7 +412,7 @@ def test_in_ranking_the_mean_cost_is_that_of_documents_not_of_queries():
         assert line.cost == pytest.approx(one.row_cost.mean()) == pytest.approx(one.mean_cost)
 
 
-METRICS = ["accuracy", "balanced_accuracy", "log_loss", "mse", "mae", "r2", "ndcg@3", "precision@2"]
+METRICS = ["accuracy", "balanced_accuracy", "f1", "log_loss", "mse", "mae", "r2", "ndcg@3", "precision@2"]
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -476,7 +476,7 @@ def test_views_keep_what_fits():
         ({"learners": []}, DataError, "empty list of learners"),
         ({"learners": GreedyMiserRegressor()}, DataError, "not for labels that are classes"),
         ({"learners": [3]}, DataError, "list of estimators, not 3"),
-        ({"metric": "roc_auc"}, MetricError, "roc_auc is no mean over rows"),
+        ({"metric": lambda y, predicted: y == predicted}, MetricError, "a function is no metric yet"),
         ({"metric": "acuracy"}, MetricError, "did you mean 'accuracy'"),
         ({"budgets": []}, CostError, "empty list of budgets"),
         ({"costs": [0, 0, 0]}, CostError, "everything is free"),

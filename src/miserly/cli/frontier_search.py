@@ -27,7 +27,7 @@ __all__ = ["ChosenModel", "FrontierResult", "check_rows", "metric_for", "read_re
            "run_frontier", "search_table", "write_report"]  # fmt: skip
 
 METRICS = {
-    "classes": ("accuracy", "balanced_accuracy", "log_loss"),
+    "classes": ("accuracy", "balanced_accuracy", "f1", "roc_auc", "log_loss"),
     "numbers": NUMBER_METRICS,
     "ranking": ("ndcg@K", "precision@K"),
 }

@@ -28,7 +28,7 @@ from miserly.errors import DataError
 from miserly.metrics import Queries, get_metric
 from miserly.plan import Plan
 from miserly.plan.engine.batch import engine_for, ranked
-from miserly.selection.evaluation import mean_and_error
+from miserly.selection.intervals import mean_and_error
 from miserly.selection.row_values import RowValues
 
 __all__ = ["PENALTIES", "ROUNDS", "BoostedStage", "Race", "features_met", "fit_lightgbm", "print_race",

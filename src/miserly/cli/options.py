@@ -21,7 +21,8 @@ __all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "Query", "
 # What --learners takes: the learners of "auto", for classes, numbers or rankings.
 NAMES = ("AdaBoostBT", "AFR", "ASTC", "BudgetedTree", "CostLasso", "Cronus", "CSCC", "CSTC", "EarlyExit",
          "GreedyMiser", "SoftCascade", "SpeedBoost")  # fmt: skip
-METRICS = ("accuracy", "balanced_accuracy", "log_loss", "mse", "mae", "r2", "ndcg@5", "precision@5")
+METRICS = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "log_loss", "mse", "mae", "r2", "ndcg@5",
+           "precision@5")  # fmt: skip
 _CSV, _SEARCH = "CSV format", "Search"  # panels of the help
 
 
@@ -139,8 +140,8 @@ class SearchOptions:
     metric: Annotated[
         str | None,
         typer.Option(
-            help="accuracy, balanced_accuracy, log_loss; mse, mae, r2; ndcg@K, precision@K. By default "
-            "accuracy, mse or ndcg@5.",
+            help="accuracy, balanced_accuracy, f1, roc_auc, log_loss; mse, mae, r2; ndcg@K, precision@K. By "
+            "default accuracy, mse or ndcg@5.",
             show_default=False,
             autocompletion=_complete_metric,
             rich_help_panel=_SEARCH,

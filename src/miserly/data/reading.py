@@ -14,15 +14,15 @@ from miserly.data.arrays import EncodedFrame, holds_in_float32, labels_of, matri
 from miserly.data.encoder import Encoder
 from miserly.data.frames import NumericTable, encode_frame, is_frame, read_frame, refuse_twins
 from miserly.data.rows import Rows
-from miserly.data.target import as_data_errors, check_queries, check_target
+from miserly.data.target import as_data_errors, check_queries, check_target, check_weight
 from miserly.errors import DataError, NotNumericError
 from miserly.utils.checks import as_number, is_missing, shown
 
 __all__ = ["read_new_rows", "read_rows", "read_training_rows"]
 
 
-def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
-    """Read rows, labels and queries for a search over learners, and check that there are as many of each.
+def read_rows(X: Any, y: Any, qid: Any = None, *, weight: Any = None, encode: bool = False) -> Rows:
+    """Read what a search over learners is given, and check that there are as many rows as labels.
 
     Each learner learns the categories of the rows that it is fitted to, so frames stay frames.
 
@@ -34,6 +34,8 @@ def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
         Labels.
     qid : array-like of (n,), optional
         Queries.
+    weight : array-like of (n,), optional
+        Weights of the rows. They become weights that average 1, or none if all are equal.
     encode : bool, default=False
         Whether a frame is encoded here, once, and stands in the rows as an `EncodedFrame`.
 
@@ -61,7 +63,8 @@ def read_rows(X: Any, y: Any, qid: Any = None, *, encode: bool = False) -> Rows:
     labels = check_target(y, table, None, numeric=False)
     if encode and is_frame(table):
         table = encode_frame(table)
-    return Rows(table, labels, qid=None if qid is None else check_queries(qid, len(table)))
+    queries = None if qid is None else check_queries(qid, len(table))
+    return Rows(table, labels, weight=check_weight(weight, table), qid=queries).with_mean_weight_one()
 
 
 def read_training_rows(estimator: Any, X: Any) -> NumericTable:

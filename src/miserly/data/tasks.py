@@ -19,7 +19,7 @@ DEFAULT_METRICS: dict[str, str] = {"classes": "accuracy", "numbers": "mse", "ran
 MAX_CLASSES = 20  # largest number of different whole numbers that count as classes,
 ROWS_PER_CLASS = 5  # with so many rows each on average, unless there are two
 _METRICS: dict[str, Task] = {  # metrics of one task
-    **dict.fromkeys(("accuracy", "balanced_accuracy", "log_loss", "roc_auc"), "classes"),
+    **dict.fromkeys(("accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc"), "classes"),
     **dict.fromkeys(("outcome_cost", "total_cost"), "classes"),
     **dict.fromkeys(("mse", "mae", "r2"), "numbers"),
     **dict.fromkeys(("ndcg", "precision"), "ranking"),

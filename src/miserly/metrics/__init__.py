@@ -4,6 +4,7 @@ from miserly.metrics.costs import cost_curve_area, expected_cost, outcome_cost, 
 from miserly.metrics.labels import accuracy
 from miserly.metrics.ranking import Queries, ndcg, precision_at_k
 from miserly.metrics.registry import Metric, get_metric, per_query
+from miserly.metrics.row_metrics import row_metric
 
 __all__ = [
     "Metric",
@@ -16,5 +17,6 @@ __all__ = [
     "outcome_cost",
     "per_query",
     "precision_at_k",
+    "row_metric",
     "total_cost",
 ]

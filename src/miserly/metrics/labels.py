@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics as _sklearn
 
 from miserly.errors import MetricError
+from miserly.metrics.influence import f1_counts, ratio_rows
 
 __all__ = [
     "accuracy",
     "balanced_accuracy",
     "by_sklearn",
+    "f1",
     "log_loss",
     "r2",
     "read_weight",
@@ -100,6 +102,16 @@ def roc_auc(y: Any, score: Any, qid: Any, weight: Any, classes: Any) -> float:
         _sklearn.roc_auc_score(codes == c, column, sample_weight=weight) for c, column in positive.items()
     ]
     return float(np.mean(areas))
+
+
+def f1(y: Any, predicted: Any, qid: Any, weight: Any, classes: Any) -> float:
+    """F1 of the second class; with more than two classes, the mean over those that occur."""
+    known = np.unique(np.concatenate([y, predicted]) if classes is None else np.asarray(classes))
+    if len(known) == 1 and known.dtype.kind in "iufb":
+        known = np.array([0, 1])
+    truth, guess = (_codes(np.asarray(given), known, len(known)) for given in (y, predicted))
+    rows = ratio_rows(f1_counts(truth, guess, len(known)), weight)
+    return float(np.average(rows, weights=weight))
 
 
 def _codes(y: NDArray[Any], classes: ArrayLike | None, n_columns: int) -> Ints:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics as _sklearn
 
 from miserly.errors import MetricError, did_you_mean
-from miserly.metrics.labels import balanced_accuracy, by_sklearn, log_loss, r2, read_weight, roc_auc
+from miserly.metrics.labels import balanced_accuracy, by_sklearn, f1, log_loss, r2, read_weight, roc_auc
 from miserly.metrics.ranking import Queries, ndcg, precision_at_k
 
 __all__ = ["Metric", "get_metric", "per_query"]
@@ -37,6 +37,10 @@ class Metric:
         Called with ``(y, prediction, qid, sample_weight, classes)``; NaN where the metric is not defined.
     undefined : str, default="nothing to average over"
         Why the metric may be undefined; part of the error message.
+    rows : callable, optional
+        Of a metric made by `row_metric`: called with ``(y, prediction)``, gives one number per row.
+    bounds : (float, float), optional
+        The smallest and the largest number that `rows` can give.
     """
 
     name: str
@@ -44,6 +48,8 @@ class Metric:
     needs: Literal["label", "score", "proba"]
     function: Callable[..., float]
     undefined: str = "nothing to average over"
+    rows: Callable[..., NDArray[np.float64]] | None = None
+    bounds: tuple[float, float] | None = None
 
     def __call__(
         self,
@@ -140,6 +146,7 @@ _PLAIN = {
     for metric in (
         Metric("accuracy", True, "label", partial(by_sklearn, _sklearn.accuracy_score)),
         Metric("balanced_accuracy", True, "label", balanced_accuracy),
+        Metric("f1", True, "label", f1, "no row is positive, nor predicted to be"),
         Metric("log_loss", False, "proba", log_loss),
         Metric("roc_auc", True, "score", roc_auc, "not every class occurs among the rows"),
         Metric("mse", False, "label", partial(by_sklearn, _sklearn.mean_squared_error)),
@@ -158,9 +165,11 @@ def get_metric(name: str | Metric) -> Metric:
     Parameters
     ----------
     name : str or Metric
-        One of "accuracy", "balanced_accuracy", "log_loss", "roc_auc", "mse", "mae", "r2", and "ndcg@k" and
-        "precision@k" for any `k`. "outcome_cost" (of mistakes) and "total_cost" (of tests and mistakes) are
-        for `frontier` with outcome costs. A `Metric` is returned as it is.
+        One of "accuracy", "balanced_accuracy", "f1", "log_loss", "roc_auc", "mse", "mae", "r2", and "ndcg@k"
+        and "precision@k" for any `k`. "outcome_cost" (of mistakes) and "total_cost" (of tests and mistakes)
+        are for `frontier` with outcome costs. A `Metric`, such as `row_metric` makes, is returned as it is.
+        "f1" is that of the second class and, with more than two classes, the mean over classes; "roc_auc" is
+        then the mean of each class against the rest.
 
     Returns
     -------
@@ -182,6 +191,11 @@ def get_metric(name: str | Metric) -> Metric:
     """
     if isinstance(name, Metric):
         return name
+    if callable(name):
+        raise MetricError(
+            "a function is no metric yet: row_metric(function, greater_is_better=...) makes one, if the "
+            "function gives one number per row"
+        )
     if str(name) in _PLAIN:
         return _PLAIN[str(name)]
     at_k = re.fullmatch(r"(ndcg|precision)@([1-9]\d{0,8})", str(name))

@@ -102,7 +102,7 @@ def _bars(axes: Axes, some: Sequence[Candidate], mark: str, colour: str, label: 
     axes.errorbar(
         [one.mean_cost for one in some],
         [one.mean_value for one in some],
-        yerr=[float(np.nan_to_num(1.96 * one.error)) for one in some],
+        yerr=np.array([one.reach for one in some]).T,
         fmt=mark,
         color=colour,
         markersize=7,

@@ -95,8 +95,8 @@ class BudgetedEstimator(PlanEstimator):
     Notes
     -----
     The model maximises the metric on held-out rows subject to the budget; with `max_loss` it minimises the
-    mean cost subject to the loss. There is no `sample_weight`: held-out rows would have to be weighted in
-    the choice too, and guarantees are about rows as they come.
+    mean cost subject to the loss. With `sample_weight` fits, metric and mean costs are weighted; guarantees
+    of means are then refused, because they are about rows as they come.
 
     Examples
     --------
@@ -144,7 +144,14 @@ class BudgetedEstimator(PlanEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, qid: ArrayLike | None = None, *, known: Any = None, prices: Any = None
+        self,
+        X: Any,
+        y: Any,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        prices: Any = None,
     ) -> BudgetedEstimator:
         """Search a frontier and keep the best model for the budget.
 
@@ -156,6 +163,8 @@ class BudgetedEstimator(PlanEstimator):
             The labels.
         qid : array of shape (n,), optional
             The query of each row, for ranking.
+        sample_weight : array of shape (n,), optional
+            The weight of each row: in fits, in the metric and in mean costs. Rows of weight 0 are left out.
         known, prices : optional
             What each row has already, and what it pays, as for `frontier`.
 
@@ -175,6 +184,7 @@ class BudgetedEstimator(PlanEstimator):
             known=known,
             prices=prices,
             qid=qid if self.task_ == "ranking" else None,
+            sample_weight=sample_weight,
             task=self.task_,
             metric=self.metric,
             outcome_costs=self.outcome_costs,

@@ -99,7 +99,7 @@ class CandidateLearner:
     def fit(self, rows: Rows, value: float) -> Any:
         """A fitted clone, with the hyperparameter at `value`."""
         model = self.ready(value)
-        given = fit_arguments(model, None, rows.qid, rows.outcomes)
+        given = fit_arguments(model, rows.weight, rows.qid, rows.outcomes)
         own = rows.own_costs if has_fit_parameter(model, "known") else {}
         return model.fit(rows.X, rows.y, **given, **own)
 
@@ -135,6 +135,7 @@ def candidate_learners(
     """
     for learner in pool:
         check_learner(learner, task)
+        fit_arguments(learner, rows.weight)  # an error if it takes no weights
     found = [_constant(task, costs, seed)]
     if budgets.largest < np.min(costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation):
         return found  # no feature fits

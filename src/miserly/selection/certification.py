@@ -159,6 +159,11 @@ class Certifier:
     # -- which models are tested ---------------------------------------------------------------------
 
     def _rows(self) -> Rows:
+        if self.kept is None and self.evaluator.rows.weight is not None:
+            raise DataError(
+                "with sample_weight no mean can be guaranteed: bounds for any number of rows are bounds of "
+                "plain means. Leave confidence out; a cap (budget=) holds for every row without it"
+            )
         if self.kept is None:
             raise DataError(
                 "no rows are kept for guarantees: give frontier(..., certify=0.2), or leave confidence out"
@@ -169,10 +174,15 @@ class Certifier:
         if request.max_loss is None:
             return None
         values = RowValues(self.evaluator.metric, self._rows().y)
+        if not values.is_additive:
+            raise MetricError(
+                f"{self._metric} is no mean over rows, so that no loss of it can be guaranteed for a finite "
+                "number of rows. Take accuracy, or leave confidence out"
+            )
         if not np.isfinite(self._span(values, [])):
             raise MetricError(
                 f"one row can lose any amount of {self._metric}, so that no loss of it can be guaranteed. "
-                "Take accuracy, ndcg@k or precision@k, or leave confidence out"
+                "Take accuracy, ndcg@k, precision@k or a row_metric with bounds, or leave confidence out"
             )
         return values
 

@@ -172,7 +172,7 @@ class Chooser:
                 continue
             model = self.refitter.fit(one, rows, request)
             done = model.plan_.run(rows.X, qid=rows.qid, unknown="missing", **rows.own_costs)
-            if not mean_fits(done.cost.mean(), request.mean_budget):
+            if not mean_fits(np.average(done.cost, weights=rows.weight), request.mean_budget):
                 continue
             inside[one.trial] = one, model
             reached = self._sign * self._reached(model.plan_, done)
@@ -198,7 +198,7 @@ class Chooser:
     def _reached(self, plan: Plan, done: Run) -> float:
         """The metric on all rows."""
         rows = self._everything
-        values = RowValues(self._evaluator.metric, rows.y)
+        values = RowValues(self._evaluator.metric, rows.y, rows.weight)
         scores = scores_of(done, rows)[:, : plan.n_outputs]
         found = values(plan, scores, rows, Queries(rows.qid, len(rows)), done.cost)
         return float(np.nanmean(found))

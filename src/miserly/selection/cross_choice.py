@@ -20,7 +20,8 @@ from scipy import stats
 from scipy.optimize import isotonic_regression
 
 from miserly.costs import mean_fits
-from miserly.selection.evaluation import Candidate, Evaluation, interval, mean_and_error
+from miserly.selection.evaluation import Candidate, Evaluation
+from miserly.selection.intervals import interval, mean_and_error
 from miserly.selection.requests import Request
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, se
         gain, error = _means_and_errors(values[:, ~mine])
         best = int(np.argmax(np.where(inside, _steadied(gain, spent, error, curve, of_total), -np.inf)))
         value[mine], cost[mine] = sign * values[best, mine], costs[best, mine]
-    return Evaluation(cost=cost, value=value)
+    return Evaluation(cost=cost, value=value, shape=candidates[0].shape)
 
 
 def _means_and_errors(values: Floats) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ are over units.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 from miserly.costs import Costs, fits
 from miserly.data.rows import Rows
 from miserly.metrics import Metric, Queries
+from miserly.metrics.influence import centred
 from miserly.plan import Plan, Raw
 from miserly.plan.purchases import purchases
 from miserly.selection.hyperparameters import Hyperparameter, View, numbers_of_nodes, viewed_plan
+from miserly.selection.intervals import PLAIN, IntervalShape, interval, mean_and_error
 from miserly.selection.row_values import RowValues, mistakes_of, scores_of
 from miserly.selection.splits import Parts
 
-__all__ = ["Candidate", "Evaluation", "Evaluator", "Trial", "at_highest", "interval", "mean_and_error",
-           "most_of", "pareto", "repriced"]  # fmt: skip
+__all__ = ["Candidate", "Evaluation", "Evaluator", "Trial", "at_highest", "most_of", "pareto", "repriced"]
 
 Floats: TypeAlias = NDArray[np.float64]
-
-_WIDTH = 1.96  # standard errors on each side of a 95 % interval
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,6 +52,11 @@ class Evaluation:
         What the answer to each row cost, if outcome costs are known.
     includes_cost : bool
         Whether `value` includes what a row paid.
+    shape : IntervalShape
+        How the interval of the metric is made.
+    is_weighted : bool
+        Whether rows have weights. Then `cost` and `value` have them in, and their plain means are weighted
+        means; `row_cost` is what rows paid.
     """
 
     cost: Floats
@@ -63,6 +67,8 @@ class Evaluation:
     log_loss: float = np.inf
     mistakes: Floats | None = None
     includes_cost: bool = False
+    shape: IntervalShape = PLAIN
+    is_weighted: bool = False
 
     @property
     def total(self) -> Floats:
@@ -73,6 +79,8 @@ class Evaluation:
     @cached_property
     def mean_cost(self) -> float:
         """The mean cost of a row."""
+        if self.is_weighted:
+            return float(self.cost.mean())
         return float((self.cost if self.row_cost is None else self.row_cost).mean())
 
     @cached_property
@@ -90,8 +98,18 @@ class Evaluation:
         """`cost`, `value` and the ends of their 95 % intervals, as in tables."""
         return {
             **interval("cost", *mean_and_error(self.cost)),
-            **interval("value", *mean_and_error(self.value)),
+            **interval("value", *mean_and_error(self.value), self.shape),
         }
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How far the 95 % interval of the metric reaches below and above it; 0 if there is no interval."""
+        if not self.shape.is_logit:
+            far = float(np.nan_to_num(1.96 * self.error))
+            return far, far
+        found = self.intervals
+        ends = found["value"] - found["value_low"], found["value_high"] - found["value"]
+        return float(np.nan_to_num(ends[0])), float(np.nan_to_num(ends[1]))
 
 
 class Fittable(Protocol):
@@ -181,7 +199,8 @@ class Evaluator:
         self.parts = parts
         self.metric = metric
         held = self.held_out_rows
-        self.values = RowValues(metric, rows.y[held])
+        self.weight = None if rows.weight is None else rows.weight[held]
+        self.values = RowValues(metric, rows.y[held], self.weight)
         self._tests = [_Fold.of(rows.take(test)) for _, test in parts]
         n_queries = sum(len(test.queries) for test in self._tests)
         self._rows_per_unit = len(held) / n_queries if self.values.by_query else 1.0
@@ -195,6 +214,22 @@ class Evaluator:
     def held_out_rows(self) -> NDArray[np.int64]:
         """The numbers of the held-out rows of all folds, one fold after the other."""
         return np.concatenate([test for _, test in self.parts])
+
+    def weighed(self, values: Floats) -> Floats:
+        """Numbers of rows, times the weights of the rows (which average 1); as they are without weights."""
+        return values if self.weight is None else values * (self.weight / self.weight.mean())
+
+    def uncentred(self, values: Floats) -> Floats:
+        """Numbers of a candidate (`cost`, `value`) as what `weighed` gives of the numbers of the rows."""
+        if self.weight is None:
+            return values
+        return np.asarray(values + values.mean() * (self.weight / self.weight.mean() - 1.0))
+
+    def recentred(self, weighed: Floats) -> Floats:
+        """The inverse of `uncentred`: the mean is the same, and the standard error is that of a ratio."""
+        if self.weight is None:
+            return weighed
+        return np.asarray(weighed - weighed.mean() * (self.weight / self.weight.mean() - 1.0))
 
     def evaluate(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
         """All views of a trial, on the held-out rows; at other `prices` than it learned with, if given."""
@@ -228,14 +263,16 @@ class Evaluator:
         return Candidate(
             trial=trial,
             view=view,
-            cost=np.concatenate([one.cost for one in parts]) / self._rows_per_unit,
-            value=np.concatenate([one.value for one in parts]),
+            cost=centred(np.concatenate([one.cost for one in parts]) / self._rows_per_unit, self.weight),
+            value=self.values.join([one.value for one in parts], self.weight),
             row_cost=np.concatenate(row_cost),
             features=float(np.mean([one.features for one in parts])),
             max_cost=max(one.max_cost for one in parts),
             log_loss=float(np.average([one.log_loss for one in parts], weights=[*map(len, row_cost)])),
             mistakes=_joined_mistakes(parts),
             includes_cost=self.values.includes_cost,
+            shape=self.values.shape,
+            is_weighted=self.weight is not None,
         )
 
     def _evaluate_views(
@@ -274,11 +311,11 @@ class Evaluator:
         by_unit = np.bincount(test.queries.code, cost) if self.values.by_query else cost
         return Evaluation(
             cost=by_unit.astype(np.float64),
-            value=self.values(plan, scores, rows, test.queries, cost),
+            value=self.values.parts(plan, scores, rows, test.queries, cost),
             row_cost=cost,
-            features=float(acquired.sum(axis=1).mean()),
+            features=float(np.average(acquired.sum(axis=1), weights=test.rows.weight)),
             max_cost=max_cost,
-            log_loss=_log_loss(plan, scores, rows.y),
+            log_loss=_log_loss(plan, scores, rows),
             mistakes=None if rows.outcomes is None else mistakes_of(plan, scores, rows),
             includes_cost=self.values.includes_cost,
         )
@@ -311,25 +348,14 @@ def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:
     return kept
 
 
-def mean_and_error(values: Floats) -> tuple[float, float]:
-    """The mean over units and its standard error; units without a value do not count."""
-    known = values[~np.isnan(values)]
-    error = known.std(ddof=1) / np.sqrt(len(known)) if len(known) > 1 else np.nan
-    return float(known.mean()), float(error)
-
-
-def interval(name: str, mean: float, error: float) -> Mapping[str, float]:
-    """A mean with the ends of its 95 % interval, as in tables."""
-    return {name: mean, f"{name}_low": mean - _WIDTH * error, f"{name}_high": mean + _WIDTH * error}
-
-
-def _log_loss(plan: Plan, scores: Floats, y: NDArray[Any]) -> float:
+def _log_loss(plan: Plan, scores: Floats, rows: Rows) -> float:
     """The mean log loss; infinite if there are no probabilities."""
     if plan.classes is None or not plan.has_probabilities:
         return np.inf
     table = plan.probabilities_from(scores)
-    true = np.where(plan.classes == y[:, None], table, 0.0).sum(axis=1)
-    return float(-np.log(np.maximum(true, np.finfo(np.float64).eps)).mean())
+    true = np.where(plan.classes == rows.y[:, None], table, 0.0).sum(axis=1)
+    loss = -np.log(np.maximum(true, np.finfo(np.float64).eps))
+    return float(np.average(loss, weights=rows.weight))
 
 
 def repriced(plan: Plan, costs: Costs) -> Plan:

@@ -95,13 +95,15 @@ def _is_time(seconds: Any) -> bool:
 
 
 def digest_of(rows: Rows) -> str:
-    """A digest of rows, labels and queries, and of the order they are in."""
+    """A digest of rows, labels, queries and weights, and of the order they are in."""
     if is_frame(rows.X):
         table = read_frame(rows.X)
         given: Any = (table.names, table.categories, np.ascontiguousarray(table.values))
     else:
         given = np.ascontiguousarray(rows.X)
     parts: tuple[Any, ...] = (given, rows.y, rows.qid)
+    if rows.weight is not None:
+        parts = (*parts, rows.weight)
     if rows.outcomes is not None:
         table = rows.outcomes
         parts = (*parts, table.classes, table.actions, np.ascontiguousarray(table.table))

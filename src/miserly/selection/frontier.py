@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -56,6 +57,7 @@ def frontier(
     known: Any = None,
     prices: Any = None,
     qid: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     task: str = "auto",
     metric: str | Metric | None = None,
     outcome_costs: Any = None,
@@ -99,14 +101,18 @@ def frontier(
         pays more for a feature than the highest price in these rows.
     qid : array of shape (n_rows,), optional
         The query of each row, for ranking.
+    sample_weight : array of shape (n_rows,), optional
+        The weight of each row: in fits, in the metric, and in all mean costs. Rows of weight 0 are left out,
+        unless `cv` has row numbers. There are no weights in ranking, and no guarantees of means with weights.
     task : {"auto", "classes", "numbers", "ranking"}, default="auto"
         What the labels are. "auto": with queries, ranking; else what the metric is for; else text and
         booleans are classes, numbers with fractions are numbers, and whole numbers are classes if there are
         two different ones, or at most 20 with five rows each on average. The result is in `Frontier.task`
         and is printed with `verbose`.
     metric : str or Metric, optional
-        Accuracy, ndcg@5 or mse by default; with `outcome_costs` "total_cost". It must be a mean over rows or
-        queries, which roc_auc is not.
+        Accuracy, ndcg@5 or mse by default; with `outcome_costs` "total_cost". `miserly.metrics.row_metric`
+        makes one of a function. "roc_auc" and "f1" are no means over rows: a loss of them cannot be
+        guaranteed, and there are no handovers.
     outcome_costs : OutcomeCosts, mapping or array, optional
         What mistakes cost, for classes, in the unit of the test costs: see `miserly.OutcomeCosts`. Learners
         are fitted with them, and models answer with the class or action of least expected cost. The metric
@@ -177,15 +183,19 @@ def frontier(
     >>> bool(model.run(heart.X).cost.max() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
     (True, True)
     """
-    everything, listed = _read_rows(learners, X, y, qid, costs, known, prices)
+    everything, listed = _read_rows(learners, X, y, qid, sample_weight, costs, known, prices)
     everything = _with_outcomes(everything, outcome_costs, X)
+    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+        everything = everything.without_zero_weights().with_mean_weight_one()
     named = _read_metric(metric, everything)
     taken = _read_task(everything, task, named)
+    _check_weights(everything, taken)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     kept = guarantee_mask(everything, certify, confidence, seed)
     parts = search_parts(everything, kept, cv, taken.task == "classes", seed)
     named = named or get_metric(DEFAULT_METRICS[taken.task])
     evaluator = Evaluator(everything.take(np.flatnonzero(~kept)), parts, named)
+    _check_handovers(handovers, evaluator)
     pool, unable = read_pool(learners, taken.task, X, everything.y)
     caps, means = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
     wanted = SearchBudgets(tuple(sorted({*(caps or ()), *(means or ())})), on_average=not caps)
@@ -302,12 +312,12 @@ def _with_pairs(
 
 
 def _read_rows(
-    learners: Any, X: Any, y: Any, qid: Any, costs: Any, known: Any, prices: Any
+    learners: Any, X: Any, y: Any, qid: Any, weight: Any, costs: Any, known: Any, prices: Any
 ) -> tuple[Rows, Costs]:
     """Rows with what each of them knows and pays, and the list of prices."""
     if X is None or y is None:
         raise DataError('give learners (or "auto"), rows and labels: frontier("auto", X, y, costs=...)')
-    rows = read_rows(X, y, qid, encode=read_encoded_frames(learners))
+    rows = read_rows(X, y, qid, weight=weight, encode=read_encoded_frames(learners))
     listed = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
     return replace(rows, row_costs=read_row_costs(listed, X, known, prices)), listed
 
@@ -335,6 +345,19 @@ def _read_task(rows: Rows, task: str, metric: Metric | None) -> TaskChoice:
     taken = read_task(rows.y, task, qid=rows.qid, metric=None if metric is None else metric.name)
     check_labels(rows.y, taken.task)
     return taken
+
+
+def _check_weights(rows: Rows, taken: TaskChoice) -> None:
+    if rows.weight is not None and taken.task == "ranking":
+        raise DataError("sample_weight: a search for rankings weighs all queries alike; leave it out")
+
+
+def _check_handovers(handovers: bool | None, evaluator: Evaluator) -> None:
+    if handovers and not evaluator.values.is_additive:
+        raise MetricError(
+            f"handovers are evaluated row by row, and {evaluator.metric.name} is no mean over rows: leave "
+            "handovers out"
+        )
 
 
 def _how_to_resume(folder: str | PathLike[str] | None) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from miserly.costs import Costs, mean_limit
 from miserly.data.rows import Rows
 from miserly.learners import Handover
+from miserly.metrics.influence import centred
 from miserly.plan import links
 from miserly.plan.compose import can_hand_over, hand_over, suit_each_other
 from miserly.selection.cross_choice import steady_gains
@@ -69,7 +70,7 @@ def handovers(
     evaluator: Evaluator, candidates: Sequence[Candidate], budgets: Iterable[float] = ()
 ) -> list[Candidate]:
     """Pairs that are better than every single candidate of their cost, at the budgets and other costs."""
-    if evaluator.values.by_query:
+    if evaluator.values.by_query or not evaluator.values.is_additive:
         return []
     gains = dict(zip(candidates, steady_gains(candidates, evaluator.metric.sign), strict=True))
     firsts, thens = _best_calibrated(candidates), _spread(pareto(candidates, evaluator.metric.sign), _N_THEN)
@@ -162,7 +163,18 @@ class _Half:
     @cached_property
     def evaluation(self) -> Floats:
         """What each row paid besides features."""
-        return self.candidate.cost - self.price(self.acquired)
+        return self.paid - self.price(self.acquired)
+
+    @property
+    def paid(self) -> Floats:
+        """What each row paid."""
+        one = self.candidate
+        return one.cost if one.row_cost is None else one.row_cost
+
+    @cached_property
+    def values(self) -> Floats:
+        """The value of each row, times its weight if there are weights."""
+        return self._evaluator.uncentred(self.candidate.value)
 
     def price(self, bought: NDArray[np.bool_]) -> Floats:
         """What features cost that each row bought."""
@@ -186,14 +198,14 @@ class _JoinedPair:
     def __init__(self, evaluator: Evaluator, first: _Half, then: _Half) -> None:
         self._first, self._then, self._sign = first, then, evaluator.metric.sign
         self._rows = evaluator.rows
-        one = first.candidate
+        self._evaluator, one = evaluator, first.candidate
         order = np.argsort(first.confidence, kind="stable")
         sure = first.confidence[order]
         n_handed = np.flatnonzero(np.concatenate([[True], np.diff(sure) > _CLOSE, [True]]))
         ends = np.concatenate([[0.0], sure, [2.0]])
         self._levels = 0.5 * (ends[n_handed] + ends[n_handed + 1])
-        self.cost = one.mean_cost + _sums((self.both - one.cost)[order])[n_handed]
-        value = one.mean_value + _sums((self.handed_value - one.value)[order])[n_handed]
+        self.cost = one.mean_cost + _sums(evaluator.weighed(self.both - first.paid)[order])[n_handed]
+        value = one.mean_value + _sums((self.handed_value - first.values)[order])[n_handed]
         share = n_handed / len(order)
         smoothing = [half.gain - self._sign * half.candidate.mean_value for half in (first, then)]
         self.gain = self._sign * value + (1.0 - share) * smoothing[0] + share * smoothing[1]
@@ -207,8 +219,10 @@ class _JoinedPair:
     @cached_property
     def handed_value(self) -> Floats:
         """What each row adds to the metric if it is handed over."""
-        two = self._then.candidate
-        return two.value - two.cost + self.both if two.includes_cost else two.value
+        then, weighed = self._then, self._evaluator.weighed
+        if not then.candidate.includes_cost:
+            return then.values
+        return then.values - weighed(then.paid) + weighed(self.both)
 
     def at(self, cost: float) -> int:
         """The place of the largest number of rows that a mean cost allows; of a total, of the best number."""
@@ -228,19 +242,21 @@ class _JoinedPair:
         return [self._candidate(trial, view, max_cost) for view in views]
 
     def _candidate(self, trial: Trial, view: View, max_cost: float) -> Candidate:
-        one, two = self._first.candidate, self._then.candidate
+        first, then, evaluator = self._first, self._then, self._evaluator
         handed = self._first.confidence < view["handover"]
         bought = self._first.acquired | (self._then.acquired & handed[:, None])
-        cost = np.where(handed, self.both, one.cost)
+        cost = np.where(handed, self.both, first.paid)
         return Candidate(
             trial=trial,
             view=view,
-            cost=cost,
-            value=np.where(handed, self.handed_value, one.value),
-            features=float(bought.sum(axis=1).mean()),
+            cost=centred(cost, evaluator.weight),
+            value=evaluator.recentred(np.where(handed, self.handed_value, first.values)),
+            row_cost=None if evaluator.weight is None else cost,
+            features=float(np.average(bought.sum(axis=1), weights=evaluator.weight)),
             max_cost=max_cost,
-            mistakes=_chosen(handed, two.mistakes, one.mistakes),
-            includes_cost=one.includes_cost,
+            mistakes=_chosen(handed, then.candidate.mistakes, first.candidate.mistakes),
+            includes_cost=first.candidate.includes_cost,
+            is_weighted=evaluator.weight is not None,
         )
 
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from miserly.costs import Costs
 from miserly.selection.candidates import CandidateLearner
 from miserly.selection.cross_choice import choose
-from miserly.selection.evaluation import Candidate, Trial, mean_and_error
+from miserly.selection.evaluation import Candidate, Trial
 from miserly.selection.hyperparameters import Hyperparameter
+from miserly.selection.intervals import mean_and_error
 from miserly.selection.requests import SearchBudgets
 
 __all__ = ["Failure", "Gap", "Gaps", "History", "SearchEffort", "why_nothing_helps"]

@@ -90,7 +90,7 @@ class Offer:
     @property
     def error(self) -> float:
         """The standard error of the estimate of the metric."""
-        return (self.high - self.low) / (2 * 1.96)
+        return self.estimate.error if self.estimate.shape.is_logit else (self.high - self.low) / (2 * 1.96)
 
     @property
     def cost(self) -> float:
@@ -119,7 +119,7 @@ class Offer:
     @cached_property
     def pays(self) -> float:
         """What the given rows pay on average for the delivered plan."""
-        return float(self.run.cost.mean())
+        return float(np.average(self.run.cost, weights=self.rows.weight))
 
     @property
     def pays_otherwise(self) -> bool:
@@ -130,12 +130,14 @@ class Offer:
     @cached_property
     def cost_95(self) -> float:
         """What 95 of 100 of the given rows pay at most."""
-        return float(np.quantile(self.run.cost, 0.95, method="higher"))
+        if self.rows.weight is None:
+            return float(np.quantile(self.run.cost, 0.95, method="higher"))
+        return float(np.quantile(self.run.cost, 0.95, method="inverted_cdf", weights=self.rows.weight))
 
     @cached_property
     def share(self) -> Floats:
         """The share of the given rows that buy each feature."""
-        bought: Floats = self.run.acquired.mean(axis=0)
+        bought: Floats = np.average(self.run.acquired, axis=0, weights=self.rows.weight)
         return bought
 
     @property

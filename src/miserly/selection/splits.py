@@ -137,6 +137,8 @@ def guarantee_mask(rows: Rows, share: float | None, confidence: float | None, se
     """Which rows are kept for guarantees: a random sample, as guarantees require."""
     if share is not None and not 0.0 <= share < 1.0:
         raise DataError(f"certify is a share of the rows, 0 or more and less than 1, not {share!r}")
+    if rows.weight is not None:
+        return _none_kept(rows, share, confidence)
     if confidence is not None:
         read_confidence(confidence)
         if share == 0.0:
@@ -147,6 +149,16 @@ def guarantee_mask(rows: Rows, share: float | None, confidence: float | None, se
     if share == 0.0:
         return np.zeros(len(rows), dtype=np.bool_)
     return validation_mask(len(rows), share, seed, None, rows.qid)
+
+
+def _none_kept(rows: Rows, share: float | None, confidence: float | None) -> NDArray[np.bool_]:
+    """No rows: guarantees are about rows drawn as those given were, not about a weighted mean of them."""
+    if share or confidence is not None:
+        raise DataError(
+            "guarantees need rows that count the same: bounds for any number of rows are bounds of plain "
+            "means. Leave confidence and certify out, or sample_weight"
+        )
+    return np.zeros(len(rows), dtype=np.bool_)
 
 
 def _n_units(rows: Rows) -> int:

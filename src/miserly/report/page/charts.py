@@ -191,8 +191,9 @@ def _hover(one: Candidate, words: Words) -> str:
 
 def _intervals(some: Sequence[Candidate], words: Words, colour: str) -> Chart:
     """Bars of 95 %."""
-    reach = [words.height(np.nan_to_num(1.96 * one.error)) for one in some]
-    return {"type": "data", "array": reach, "thickness": 1.2, "width": 3, "color": colour}
+    below, above = ([words.height(one.reach[side]) for one in some] for side in (0, 1))
+    bars: Chart = {"type": "data", "array": above, "thickness": 1.2, "width": 3, "color": colour}
+    return bars if below == above else {**bars, "symmetric": False, "arrayminus": below}
 
 
 def _ring(chosen: Offer, words: Words, axis: Axis) -> Chart:

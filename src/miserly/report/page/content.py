@@ -99,6 +99,8 @@ def read_content(found: Frontier, asked: Request | None, confidence: float | Non
 SHARES = ("accuracy", "balanced_accuracy")
 _NAMES = {
     "balanced_accuracy": "balanced accuracy",
+    "f1": "F1",
+    "roc_auc": "area under the ROC curve",
     "log_loss": "log loss",
     "mse": "mean squared error",
     "mae": "mean absolute error",
@@ -154,7 +156,7 @@ class Words:
         >>> [Words.a_metric.fget(SimpleNamespace(metric=name)) for name in ("accuracy", "NDCG@5", "log loss")]
         ['an accuracy', 'an NDCG@5', 'a log loss']
         """
-        vowel = self.metric[0] in "aeiou" or self.metric.startswith(("NDCG", "R²"))
+        vowel = self.metric[0] in "aeiou" or self.metric.startswith(("F1", "NDCG", "R²"))
         return f"{'an' if vowel else 'a'} {self.metric}"
 
     @property
