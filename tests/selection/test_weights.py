@@ -258,3 +258,20 @@ def test_weights_and_areas_together():
     expected = roc_auc_score(Y[SPLIT[1]], scores, sample_weight=WEIGHT[SPLIT[1]])
     assert one.mean_value == pytest.approx(expected, abs=1e-12)
     assert isinstance(one.trial, Trial) and isinstance(found.result.evaluator, Evaluator)
+
+
+def test_weights_and_outcome_costs_together():
+    outcomes = {(1, 0): 30.0, (0, 1): 5.0}
+    found = sweep(
+        miser(), X, Y, outcome_costs=outcomes, cv=SPLIT, max_fits=4, sample_weight=WEIGHT, handovers=True
+    )
+    assert found.metric == "total_cost"
+    test = SPLIT[1]
+    for one in found.candidates:
+        if one.view.get("rounds") is not None or "handover" in one.view:
+            continue
+        (plan,) = one.trial.plans
+        done, labels = plan.run(X[test]), plan.predict(X[test])
+        paid = np.where(labels == Y[test], 0.0, np.where(Y[test] == 1, 30.0, 5.0)) + done.cost
+        assert one.mean_value == pytest.approx(np.average(paid, weights=WEIGHT[test]))
+        assert one.total.mean() == pytest.approx(one.mean_value)

@@ -74,7 +74,9 @@ class Evaluation:
     def total(self) -> Floats:
         """What each row cost in all: its tests, and its answer."""
         assert self.mistakes is not None
-        return (self.cost if self.row_cost is None else self.row_cost) + self.mistakes
+        if self.row_cost is None or self.is_weighted:
+            return self.cost + self.mistakes
+        return self.row_cost + self.mistakes
 
     @cached_property
     def mean_cost(self) -> float:
@@ -269,7 +271,7 @@ class Evaluator:
             features=float(np.mean([one.features for one in parts])),
             max_cost=max(one.max_cost for one in parts),
             log_loss=float(np.average([one.log_loss for one in parts], weights=[*map(len, row_cost)])),
-            mistakes=_joined_mistakes(parts),
+            mistakes=_joined_mistakes(parts, self.weight),
             includes_cost=self.values.includes_cost,
             shape=self.values.shape,
             is_weighted=self.weight is not None,
@@ -333,10 +335,10 @@ class _Fold:
         return cls(rows, Queries(rows.qid, len(rows)))
 
 
-def _joined_mistakes(parts: Sequence[Evaluation]) -> Floats | None:
+def _joined_mistakes(parts: Sequence[Evaluation], weight: Floats | None) -> Floats | None:
     """The costs of mistakes of several evaluations; None if one has none."""
     found = [one.mistakes for one in parts if one.mistakes is not None]
-    return np.concatenate(found) if found and len(found) == len(parts) else None
+    return centred(np.concatenate(found), weight) if found and len(found) == len(parts) else None
 
 
 def pareto(candidates: Sequence[Candidate], sign: float) -> list[Candidate]:

@@ -242,7 +242,7 @@ class _JoinedPair:
         return [self._candidate(trial, view, max_cost) for view in views]
 
     def _candidate(self, trial: Trial, view: View, max_cost: float) -> Candidate:
-        first, then, evaluator = self._first, self._then, self._evaluator
+        first, evaluator = self._first, self._evaluator
         handed = self._first.confidence < view["handover"]
         bought = self._first.acquired | (self._then.acquired & handed[:, None])
         cost = np.where(handed, self.both, first.paid)
@@ -254,14 +254,18 @@ class _JoinedPair:
             row_cost=None if evaluator.weight is None else cost,
             features=float(np.average(bought.sum(axis=1), weights=evaluator.weight)),
             max_cost=max_cost,
-            mistakes=_chosen(handed, then.candidate.mistakes, first.candidate.mistakes),
+            mistakes=self._mistakes(handed),
             includes_cost=first.candidate.includes_cost,
             is_weighted=evaluator.weight is not None,
         )
 
-
-def _chosen(handed: NDArray[np.bool_], then: Floats | None, first: Floats | None) -> Floats | None:
-    return None if then is None or first is None else np.where(handed, then, first)
+    def _mistakes(self, handed: NDArray[np.bool_]) -> Floats | None:
+        """What the answers to the rows cost, if that is known."""
+        one, two = self._first.candidate.mistakes, self._then.candidate.mistakes
+        if one is None or two is None:
+            return None
+        evaluator = self._evaluator
+        return evaluator.recentred(np.where(handed, evaluator.uncentred(two), evaluator.uncentred(one)))
 
 
 def _sums(values: Floats) -> Floats:

@@ -130,9 +130,8 @@ class RowValues:
         """Numerators and denominators; the ratios are those of all folds together."""
         assert plan.classes is not None
         place = {label: code for code, label in enumerate(plan.classes.tolist())}
-        guess = np.array(
-            [place.get(label, -1) for label in plan.labels_from(scores).tolist()]
-        )  # -1: an action
+        labels = plan.labels_from(scores).tolist()  # one that is no class is an action: nothing is predicted
+        guess = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
         return f1_counts(codes_of(y, plan.classes), guess, len(plan.classes))
 
     def _log_loss(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
