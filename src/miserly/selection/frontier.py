@@ -40,7 +40,7 @@ from miserly.selection.results import Frontier
 from miserly.selection.row_values import PRICED
 from miserly.selection.screening import SHARE, Screening, screen, screening_split
 from miserly.selection.search import Search
-from miserly.selection.splits import guarantee_mask, search_parts
+from miserly.selection.splits import Parts, guarantee_mask, search_parts
 from miserly.selection.workers import Workers
 
 __all__ = ["frontier"]
@@ -184,18 +184,13 @@ def frontier(
     (True, True)
     """
     everything, listed = _read_rows(learners, X, y, qid, sample_weight, costs, known, prices)
-    everything = _with_outcomes(everything, outcome_costs, X)
-    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
-        everything = everything.without_zero_weights().with_mean_weight_one()
+    everything = _that_count(_with_outcomes(everything, outcome_costs, X), cv)
     named = _read_metric(metric, everything)
     taken = _read_task(everything, task, named)
-    _check_weights(everything, taken)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     kept = guarantee_mask(everything, certify, confidence, seed)
     parts = search_parts(everything, kept, cv, taken.task == "classes", seed)
-    named = named or get_metric(DEFAULT_METRICS[taken.task])
-    evaluator = Evaluator(everything.take(np.flatnonzero(~kept)), parts, named)
-    _check_handovers(handovers, evaluator)
+    evaluator = _evaluator(everything.take(np.flatnonzero(~kept)), parts, named, taken, handovers)
     pool, unable = read_pool(learners, taken.task, X, everything.y)
     caps, means = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
     wanted = SearchBudgets(tuple(sorted({*(caps or ()), *(means or ())})), on_average=not caps)
@@ -344,20 +339,29 @@ def _read_task(rows: Rows, task: str, metric: Metric | None) -> TaskChoice:
     """The task that the labels are for, if they suit one."""
     taken = read_task(rows.y, task, qid=rows.qid, metric=None if metric is None else metric.name)
     check_labels(rows.y, taken.task)
+    if rows.weight is not None and taken.task == "ranking":
+        raise DataError("sample_weight: a search for rankings weighs all queries alike; leave it out")
     return taken
 
 
-def _check_weights(rows: Rows, taken: TaskChoice) -> None:
-    if rows.weight is not None and taken.task == "ranking":
-        raise DataError("sample_weight: a search for rankings weighs all queries alike; leave it out")
+def _that_count(rows: Rows, cv: Any) -> Rows:
+    """Rows without those of weight zero, unless `cv` has row numbers."""
+    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+        return rows.without_zero_weights().with_mean_weight_one()
+    return rows
 
 
-def _check_handovers(handovers: bool | None, evaluator: Evaluator) -> None:
+def _evaluator(
+    rows: Rows, parts: Parts, metric: Metric | None, taken: TaskChoice, handovers: bool | None
+) -> Evaluator:
+    """Evaluates by the metric, or that of the task by default; refuses one that handovers cannot have."""
+    evaluator = Evaluator(rows, parts, metric or get_metric(DEFAULT_METRICS[taken.task]))
     if handovers and not evaluator.values.is_additive:
         raise MetricError(
             f"handovers are evaluated row by row, and {evaluator.metric.name} is no mean over rows: leave "
             "handovers out"
         )
+    return evaluator
 
 
 def _how_to_resume(folder: str | PathLike[str] | None) -> str:
