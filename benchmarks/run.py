@@ -31,6 +31,7 @@ BENCHMARKS = {
     "scoring_speed": Benchmark(("--quick",)),
     "runtime_speed": Benchmark(("--quick",)),
     "serve_speed": Benchmark(("--quick",)),
+    "serve_stress": Benchmark(("--quick",)),
     "email_triage": Benchmark(("--quick",)),
     "grow_speed": Benchmark(
         ("--rows", "20000", "--features", "100", "--trees", "5"),
