@@ -230,6 +230,22 @@ def _add_tree(trees, root, depth, weight, X, low, high, scores, c):
 
 
 @compiled()
+def _add_twins(trees, starts, depth, weights, channels, X, low, high, scores):
+    """Plain trees with the same splits, one for each of some scores: one walk finds the leaf of all."""
+    look, threshold, left = trees.look, trees.threshold, trees.left
+    missing, value = trees.missing, trees.value
+    root = starts[0]
+    for i in range(low, high):
+        node = root
+        for _ in range(depth):
+            x = np.float64(X[i, look[node]])
+            stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
+            node = left[node] + (1 - stays_left)
+        for j in range(starts.shape[0]):
+            scores[i, channels[j]] += weights[j] * value[node - root + starts[j]]
+
+
+@compiled()
 def _score_block(tables, X, low, high, scores):
     nodes, terms = tables.nodes, tables.terms
     for k in range(nodes.pointer.shape[0] - 1):
@@ -237,12 +253,22 @@ def _score_block(tables, X, low, high, scores):
             if nodes.bias[k, c] != 0.0:
                 for i in range(low, high):
                     scores[i, c] += nodes.bias[k, c]
-        for e in range(nodes.pointer[k], nodes.pointer[k + 1]):
-            t = nodes.term[e]
-            _add_tree(
-                tables.trees, terms.start[t], terms.depth[t], nodes.weight[e], X, low, high,
-                scores, nodes.channel[e],
-            )  # fmt: skip
+        e, last = nodes.pointer[k], nodes.pointer[k + 1]
+        while e < last:
+            t, end = nodes.term[e], e + 1
+            while end < last and nodes.term[end] == nodes.term[end - 1] + 1 and terms.twin[nodes.term[end]]:
+                end += 1
+            if end == e + 1:
+                _add_tree(
+                    tables.trees, terms.start[t], terms.depth[t], nodes.weight[e], X, low, high,
+                    scores, nodes.channel[e],
+                )  # fmt: skip
+            else:
+                _add_twins(
+                    tables.trees, terms.start[t : t + end - e], terms.depth[t], nodes.weight[e:end],
+                    nodes.channel[e:end], X, low, high, scores,
+                )  # fmt: skip
+            e = end
 
 
 @compiled(nogil=True)

@@ -33,6 +33,7 @@ class Terms(NamedTuple):
     start: NDArray[np.int64]  # the place in the table of its class; the column of a raw feature
     depth: NDArray[np.int64]
     plain: NDArray[np.bool_]  # a tree without categorical splits
+    twin: NDArray[np.bool_]  # a tree with the splits of the term before: one walk serves both
     fill: NDArray[np.float64]
     evaluation: NDArray[np.float64]
     pointer: NDArray[np.int64]
@@ -117,11 +118,27 @@ def _terms(terms: tuple[Term, ...], starts: dict[str, list[int]]) -> Terms:
         start=np.array([next(following[term.kind]) for term in terms], dtype=np.int64),
         depth=np.array([term.depth for term in terms], dtype=np.int64),
         plain=np.array([term.plain for term in terms], dtype=np.bool_),
+        twin=np.array([i > 0 and _same_splits(terms[i - 1], term) for i, term in enumerate(terms)], np.bool_),
         fill=np.array([term.table_fill for term in terms], dtype=float),
         evaluation=np.array([term.evaluation for term in terms], dtype=float),
         pointer=np.cumsum([0, *(len(some) for some in features)], dtype=np.int64),
         features=np.concatenate([np.zeros(0, np.int64), *features]),
     )
+
+
+def _same_splits(one: Term, other: Term) -> bool:
+    """Whether two trees differ only in the values of their leaves; the trees of a forest, class by class."""
+    if not isinstance(one, Tree) or not isinstance(other, Tree) or len(one.feature) != len(other.feature):
+        return False
+    inner = one.feature >= 0
+    pairs = (
+        (one.feature, other.feature),
+        (one.threshold[inner], other.threshold[inner]),
+        (one.left[inner], other.left[inner]),
+        (one.right[inner], other.right[inner]),
+        (one.missing_left[inner], other.missing_left[inner]),
+    )
+    return one.plain and other.plain and all(np.array_equal(a, b) for a, b in pairs)
 
 
 def _freshness(plan: Plan, pointer: NDArray[np.int64]) -> NDArray[np.bool_]:
