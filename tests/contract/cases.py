@@ -62,6 +62,7 @@ ONLY_FOR = {
     ("rule", "proximity"): {"documents"},
     ("rule", "rank"): {"documents"},
     ("rule", "capacity"): {"documents"},
+    ("rule", "lossless"): {"two classes", "three classes", "documents"},
 }
 
 

@@ -115,6 +115,8 @@ def test_cases_try_every_option_and_pressure():
         "EarlyExit, documents, rule=proximity",
         "EarlyExit, documents, rule=rank",
         "EarlyExit, documents, rule=score",
+        "EarlyExit, documents, rule=lossless",
+        "EarlyExit, three classes, rule=lossless",
         "EarlyExit, documents, unit costs",  # rule=capacity
     } <= named
 
