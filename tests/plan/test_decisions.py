@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miserly import Costs, Plan, load
 from miserly.errors import PlanError, PlanFormatError
-from miserly.plan import Confidence, Decision, Node, Raw
+from miserly.plan import Confidence, Decision, Node, Raw, Settled
 from miserly.plan.compose import hand_over, suit_each_other
 from miserly.plan.store.format import dumps, loads
 from miserly.runtime import OnDemand
@@ -158,3 +158,29 @@ def test_the_words_name_the_costs():
     assert '"well" costs 100 where "ill" is true' in words
     # before the first node the odds are exp(-1): 27 % ill; 27, 7.3 and 6
     assert 'before the first one it answers "expert"' in words
+
+
+def test_the_chance_of_an_answer_is_that_of_its_class():
+    plan = chain(Decision(COSTS, ["expert"]))
+    trail = plan.start(known={"age": -1.0, "chol": -4.0})
+    assert trail.answer().value == "well"
+    assert trail.answer().chance == trail.answer().probabilities[0]
+    sure = plan.start(known={"age": 0.0, "chol": 0.0}).answer()  # 27 % ill: the expert is asked
+    assert (sure.value, sure.chance) == ("expert", None)
+    ill = plan.start(known={"age": 0.5, "chol": 0.0}).answer()  # 38 % ill; "ill" costs 6.2, the expert 6
+    assert plan.chance_of("ill", ill.probabilities) == ill.probabilities[1]
+    assert chain().start(known={"age": 0.0, "chol": 0.0}).answer().chance == pytest.approx(0.7310586)
+
+
+def test_gates_that_wait_for_the_most_probable_class_suit_no_decision():
+    nodes = [Node([0], [0], [1.0], [0.0], gate=Settled(), up=1), Node([1], [0], [1.0], [0.0])]
+    with pytest.raises(PlanError, match="settled suits no decision"):
+        chain(Decision(COSTS, ["expert"])).replace(nodes=nodes)
+
+
+def test_receipts_name_no_chance_of_an_action(tmp_path):
+    plan = chain(Decision(COSTS, ["expert"]))
+    served = OnDemand(plan, sources={"age": lambda _: 0.0, "chol": lambda _: 0.0})
+    receipt = served.predict(0)
+    assert receipt.answer == "expert"
+    assert "expert" in str(receipt) and "expert (" not in str(receipt)

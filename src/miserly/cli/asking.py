@@ -136,12 +136,11 @@ def _outlook(question: Question, names: Mapping[str, str]) -> str:
         return one_of([names.get(str(one), str(one)) for one in dict.fromkeys(values)], last="or")
     chances: dict[str, list[float]] = {}
     for one in answers:
-        assert one.probabilities is not None
-        chances.setdefault(names.get(str(one.value), str(one.value)), []).append(
-            100 * float(one.probabilities.max())
-        )
+        own = chances.setdefault(names.get(str(one.value), str(one.value)), [])
+        own += [] if one.chance is None else [100 * one.chance]
     parts = [
-        f"{label} ({_span([f'{min(all_):.1f}', f'{max(all_):.1f}'])} %)" for label, all_ in chances.items()
+        f"{label} ({_span([f'{min(all_):.1f}', f'{max(all_):.1f}'])} %)" if all_ else label
+        for label, all_ in chances.items()
     ]
     return one_of(parts, last="or")
 
@@ -152,9 +151,7 @@ def _span(ends: Sequence[str]) -> str:
 
 def _answer(answer: Answer, names: Mapping[str, str]) -> str:
     value = names.get(str(answer.value)) or _shown(answer.value)
-    return (
-        value if answer.probabilities is None else f"{value} ({percent(float(answer.probabilities.max()))})"
-    )
+    return value if answer.chance is None else f"{value} ({percent(answer.chance)})"
 
 
 def _shown(value: Any) -> str:
@@ -263,7 +260,8 @@ def print_receipt(receipt: Receipt, console: Terminal) -> None:
     console.print()
     if receipt.trail:
         console.print(_receipt_table(receipt, unit, names))
-    answer = Answer(receipt.answer, receipt.scores, receipt.probabilities)
+    chance = plan.chance_of(receipt.answer, receipt.probabilities)
+    answer = Answer(receipt.answer, receipt.scores, receipt.probabilities, chance)
     console.print(Text.assemble("Answer: ", (_answer(answer, names), "bold")))
     if receipt.probabilities is not None and plan.classes is not None and len(plan.classes) > 2:
         chances: Mapping[str, float] = dict(zip(names.values(), receipt.probabilities.tolist(), strict=True))
@@ -286,9 +284,9 @@ def _receipt_table(receipt: Receipt, unit: str, names: Mapping[str, str]) -> Tab
         value = f"{_shown(one.value)} {label}".strip() if label != str(one.value) else label
         if one.value is None:
             value = "no value" if one.delivered else one.message
-        chances = one.probabilities
+        sure = receipt.plan.chance_of(one.answer, one.probabilities)
         shown = names.get(str(one.answer)) or _shown(one.answer)
-        chance = "" if chances is None else f" ({percent(max(chances))})"
+        chance = "" if sure is None else f" ({percent(sure)})"
         table.add_row(str(one.order), Text(str(one.feature)), Text(value), cost, Text(f"{shown}{chance}"))
     return table
 

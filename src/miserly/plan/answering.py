@@ -42,6 +42,29 @@ class Answering:
             return links.labels(plan.link, scores, known)
         return plan.decision.labels(links.probabilities(plan.link, scores), known)
 
+    def chance_of(self, answer: Any, chances: Any) -> float | None:
+        """The probability that an answer is right.
+
+        Parameters
+        ----------
+        answer : object
+            A class, or an action of the decision.
+        chances : array of (n_classes,) or None
+            The class probabilities.
+
+        Returns
+        -------
+        float or None
+            That of the class; None for an action, and without probabilities.
+        """
+        plan = self._plan
+        if chances is None:
+            return None
+        if plan.decision is None:
+            return float(max(chances))
+        known = list(range(len(chances))) if plan.classes is None else plan.classes.tolist()
+        return float(chances[known.index(answer)]) if answer in known else None
+
     def probabilities_from(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Class probabilities from scores, for links that have them.
 

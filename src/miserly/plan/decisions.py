@@ -83,6 +83,12 @@ class Decision:
         """The number of classes."""
         return len(self.costs)
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some class counts more than another in the probabilities of the link."""
+        assert self.weights is not None
+        return bool((self.weights != 1.0).any())
+
     def check(self, n_labels: int, classes: NDArray[Any] | None, has_probabilities: bool) -> None:
         """Raise `PlanError` if a plan cannot decide by it.
 
@@ -119,7 +125,7 @@ class Decision:
             Probabilities.
         """
         assert self.weights is not None
-        if (self.weights == 1.0).all():
+        if not self.is_weighted:
             return linked
         parts = linked / self.weights
         total = np.zeros(len(parts))

@@ -213,8 +213,15 @@ class ReceiptForms:
 
 
 def _sure(receipt: ReceiptForms) -> str:
-    chances = receipt.probabilities
-    return "" if chances is None else f" ({100 * float(chances.max()):.1f} %)"
+    """The probability of the answer; nothing for an action, which is no class."""
+    chances, answer = receipt.probabilities, plain_value(receipt.answer)
+    if chances is None:
+        return ""
+    known = None if receipt.classes is None else plain_value(receipt.classes)
+    if known is not None and answer not in known:
+        return ""
+    chance = max(chances) if known is None else chances[known.index(answer)]
+    return f" ({100 * float(chance):.1f} %)"
 
 
 def _short(value: Any) -> str:

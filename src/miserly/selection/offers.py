@@ -238,10 +238,13 @@ def delivered_offer(found: Frontier, wanted: Request) -> Offer:
 
 
 def suggested(made: Sequence[Offer], greater_is_better: bool) -> int:
-    """The place of the cheapest offer that is within one standard error of the best one."""
+    """The place of the cheapest offer that is within one standard error of the best one.
+
+    A total includes what offers cost, so that the best one itself is suggested.
+    """
     sign = 1.0 if greater_is_better else -1.0
     best = max(made, key=lambda one: sign * one.value)
-    error = np.nan_to_num(best.error)
+    error = 0.0 if best.candidate.includes_cost else np.nan_to_num(best.error)
     return next(i for i, one in enumerate(made) if sign * one.value >= sign * best.value - error)
 
 

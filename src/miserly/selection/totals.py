@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from miserly.selection.evaluation import Evaluation
-from miserly.selection.offers import honest_estimate
+from miserly.selection.offers import Offer, honest_estimate
 from miserly.selection.requests import Request
 
 if TYPE_CHECKING:
     from miserly.selection.models import EvaluatedModels
 
-__all__ = ["total_parts", "total_record", "total_words"]
+__all__ = ["offer_parts", "total_parts", "total_record", "total_words"]
 
 
 def total_record(found: EvaluatedModels, request: Request) -> dict[str, Any]:
@@ -31,6 +31,16 @@ def total_parts(estimate: Evaluation) -> dict[str, float]:
         "total_low": figures["value_low"],
         "total_high": figures["value_high"],
     }
+
+
+def offer_parts(offer: Offer) -> dict[str, float] | None:
+    """The parts of an offer; None without outcome costs."""
+    one = offer.candidate
+    if one.mistakes is None:
+        return None
+    if one.includes_cost:
+        return total_parts(offer.estimate)
+    return total_parts(Evaluation(cost=one.cost, value=one.total))
 
 
 def total_words(parts: dict[str, float], unit: str, row: str = "row") -> str:

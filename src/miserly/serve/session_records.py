@@ -120,9 +120,9 @@ def ranges_record(answers: Iterable[Answer], simulated: bool = False) -> list[di
     n = 0
     for one in answers:
         n += 1
-        value, chances = plain_value(one.value), one.probabilities
-        if chances is not None:
-            found.setdefault(value, []).append(float(chances.max()))
+        value, chance = plain_value(one.value), one.chance
+        if chance is not None:
+            found.setdefault(value, []).append(chance)
         elif isinstance(value, float):
             found.setdefault(None, []).append(value)
         else:  # a class without a probability, or several numbers
@@ -170,7 +170,7 @@ def _answers(question: Question) -> list[dict[str, Any]]:
         {
             "value": plain_value(value),
             "answer": plain_value(one.value),
-            "probability": None if one.probabilities is None else float(one.probabilities.max()),
+            "probability": one.chance,
         }
         for value, one in zip(question.examples, question.outlook, strict=True)
     ]

@@ -40,11 +40,13 @@ class Answer:
     value : the prediction in the user's terms, a number or a class
     scores : float, or array of n_outputs
     probabilities : array with one entry per class, or None where the link has none
+    chance : the probability that the answer is right; None for an action, and without probabilities
     """
 
     value: Any
     scores: Any
     probabilities: NDArray[np.float64] | None = None
+    chance: float | None = None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.scores, dtype=dtype)
@@ -66,7 +68,8 @@ def answers_from(plan: Plan, scores: Sequence[Any]) -> tuple[Answer, ...]:
     values = plan.labels_from(rows)
     chances = plan.probabilities_from(rows) if plan.has_probabilities else [None] * len(rows)
     first = rows[:, 0] if plan.n_outputs == 1 else rows
-    return tuple(Answer(*one) for one in zip(values, first, chances, strict=True))
+    sure = [plan.chance_of(*one) for one in zip(values, chances, strict=True)]
+    return tuple(Answer(*one) for one in zip(values, first, chances, sure, strict=True))
 
 
 class Trail(Walker):

@@ -127,10 +127,10 @@ class Confidence(Gate):
         return ~(values >= self.level)
 
     def up_words(self, words: Wording) -> str:
-        return f"no class has a probability of {number(self.level)} or more yet"
+        return f"no class has {_what(words)} of {number(self.level)} or more yet"
 
     def low_words(self, words: Wording) -> str:
-        return f"a class has a probability of at least {number(self.level)}"
+        return f"a class has {_what(words)} of at least {number(self.level)}"
 
     def question(self, words: Wording) -> str:
         return f"surer than {number(self.level)}?"
@@ -343,3 +343,9 @@ class SettledTop(ListwiseGate):
 
     def question(self, words: Wording) -> str:
         return f"can be among the {self.k} best?"
+
+
+def _what(words: Wording) -> str:
+    """What a confidence gate compares: with a decision, classes count by the cost of their mistakes."""
+    decision = words.plan.decision
+    return "a probability" if decision is None or not decision.is_weighted else "a share of the expected cost"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,7 +57,10 @@ class Wording:
     def base_answer(self) -> str:
         """What the plan answers before its first node."""
         plan = self.plan
-        answer = plan.labels_from(plan.base[None, : plan.n_outputs])[0]
+        return self.answer(plan.labels_from(plan.base[None, : plan.n_outputs])[0])
+
+    def answer(self, answer: Any) -> str:
+        """A class or an action, in quotes where it is text."""
         return f'"{plain(answer)}"' if isinstance(answer, str) else str(answer)
 
     def score(self, channel: int) -> str:

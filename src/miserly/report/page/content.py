@@ -105,6 +105,8 @@ _NAMES = {
     "mse": "mean squared error",
     "mae": "mean absolute error",
     "r2": "R²",
+    "total_cost": "total cost of tests and mistakes",
+    "outcome_cost": "cost of mistakes",
 }
 _LONGEST_UNIT = 16
 _LONGEST_NAME = 60

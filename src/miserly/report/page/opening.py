@@ -16,6 +16,7 @@ from miserly.report.page.purchase_charts import feature_name
 from miserly.report.style import percent
 from miserly.selection.guarantee import Guarantee
 from miserly.selection.offers import Offer
+from miserly.selection.totals import offer_parts, total_words
 
 __all__ = ["actions", "opening"]
 
@@ -27,6 +28,7 @@ def opening(content: ReportContent, title: str) -> str:
             f"<h1>{text(title)}</h1>",
             f'<p class="lead">{_what_to_do(content)}</p>',
             paragraph(f"{_figures(content)} {_tail(content)}"),
+            *(paragraph(line) for line in _total(content)),
             *(paragraph(_guarantee(content, one), "guarantee") for one in content.guarantees),
             paragraph(_comparison(content)),
             _facts(content),
@@ -40,10 +42,10 @@ def _what_to_do(content: ReportContent) -> str:
     budget = f"{words.budget} of {words.price(content.chosen.budget)} per {words.row}"
     if content.was_asked:
         return f"{text(f'For a {budget}')}, {advice}"
-    suggestion = (
-        f"No budget was given. The suggestion is a {budget}: the smallest one whose {words.metric} is within "
-        "one standard error of the best."
-    )
+    of_total = content.chosen.candidate.includes_cost
+    which = "the lowest" if of_total else "within one standard error of the best"
+    smallest = f"the smallest one whose {words.metric} is {which}"
+    suggestion = f"No budget was given. The suggestion is a {budget}: {smallest}."
     return f"{text(suggestion)} {advice[:1].upper()}{advice[1:]}"
 
 
@@ -55,6 +57,17 @@ def _figures(content: ReportContent) -> str:
         f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} per {words.row} on average. Both "
         f"are estimates from held-out {words.rows}.{_otherwise(content)}"
     )
+
+
+def _total(content: ReportContent) -> list[str]:
+    """What a row costs in all, if it is known what mistakes cost."""
+    parts = offer_parts(content.chosen)
+    if parts is None:
+        return []
+    words = content.words
+    line = total_words(parts, words.unit, words.row)
+    between = f"{parts['total_low']:.2f} to {parts['total_high']:.2f}"
+    return [f"{line} (95 % interval of the sum: {between})."]
 
 
 def _otherwise(content: ReportContent) -> str:
@@ -229,6 +242,4 @@ def _constant(one: Offer) -> str:
     plan = one.plan
     if plan.classes is None:
         return "the same answer"
-    labels = np.asarray(plan.classes).tolist()
-    predicted = plan.predict(one.rows.X[:1]).tolist()[0]
-    return f"the answer {text(Wording(plan).label(labels.index(predicted)))}"
+    return f"the answer {text(Wording(plan).answer(plan.predict(one.rows.X[:1]).tolist()[0]))}"
