@@ -47,7 +47,7 @@ from turney_setting import PENALTIES, SETS, TOTAL_PENALTIES, Clinic, Outcome, ea
 
 FIRST_SEED = 1000  # seeds below were looked at while this was being made
 TRIALS = 10
-TOTAL_TRIALS = 5
+TOTAL_TRIALS = 3
 MAX_FITS = 24
 
 

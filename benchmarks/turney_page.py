@@ -305,7 +305,7 @@ def total_section(figures: Figures) -> list[str]:
 
 def records(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """All outcomes, as lists by set, method and bill: one line per split, one column per penalty."""
-    found: dict[str, Any] = {"penalties": list(PENALTIES)}
+    found: dict[str, Any] = {"penalties": list(PENALTIES), f"penalties of {TOTAL}": list(TOTAL_PENALTIES)}
     for one in outcomes:
         bill = "delayed" if one.delays else "at once"
         place = found.setdefault(one.clinic, {}).setdefault(one.method, {}).setdefault(bill, {})
