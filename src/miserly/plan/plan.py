@@ -18,6 +18,7 @@ from miserly.data.encoder import Encoder
 from miserly.plan import links
 from miserly.plan.checking import check_plan
 from miserly.plan.decisions import Decision
+from miserly.plan.exporting import Exportable
 from miserly.plan.metadata import FEATURES, add_metadata, notes_of
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.running import Runnable
@@ -34,7 +35,7 @@ _GUARANTEES, _GUARANTEED = "guarantees", "guarantees_of"
 _EARLIER = {"promises": _GUARANTEES, "promises_of": _GUARANTEED}
 
 
-class Plan(Runnable):
+class Plan(Runnable, Exportable):
     """What a fitted model is: terms over costed features, nodes with gates, and a link.
 
     A plan is a small program for one row: it says which feature to acquire next, or answers. It is immutable.
