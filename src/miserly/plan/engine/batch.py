@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,11 +28,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import RowCosts, read_budget
 from miserly.errors import DataError, PlanError, warn_once
+from miserly.plan.engine.chain import chain_of
 from miserly.plan.engine.reference import run_reference
-from miserly.plan.engine.tables import chain_arrays
-from miserly.plan.gates import Onward
 from miserly.plan.nodes import LEAVE
-from miserly.plan.terms import Tree
 from miserly.utils.checks import check_queries
 
 if TYPE_CHECKING:
@@ -120,8 +118,8 @@ def run_rows(
     whole = count == "tree"
     if engine is None:
         run_reference(part, matrix, order, start, limit, account, whole, state, prices)
-    elif not account and _shape_of(part, engine).plain_chain:
-        engine.run_chain(part, matrix, state, n_threads)
+    elif not account and (chain := chain_of(part)) is not None:
+        engine.run_chain(chain, matrix, state, n_threads)
     else:
         engine.run_plan(part, matrix, order, start, limit, account, whole, state, n_threads, prices)
     state.trail[:, 0] += len(plan.nodes) - len(part.nodes)
@@ -190,7 +188,7 @@ def _engine(plan: Plan, compiled: bool | None) -> Any:
     if _compiled.is_compiling():
         from miserly.plan.engine import compiled as engine
 
-        unknown = _shape_of(plan, engine).without_rule
+        unknown = _without_rule(plan, engine)
         if unknown is None:
             return engine
         if compiled:
@@ -215,57 +213,37 @@ def _bundles(plan: Plan, n: int, qid: ArrayLike | None) -> tuple[NDArray[np.int6
     return order, np.concatenate([[0], np.cumsum(np.bincount(code, minlength=0))]).astype(np.int64)
 
 
-class _Shape(NamedTuple):
-    """What decides how compiled code runs a plan."""
-
-    plain_chain: bool
-    without_rule: str | None
+_WITHOUT_RULE: WeakKeyDictionary[Plan, str | None] = WeakKeyDictionary()
 
 
-_SHAPES: WeakKeyDictionary[Plan, _Shape] = WeakKeyDictionary()
-
-
-def _shape_of(plan: Plan, engine: Any) -> _Shape:
-    """The shape of a plan, found out once: a run of one row takes only microseconds."""
-    shape = _SHAPES.get(plan)
-    if shape is None:
-        shape = _SHAPES[plan] = _Shape(_is_plain_chain(plan), engine.without_rule(plan))
-    return shape
-
-
-def _is_plain_chain(plan: Plan) -> bool:
-    """Whether every row adds the same numeric trees in the same order, so that there is nothing to decide."""
-    tables = plan.tables
-    n = len(plan.nodes)
-    return bool(
-        (tables.nodes.gate == Onward.code).all()
-        and tables.nodes.inherits.all()
-        and (tables.nodes.up == [*range(1, n), -1][:n]).all()
-        and (tables.terms.kind == Tree.code).all()
-        and tables.terms.plain.all()
-    )
+def _without_rule(plan: Plan, engine: Any) -> str | None:
+    """What has no compiled rule, found out once: a run of one row takes only microseconds."""
+    if plan not in _WITHOUT_RULE:
+        _WITHOUT_RULE[plan] = engine.without_rule(plan)
+    return _WITHOUT_RULE[plan]
 
 
 def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     """A function from one row to its scores, without bookkeeping; the plan's own budget is kept.
 
     For a service that answers one request at a time. The row is an array with one entry per input of the
-    plan. Additive chains of numeric trees over numeric columns take the compiled short way, fastest with
+    plan. Additive chains of trees over columns of numbers take the compiled short way, fastest with
     float32 or float64; any other plan runs as `Plan.run` runs it. A row of another length is refused:
     compiled code would read past its end.
     """
     engine = _engine(plan, None)
     shape, coded = (plan.n_features,), not set(plan.categories).isdisjoint(plan.features.tolist())
-    if engine is None or coded or np.isfinite(plan.budget) or not _is_plain_chain(plan):
+    chain = None if engine is None or coded or np.isfinite(plan.budget) else chain_of(plan)
+    if chain is None:
         return lambda x: run_rows(plan, encode(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)
-    arrays, base, n_outputs = chain_arrays(plan.tables), plan.base[None], plan.n_outputs
+    base, n_outputs = plan.base[None], plan.n_outputs
     narrow, wide = _FLOATS
 
     def walk(x: NDArray[Any]) -> NDArray[np.float64]:
         if type(x) is not np.ndarray or x.shape != shape or (x.dtype is not wide and x.dtype is not narrow):
             x = encode(plan, _row(x, shape)[None])[0]
         scores = base.copy()
-        engine.score_few(*arrays, x.reshape(1, -1), scores)
+        engine.score_few(*chain, x.reshape(1, -1), scores)
         return scores[0, :n_outputs]
 
     return walk

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import prices as _prices
+from miserly.plan.engine.chain import Chain
+from miserly.plan.engine.compiled_chain import score_chain, score_few
 from miserly.plan.engine.compiled_rest import SETTLED, SETTLED_TOP, send_settled, send_settled_top
 from miserly.plan.engine.compiled_rules import (
     GATE_RULES,
@@ -30,13 +32,10 @@ from miserly.plan.engine.compiled_rules import (
     TERM_RULES,
     TREE,
     in_category,
-    score_chain,
-    score_few,
     send_documents,
     send_rows,
     values_of,
 )
-from miserly.plan.engine.tables import chain_arrays
 from miserly.utils.compiled import compiled
 
 if TYPE_CHECKING:
@@ -328,17 +327,16 @@ def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, 
 # -- all rows, in threads ----------------------------------------------------------------------------------
 
 
-def run_chain(plan: Plan, matrix: Any, state: State, n_threads: int | None) -> None:
-    """Score an additive chain of plain trees for all rows, without accounts."""
+def run_chain(chain: Chain, matrix: Any, state: State, n_threads: int | None) -> None:
+    """Score an additive chain of trees for all rows, without accounts."""
+    state.trail[:, 0] = len(chain.pointer) - 2
     if len(matrix) <= FEW_ROWS:
-        score_few(*chain_arrays(plan.tables), matrix, state.scores)
-        state.trail[:, 0] = len(plan.nodes) - 1
+        score_few(*chain, matrix, state.scores)
         return
-    pieces = _pieces(len(matrix), n_threads, len(matrix))
     _side_by_side(
-        lambda low, high: score_chain(plan.tables, matrix, low, high, BLOCK_ROWS, state.scores), pieces
+        lambda low, high: score_chain(*chain, matrix, low, high, BLOCK_ROWS, state.scores),
+        _pieces(len(matrix), n_threads, len(matrix)),
     )
-    state.trail[:, 0] = len(plan.nodes) - 1
 
 
 def run_plan(

@@ -1,4 +1,4 @@
-"""Compiled parts of a run: values of terms whose features are there, rules of gates, scores of chains."""
+"""Compiled parts of a run: values of terms whose features are there, and rules of gates."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ __all__ = [
     "TERM_RULES",
     "TREE",
     "in_category",
-    "score_chain",
-    "score_few",
     "send_documents",
     "send_rows",
     "values_of",
@@ -210,85 +208,3 @@ def send_documents(nodes, k, order, start, first, last, scores, at, trail):
                 at[i] = low if scores[i, 0] < cut else up
             elif at[i] == k:
                 at[i], trail[i, 1] = STOPPED, k
-
-
-# -- additive chains of plain trees, without accounts: the commonest case, made short ---------------------
-
-
-@compiled()
-def _add_tree(trees, root, depth, weight, X, low, high, scores, c):
-    """One plain tree for a block of rows: a fixed number of steps, leaves lead to themselves."""
-    look, threshold, left = trees.look, trees.threshold, trees.left
-    missing, value = trees.missing, trees.value
-    for i in range(low, high):
-        node = root
-        for _ in range(depth):
-            x = np.float64(X[i, look[node]])
-            stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
-            node = left[node] + (1 - stays_left)
-        scores[i, c] += weight * value[node]
-
-
-@compiled()
-def _add_twins(trees, starts, depth, weights, channels, X, low, high, scores):
-    """Plain trees with the same splits, one for each of some scores: one walk finds the leaf of all."""
-    look, threshold, left = trees.look, trees.threshold, trees.left
-    missing, value = trees.missing, trees.value
-    root = starts[0]
-    for i in range(low, high):
-        node = root
-        for _ in range(depth):
-            x = np.float64(X[i, look[node]])
-            stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
-            node = left[node] + (1 - stays_left)
-        for j in range(starts.shape[0]):
-            scores[i, channels[j]] += weights[j] * value[node - root + starts[j]]
-
-
-@compiled()
-def _score_block(tables, X, low, high, scores):
-    nodes, terms = tables.nodes, tables.terms
-    for k in range(nodes.pointer.shape[0] - 1):
-        for c in range(scores.shape[1]):
-            if nodes.bias[k, c] != 0.0:
-                for i in range(low, high):
-                    scores[i, c] += nodes.bias[k, c]
-        e, last = nodes.pointer[k], nodes.pointer[k + 1]
-        while e < last:
-            t, end = nodes.term[e], e + 1
-            while end < last and nodes.term[end] == nodes.term[end - 1] + 1 and terms.twin[nodes.term[end]]:
-                end += 1
-            if end == e + 1:
-                _add_tree(
-                    tables.trees, terms.start[t], terms.depth[t], nodes.weight[e], X, low, high,
-                    scores, nodes.channel[e],
-                )  # fmt: skip
-            else:
-                _add_twins(
-                    tables.trees, terms.start[t : t + end - e], terms.depth[t], nodes.weight[e:end],
-                    nodes.channel[e:end], X, low, high, scores,
-                )  # fmt: skip
-            e = end
-
-
-@compiled(nogil=True)
-def score_chain(tables, X, first, last, block, scores):
-    """An additive chain of plain trees over rows `first` to `last`, in blocks that fit the cache."""
-    for low in range(first, last, block):
-        _score_block(tables, X, low, min(last, low + block), scores)
-
-
-@compiled(nogil=True)
-def score_few(look, left, threshold, missing, value, pointer, root, depth, weight, channel, bias, X, scores):
-    """The same for a few rows, row by row and from plain arrays: a call costs microseconds, not dozens."""
-    for i in range(X.shape[0]):
-        for k in range(pointer.shape[0] - 1):
-            for c in range(bias.shape[1]):
-                scores[i, c] += bias[k, c]
-            for e in range(pointer[k], pointer[k + 1]):
-                node = root[e]
-                for _ in range(depth[e]):
-                    x = np.float64(X[i, look[node]])
-                    stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
-                    node = left[node] + (1 - stays_left)
-                scores[i, channel[e]] += weight[e] * value[node]

@@ -23,7 +23,7 @@ from miserly.plan.terms.tree import Trees
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Tables", "chain_arrays"]
+__all__ = ["Tables"]
 
 
 class Terms(NamedTuple):
@@ -90,24 +90,6 @@ class Tables(NamedTuple):
             _nodes(plan),
             RowPrices(plan.costs.feature[None], plan.costs.memberships, plan.costs.setup[None]),
         )
-
-
-def chain_arrays(tables: Tables) -> tuple[NDArray[Any], ...]:
-    """What scoring an additive chain of plain trees needs, in the order `score_few` takes it."""
-    trees, terms, nodes = tables.trees, tables.terms, tables.nodes
-    return (
-        trees.look,
-        trees.left,
-        trees.threshold,
-        trees.missing,
-        trees.value,
-        nodes.pointer,
-        terms.start[nodes.term],
-        terms.depth[nodes.term],
-        nodes.weight,
-        nodes.channel,
-        nodes.bias,
-    )
 
 
 def _terms(terms: tuple[Term, ...], starts: dict[str, list[int]]) -> Terms:

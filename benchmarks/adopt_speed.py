@@ -1,0 +1,152 @@
+"""How fast adopted LightGBM models answer, against LightGBM itself in the same process.
+
+    python benchmarks/adopt_speed.py [--quick]
+
+Models of 300 trees: 16 leaves and 31 leaves (the default) over 28 columns of float64 numbers with missing
+values, and 31 leaves with six columns of categories. One row is answered by `Booster.predict`, by the
+fast path of LightGBM's C API for single rows (called through ctypes with everything prepared), and by
+`plan.walker()`. Batches are answered by `Booster.predict` and by `plan.run(..., account=False)`, with one
+and with two threads. All take turns, and the figures are medians over the turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import time
+from collections.abc import Callable
+
+import lightgbm as lgb
+import numpy as np
+
+import miserly
+from common import table, write
+
+TURNS = 7
+ROWS_ALONE = 1000  # how many single rows make one timing
+N_TREES, N_COLUMNS, N_CATEGORICAL = 300, 28, 6
+
+
+def make_rows(n: int, categorical: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, N_COLUMNS))
+    if categorical:
+        X[:, :N_CATEGORICAL] = rng.integers(0, 40, (n, N_CATEGORICAL))
+    y = X[:, 10] + np.sin(3 * X[:, 11]) + X[:, 12] * X[:, 13] + np.sin(X[:, 0] * 7 + X[:, 1])
+    y += 0.2 * X[:, 14:].sum(axis=1)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y + rng.standard_normal(n)
+
+
+def make_model(n_leaves: int, categorical: bool) -> lgb.Booster:
+    X, y = make_rows(20_000, categorical, seed=0)
+    columns = list(range(N_CATEGORICAL)) if categorical else []
+    parameters = {"objective": "regression", "num_leaves": n_leaves, "num_threads": 2, "verbose": -1}
+    return lgb.train(parameters, lgb.Dataset(X, y, categorical_feature=columns), N_TREES)
+
+
+def single_row_api(booster: lgb.Booster, rows: list[np.ndarray]) -> tuple[Callable[[], None], list[float]]:
+    """LightGBM's fast path for single rows of float64 numbers, with one thread: calls, and their answers."""
+    library = lgb.basic._LIB
+    config, length, result = ctypes.c_void_p(), ctypes.c_int64(), ctypes.c_double()
+    code = library.LGBM_BoosterPredictForMatSingleRowFastInit(
+        booster._handle, 0, 0, -1, 1, ctypes.c_int32(N_COLUMNS), b"num_threads=1", ctypes.byref(config)
+    )
+    if code != 0:
+        raise RuntimeError("LightGBM refuses to prepare single rows")
+    predict = library.LGBM_BoosterPredictForMatSingleRowFast
+    to_length, to_result = ctypes.byref(length), ctypes.byref(result)
+    addresses = [ctypes.c_void_p(row.ctypes.data) for row in rows]
+
+    def work() -> None:
+        for address in addresses:
+            predict(config, address, to_length, to_result)
+
+    answers = []
+    for address in addresses:
+        predict(config, address, to_length, to_result)
+        answers.append(result.value)
+    return work, answers
+
+
+def race(runners: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Median seconds of each, taking turns after one turn to warm up."""
+    times: dict[str, list[float]] = {name: [] for name in runners}
+    for _ in range(TURNS + 1):
+        for name, work in runners.items():
+            start = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - start)
+    return {name: float(np.median(seconds[1:])) for name, seconds in times.items()}
+
+
+def each(answer: Callable[[np.ndarray], object], rows: list[np.ndarray]) -> Callable[[], None]:
+    def work() -> None:
+        for row in rows:
+            answer(row)
+
+    return work
+
+
+def measure(booster: lgb.Booster, X: np.ndarray) -> dict[str, dict[str, float]]:
+    """Seconds for one row, and for all rows with one and two threads; answers must be equal."""
+    plan = miserly.adopt(booster).plan_
+    rows = [np.ascontiguousarray(row) for row in X[:ROWS_ALONE]]
+    walk, (calls, called) = plan.walker(), single_row_api(booster, rows)
+    expected = booster.predict(X)
+    assert (plan.run(X, account=False).scores == expected).all()
+    answers = expected[:ROWS_ALONE].tolist()
+    assert [float(walk(row)[0]) for row in rows] == called == answers
+    alone = race(
+        {
+            "C API, single row": calls,
+            "Booster.predict": each(lambda row: booster.predict(row[None], num_threads=1), rows[:200]),
+            "plan.walker()": each(walk, rows),
+        }
+    )
+    alone = {name: t / (200 if name == "Booster.predict" else len(rows)) for name, t in alone.items()}
+    found = {"1 row": alone}
+    for n in (1, 2):
+        found[f"{len(X):,} rows, {n} thread{'s' * (n > 1)}"] = race(
+            {
+                "Booster.predict": lambda n=n: booster.predict(X, num_threads=n),
+                "plan.run": lambda n=n: plan.run(X, account=False, n_threads=n),
+            }
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    cases = {
+        "16 leaves": (16, False),
+        "31 leaves": (31, False),
+        "31 leaves, categories": (31, True),
+    }
+    figures, lines = {}, []
+    for name, (n_leaves, categorical) in cases.items():
+        X, _ = make_rows(20_000 if quick else 100_000, categorical, seed=1)
+        figures[name] = measure(make_model(n_leaves, categorical), X)
+        for what, times in figures[name].items():
+            base = next(iter(times.values()))
+            for who, t in times.items():
+                shown = f"{t * 1e6:.1f} us" if t < 1e-3 else f"{t * 1e3:.0f} ms"
+                lines.append((name, what, who, shown, f"{t / base:.2f}"))
+    page = [
+        "# Speed of adopted models",
+        f"LightGBM models of {N_TREES} trees over {N_COLUMNS} float64 columns with 5 % missing values, as "
+        "boosters and as plans made by `miserly.adopt`. Answers are equal to the bit. Medians of "
+        f"{TURNS} turns, taken in turn in one process. The last column is the time over that of the first "
+        "line of its group. The C API is called through ctypes, with the address of each row prepared.",
+        "`python benchmarks/adopt_speed.py" + (" --quick`" if quick else "`"),
+        table(("model", "what", "who", "time", "ratio"), lines),
+    ]
+    write("adopt_speed", "\n\n".join(page) + "\n", figures, quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Additive chains of trees in few arrays: what scoring without accounts reads.
+
+A node of a tree takes 16 bytes, so that a step of a walk reads one line of the cache. Leaves lead to
+themselves: a walk ends where a step stays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.plan.gates import Onward
+from miserly.plan.terms import MAX_CATEGORY, Tree
+from miserly.plan.terms.tree import Trees
+
+if TYPE_CHECKING:
+    from miserly.plan.plan import Plan
+
+__all__ = ["CATEGORICAL", "NO_CODE", "Chain", "chain_of"]
+
+CATEGORICAL = 1 << 31  # the bit of `look` that marks a split on categories
+NO_CODE = MAX_CATEGORY + 1  # the place in a table of categories for what is no code
+_NODE = np.dtype([("threshold", np.float64), ("look", np.uint32), ("next", np.uint32)], align=True)
+
+
+class Chain(NamedTuple):
+    """The trees of a chain; tree e of node k of the plan is one of ``pointer[k]`` to ``pointer[k + 1]``."""
+
+    nodes: NDArray[np.void]  # next: twice the left child, plus 1 if missing values go left
+    tables: NDArray[np.uint8]  # for each split on categories, whether each code goes left
+    value: NDArray[np.float64]
+    root: NDArray[np.uint64]
+    grows: NDArray[np.bool_]  # whether the tree is more than a leaf
+    twin: NDArray[np.bool_]  # whether it has the splits of the tree before: one walk serves both
+    pointer: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    channel: NDArray[np.int64]
+    bias: NDArray[np.float64]
+
+
+_CHAINS: WeakKeyDictionary[Plan, Chain | None] = WeakKeyDictionary()
+
+
+def chain_of(plan: Plan) -> Chain | None:
+    """The chain of a plan in which every row adds the same trees in the same order; None for other plans.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    Chain or None
+    """
+    if plan not in _CHAINS:
+        _CHAINS[plan] = _chain(plan) if _is_chain(plan) else None
+    return _CHAINS[plan]
+
+
+def _is_chain(plan: Plan) -> bool:
+    tables = plan.tables
+    n = len(plan.nodes)
+    return bool(
+        (tables.nodes.gate == Onward.code).all()
+        and tables.nodes.inherits.all()
+        and (tables.nodes.up == [*range(1, n), -1][:n]).all()
+        and (tables.terms.kind == Tree.code).all()
+        and 2 * len(tables.trees.left) < 1 << 32
+    )
+
+
+def _chain(plan: Plan) -> Chain:
+    trees, terms, nodes = plan.tables.trees, plan.tables.terms, plan.tables.nodes
+    is_set = trees.category >= 0
+    packed = np.zeros(len(trees.left), dtype=_NODE)
+    packed["threshold"] = np.where(is_set, np.cumsum(is_set) - 1, trees.threshold)  # the row of its table
+    packed["look"] = np.where(is_set, trees.look.astype(np.int64) | CATEGORICAL, trees.look)
+    packed["next"] = 2 * trees.left.astype(np.int64) + trees.missing
+    return Chain(
+        packed,
+        _category_tables(trees, is_set),
+        trees.value,
+        terms.start[nodes.term].astype(np.uint64),
+        terms.depth[nodes.term] > 0,
+        _twins(terms.twin, nodes.term, nodes.pointer),
+        nodes.pointer,
+        nodes.weight,
+        nodes.channel,
+        nodes.bias,
+    )
+
+
+def _twins(twin: NDArray[np.bool_], term: NDArray[np.int64], pointer: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Entries whose term has the splits of the entry before, in the same node."""
+    found = np.zeros(len(term), dtype=np.bool_)
+    found[1:] = (term[1:] == term[:-1] + 1) & twin[term[1:]]
+    found[pointer[:-1][pointer[:-1] < len(term)]] = False
+    return found
+
+
+def _category_tables(trees: Trees, is_set: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """A row of bytes for each split on categories; the last one is for what is no code, and so missing."""
+    words = np.ascontiguousarray(trees.words[trees.category[is_set]], dtype="<u4")
+    tables = np.zeros((len(words), NO_CODE + 1), dtype=np.uint8)
+    tables[:, :NO_CODE] = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    tables[:, NO_CODE] = trees.missing[is_set]
+    return tables
