@@ -141,7 +141,8 @@ def main() -> None:
         f"LightGBM models of {N_TREES} trees over {N_COLUMNS} float64 columns with 5 % missing values, as "
         "boosters and as plans made by `miserly.adopt`. Answers are equal to the bit. Medians of "
         f"{TURNS} turns, taken in turn in one process. The last column is the time over that of the first "
-        "line of its group. The C API is called through ctypes, with the address of each row prepared.",
+        "line of its group. Times depend on what else the machine does, ratios much less. The C API is "
+        "called through ctypes, with the address of each row prepared.",
         "`python benchmarks/adopt_speed.py" + (" --quick`" if quick else "`"),
         table(("model", "what", "who", "time", "ratio"), lines),
     ]

@@ -29,6 +29,7 @@ class Benchmark:
 
 BENCHMARKS = {
     "scoring_speed": Benchmark(("--quick",)),
+    "adopt_speed": Benchmark(("--quick",)),
     "runtime_speed": Benchmark(("--quick",)),
     "serve_speed": Benchmark(("--quick",)),
     "serve_stress": Benchmark(("--quick",)),
