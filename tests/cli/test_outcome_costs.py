@@ -60,6 +60,5 @@ def test_bad_files_are_refused_with_their_name(folder, text, problem):
 
 
 def test_total_cost_needs_the_file(folder):
-    assert "--metric total_cost needs --outcome-costs" in complaint(
-        frontier(folder, "--metric", "total_cost")
-    )
+    done = frontier(folder, "--metric", "total_cost")
+    assert "--metric total_cost needs --outcome-costs" in complaint(done, code=2)
