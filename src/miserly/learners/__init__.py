@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 from miserly.learners.anytime import (
     AFRClassifier,
 )
-from miserly.learners.base import PlanEstimator
+from miserly.learners.base import PlanEstimator, ordering_weights
 from miserly.learners.boosting import (
     AdaBoostBTClassifier,
     AdaBoostRSClassifier,
@@ -97,6 +97,7 @@ __all__ = [
     "adopt",
     "all_learners",
     "compress",
+    "ordering_weights",
     "thrift",
 ]
 
