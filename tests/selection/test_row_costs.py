@@ -1,5 +1,6 @@
 """Searches over rows that know some features, and that pay their own prices."""
 
+import joblib
 import numpy as np
 import pytest
 
@@ -168,10 +169,23 @@ def test_a_cache_tells_rows_with_other_prices_apart(tmp_path):
     assert len(list(tmp_path.iterdir())) == after
 
 
-def test_processes_get_the_prices_of_rows():
-    given = {**SEARCH, "max_fits": 3, "known": KNOWN, "prices": PRICES, "certify": 0.0}
-    one, two = (frontier(LEARNERS[:1], X, Y, n_jobs=n, **given) for n in (1, 2))
-    assert [c.mean_cost for c in two.candidates] == [c.mean_cost for c in one.candidates]
+def test_processes_get_the_prices_of_rows(found, tmp_path):
+    """Rows reach processes by a file that is mapped to memory."""
+    rows = found.result.evaluator.rows
+    joblib.dump(rows, tmp_path / "rows")
+    there = joblib.load(tmp_path / "rows", mmap_mode="r")
+    learner = next(one.trial.learner for one in found.candidates if one.params.get("tradeoff"))
+    some = np.arange(0, len(rows), 2)
+    here, other = (learner.fit(given.take(some), 0.01).plan_ for given in (rows, there))
+    assert here.digest == other.digest
+    paid = [here.run(given.X[some], **given.take(some).own_costs).cost for given in (rows, there)]
+    np.testing.assert_array_equal(*paid)
+
+
+def test_a_report_is_written(found, tmp_path):
+    pytest.importorskip("plotly")
+    page = found.to_html(tmp_path / "page.html", mean_budget=4.0)
+    assert "CAD" in page.read_text(encoding="utf-8")
 
 
 def test_new_list_prices_reach_rows_that_know_something_alone(found):
