@@ -227,7 +227,7 @@ def test_plans_that_cannot_be_settled_are_refused(nodes, link, message):
 
 def test_classes_that_are_decided_by_costs_are_not_settled():
     stumps, costs = [stump(0, -1.0, 1.0), stump(1, -1.0, 1.0)], Decision([[0.0, 1.0], [100.0, 0.0]])
-    with pytest.raises(PlanError, match="decides by the costs of outcomes"):
+    with pytest.raises(PlanError, match="suits no decision"):
         chain(stumps, Settled(), decision=costs)
 
 

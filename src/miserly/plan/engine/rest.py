@@ -54,8 +54,6 @@ def by_signs(plan: Plan) -> bool:
 def problem_after(plan: Plan, k: int) -> str | None:
     """Why a gate of node `k` cannot look at the rest of the chain, as the end of "node 3 has ..."."""
     node = plan.nodes[k]
-    if plan.decision is not None and not node.gate.listwise:
-        return "a gate that settles classes, but the plan decides by the costs of outcomes"
     if node.low != LEAVE:
         return "a gate that settles answers, so rows that go low must leave"
     while True:
