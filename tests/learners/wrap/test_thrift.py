@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from miserly import (
     AdaBoostBTClassifier,
@@ -243,3 +243,15 @@ def test_what_is_not_a_sum_is_refused(two):
         thrift(EarlyExit(two, rule="lossless", prefit=True).fit(X, Y), X, Y)
     with pytest.raises((DataError, ValueError)):
         thrift(RandomForestClassifier(), X, Y)
+    numbers = np.nan_to_num(X) @ WEIGHTS
+    forest = RandomForestRegressor(3, max_depth=2, random_state=0).fit(np.nan_to_num(X), numbers)
+    with pytest.raises(DataError, match="a forest that averages numbers"):
+        thrift(forest, np.nan_to_num(X), numbers)
+
+
+def test_a_forest_of_classes_keeps_them():
+    filled = np.nan_to_num(X)
+    forest = RandomForestClassifier(15, max_depth=4, random_state=0).fit(filled[TRAIN], THREE[TRAIN])
+    done = thrift(forest, filled[TEST], THREE[TEST], costs=COSTS)
+    assert [step.changed for step in done.steps] == [0, 0, 0, 0]
+    np.testing.assert_array_equal(done.estimator.predict(filled), forest.predict(filled))

@@ -21,7 +21,7 @@ from miserly.learners.wrap.adopt import adopt
 from miserly.learners.wrap.early_exit import EarlyExit
 from miserly.learners.wrap.exits import lossless_exits
 from miserly.metrics import Metric, get_metric
-from miserly.plan import LEAVE, Plan
+from miserly.plan import LEAVE, Plan, links
 from miserly.plan.additive import exact_sums, is_additive, merge_trees, sum_of, summands_of
 from miserly.plan.engine.batch import Run, ranked
 
@@ -193,6 +193,10 @@ def thrift(
         raise DataError(
             f"thrift needs a model whose plan is a sum of terms, and that of {type(fitted).__name__} is not; "
             "give a booster, or a model of another library"
+        )
+    if links.gives_numbers(fitted.plan_.link) and fitted.plan_.n_outputs > 1:
+        raise DataError(
+            "thrift needs a sum with one number as its answer; a forest that averages numbers has no such sum"
         )
     evaluation = _Evaluation(fitted, X, y, qid, k, metric)
     names, plans = ["as it was"], [fitted.plan_]
