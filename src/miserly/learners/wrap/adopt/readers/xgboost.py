@@ -170,12 +170,17 @@ def _base(param: Document, objective: str, n_scores: int) -> NDArray[np.float64]
     link = _LINKS[objective][1]
     with np.errstate(all="ignore"):
         if link in ("logistic", "share"):
-            base = -np.log(np.float32(1.0) / base - np.float32(1.0))
+            base = -_log(np.float32(1.0) / base - np.float32(1.0))
         elif link == "exp":
-            base = np.log(base)
+            base = _log(base)
     if not np.isfinite(base).all():
         raise DataError(f"the XGBoost model has the base score {shown(param.text('base_score'))}")
     return np.broadcast_to(base, n_scores).astype(np.float64)
+
+
+def _log(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The float32 logarithm rounded once, as that of C; NumPy's own may be off by several units."""
+    return np.log(numbers.astype(np.float64)).astype(np.float32)
 
 
 def _best_of_estimator(learner: Document) -> _Rounds:
