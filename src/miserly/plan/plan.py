@@ -99,6 +99,8 @@ class Plan(Runnable, Exportable):
         self.costs = costs
         self.terms = tuple(terms)
         self.nodes = tuple(nodes)
+        self._listwise = any(node.gate.listwise for node in self.nodes)
+        self._looks_at_known = any(node.gate.looks_at_known for node in self.nodes)
         self.base: NDArray[np.float64] = np.atleast_1d(np.array(base, dtype=np.float64))
         self.link = link
         self.n_outputs = len(self.base) if n_outputs is None else int(n_outputs)
@@ -133,12 +135,12 @@ class Plan(Runnable, Exportable):
     @property
     def listwise(self) -> bool:
         """Whether some gate compares a document with the others of its query."""
-        return any(node.gate.listwise for node in self.nodes)
+        return self._listwise
 
     @property
     def looks_at_known(self) -> bool:
         """Whether some gate looks at the features that a row has bought, so that runs must keep account."""
-        return any(node.gate.looks_at_known for node in self.nodes)
+        return self._looks_at_known
 
     @property
     def can_rank(self) -> bool:

@@ -21,7 +21,7 @@ __all__ = ["CLASS_POWER", "PricedMistakes", "column_reader", "outcomes_for", "pr
 
 # Within a class, rows are weighted by what their mistakes cost. Between classes, the power of the mean cost:
 # with 1 the decision would be the most probable class, but flexible models then learn little of the classes
-# whose mistakes are cheap; with 0 linear models learn little where the decision changes.
+# whose mistakes are cheap; with 0 trees of linear classifiers (ASTC) learn little where the decision changes.
 CLASS_POWER = 0.25
 
 
