@@ -193,7 +193,7 @@ def test_numbers_and_rankings(folder):
     [
         (("--confidence", 0.95), "--confidence needs something to guarantee"),
         (("--confidence", 95, "--budget", 3), "--confidence is between 0 and 1"),
-        (("--save", "m.miser"), "--save needs --budget, --mean-budget or --max-loss"),
+        (("--save", "m.miser"), "--save needs --budget, --mean-budget, --max-loss or --outcome-costs"),
         (("--out", "report.pdf"), "must end in .html or .htm"),
         (("--metric", "mse", "--task", "classes"), "--metric mse: for --task classes there are accuracy"),
         (("--metric", "ndcg@5"), "for --task classes there are accuracy"),

@@ -41,7 +41,7 @@ def expected_failures(model):
         given.get("early_stopping")
         or given.get("prune")
         or "n_blocks" in given  # AFR, which always holds rows out
-        or ("prefit" in given and given["threshold"] is None)
+        or ("prefit" in given and given["threshold"] is None and given["rule"] != "lossless")
     ):
         return {WEIGHTS: HELD_OUT}
     if "estimator" in given and "max_rows" in given:  # compressed machines
