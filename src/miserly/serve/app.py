@@ -21,6 +21,7 @@ from miserly import __version__
 from miserly.serve.audit import Audit
 from miserly.serve.descriptions import model_record, model_summary
 from miserly.serve.doors import Doors
+from miserly.serve.garbage import freeze_loaded
 from miserly.serve.keys import describe_keys
 from miserly.serve.metrics import Metrics, add_metrics_route
 from miserly.serve.models import ModelFolder
@@ -36,6 +37,7 @@ from miserly.serve.session_stores import open_store
 from miserly.serve.settings import ServeSettings
 from miserly.serve.source_log import SourceLog
 from miserly.serve.sources import sources_by_model
+from miserly.serve.warming import warm
 
 __all__ = ["create_app"]
 
@@ -63,6 +65,14 @@ async def _audited(service: Service) -> AsyncIterator[None]:
     yield
     if service.audit is not None:
         service.audit.close()
+
+
+@asynccontextmanager
+async def _warmed(service: Service) -> AsyncIterator[None]:
+    """Load what the first requests would load, so that it can be frozen."""
+    await asyncio.to_thread(warm)
+    freeze_loaded()
+    yield
 
 
 def _add_model_routes(app: FastAPI, service: Service) -> None:
@@ -140,6 +150,7 @@ LIFESPANS: list[Callable[[Service], AbstractAsyncContextManager[Any]]] = [
     _audited,
     kept_receipts,
     open_store,
+    _warmed,  # when all else is loaded
 ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from miserly.errors import MiserlyError, ServeError
 from miserly.plan import Plan, load
 from miserly.runtime import OnDemand
+from miserly.serve.garbage import freeze_loaded
 from miserly.serve.problems import Problem, hint
 from miserly.serve.settings import ServeSettings
 
@@ -314,7 +315,10 @@ class ModelFolder:
         while True:
             await asyncio.sleep(self._settings.reload_every)
             try:
+                before = self.n_reloads
                 await asyncio.to_thread(self.refresh)
+                if self.n_reloads != before:
+                    freeze_loaded()
             except Exception:  # the service goes on with what it has
                 _log.exception("looking for changed models failed")
 

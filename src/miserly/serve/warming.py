@@ -1,4 +1,7 @@
-"""``python -m miserly.serve.warming``: compile what every plan needs, as a step of building an image."""
+"""Compile and load what every plan needs, before the first request.
+
+``python -m miserly.serve.warming`` does it as a step of building an image.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,20 @@ def warm() -> float:
     served = OnDemand(plan)
     receipt = served.predict(row)
     served.predict_many([row, row])
+    served.predict(row, deadline=1.0)  # in threads
+    served.close()
+    asynchronous = OnDemand(plan, {"second": _second})
+    asynchronous.predict(row, deadline=1.0)
+    asynchronous.close()
     interview = Interview(plan)
     assert interview.question is not None
     interview.reply(1.0)
+    interview.what_if(more=1.0)
     return receipt.cost
+
+
+async def _second(row: dict[str, float]) -> float:
+    return row["second"]
 
 
 if __name__ == "__main__":

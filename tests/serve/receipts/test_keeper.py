@@ -3,8 +3,11 @@
 import json
 import logging
 import os
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -128,6 +131,46 @@ def assert_all_are_there(url, folder, n_killed):
     assert set(acknowledged) <= set(kept) and len(kept) == len(set(kept))
     assert len(kept) - len(acknowledged) <= n_killed
     assert len(purchases(url)) == 4 * len(kept)
+
+
+def test_the_process_that_stores_receipts_is_replaced_when_it_is_killed(url, tmp_path):
+    served = OnDemand(heart())
+    keeper = ReceiptKeeper(url, tmp_path / "pending", interval=0.01)
+    keeper.start()
+    ids, killed = [], set()
+    for _ in range(3):
+        ids += [keeper.append(served.predict(PATIENT), model="heart") for _ in range(50)]
+        wait_until(lambda: keeper.status().moved > 0 and keeper.storing.pid not in {None, *killed})
+        killed.add(keeper.storing.pid)
+        os.kill(keeper.storing.pid, signal.SIGKILL)
+    ids.append(keeper.append(served.predict(PATIENT), model="heart"))
+    wait_until(lambda: keeper.status().waiting == 0 and keeper.status().problem is None)
+    keeper.close()
+    assert [one["id"] for one in rows(url)] == ids and len(killed) == 3
+
+
+def test_the_process_that_stores_receipts_ends_with_the_one_that_keeps_them(tmp_path):
+    script = (
+        "import time\nfrom miserly.serve.receipts import ReceiptKeeper\n"
+        f"keeper = ReceiptKeeper({str(tmp_path / 'receipts.db')!r})\nkeeper.start()\n"
+        "while keeper.storing.pid is None: time.sleep(0.01)\n"
+        "print(keeper.storing.pid, flush=True)\ntime.sleep(60)"
+    )
+    keeps = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert keeps.stdout is not None
+    with keeps.stdout:
+        stores = int(keeps.stdout.readline())
+    os.kill(stores, 0)
+    keeps.kill()
+    keeps.wait()
+    wait_until(lambda: not Path(f"/proc/{stores}").exists() or "State:\tZ" in _status(stores))
+
+
+def _status(pid):
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return "State:\tZ"
 
 
 def test_while_the_database_is_down_receipts_wait_and_then_arrive(postgres, tmp_path, caplog):

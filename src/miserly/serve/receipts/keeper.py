@@ -1,4 +1,4 @@
-"""Keeping receipts: the journal at once, the database a moment later in a thread of its own."""
+"""Keeping receipts: the journal at once, the database a moment later by a process of its own."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ import orjson
 from miserly.runtime import Receipt
 from miserly.serve.receipts.database import DatabaseDown, ReceiptDatabase, SchemaError
 from miserly.serve.receipts.journal import Journal, NotKept, abandoned, foreign_journals
-from miserly.serve.receipts.lines import Stamp, encode_line, new_id, read_lines, session_mark
+from miserly.serve.receipts.lines import Stamp, encode_line, new_id, session_mark
+from miserly.serve.receipts.process import DatabaseProcess, StoredLines
 
 __all__ = ["KeeperStatus", "ReceiptKeeper", "recover"]
 
 logger = logging.getLogger("miserly.serve.receipts")
 _LONGEST_PAUSE = 10.0  # between two attempts to reach the database
 _LOOK_EVERY = 15.0  # for journals of processes that have ended
-_CHUNK = 1 << 17
+_CHUNK = 1 << 20  # bytes that are stored in one transaction
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,10 @@ class KeeperStatus:
 class ReceiptKeeper:
     """Keeps receipts in a database, without making an answer wait for it.
 
-    `append` writes a receipt to the journal of this process, which takes microseconds. A thread moves what is
-    in the journal to the database. While the database is down receipts wait in the journal, up to `limit`
-    bytes. What a process leaves behind is moved by the next one with the same folder.
+    `append` writes a receipt to the journal of this process, which takes microseconds. A thread reads what is
+    in the journal, and gives it to another process that stores it in the database. While the database is down
+    receipts wait in the journal, up to `limit` bytes. What a process leaves behind is moved by the next one
+    with the same folder.
 
     Parameters
     ----------
@@ -126,6 +128,7 @@ class ReceiptKeeper:
         self.folder = Path(self.database.default_folder if folder is None else folder)
         self.keep_values, self.required, self._interval = keep_values, required, interval
         self.journal = Journal(self.folder, self.database.mark, sync=sync, limit=limit)
+        self.storing = DatabaseProcess(self.database.url.render_as_string(hide_password=False))
         self._counts = dict.fromkeys(("appended", "moved", "recovered", "lost", "damaged", "refused"), 0)
         self._problem: str | None = None  # of the database
         self._last_moved = time.time()
@@ -149,6 +152,7 @@ class ReceiptKeeper:
             self.database.check()
         except DatabaseDown as error:
             self._trouble(error)
+        self.database.close()  # from here on the other process has a connection
         self._thread = threading.Thread(target=self._run, name="miserly-receipts", daemon=True)
         self._thread.start()
 
@@ -240,6 +244,7 @@ class ReceiptKeeper:
             logger.warning("%d receipts stay in the journal", self.journal.waiting_lines)
         self.journal.close()
         self.database.close()
+        self.storing.close()
 
     # -- the thread ----------------------------------------------------------------------------------
 
@@ -252,7 +257,7 @@ class ReceiptKeeper:
                 self._flush()
                 sync_at = now + 1.0
             try:
-                self.database.check()
+                self.storing.check()
                 if now >= look_at and not stopping:
                     self._recover()
                     look_at = now + _LOOK_EVERY
@@ -267,11 +272,10 @@ class ReceiptKeeper:
 
     def _move(self) -> None:
         while data := self.journal.read(_CHUNK):
-            records, damaged = read_lines(data)
-            self._counts["moved"] += self._store(records)
-            self._damage(damaged, self.journal.name)
-            self.journal.done(len(data), len(records))
-            self._last_moved = records[-1]["at"] if records else time.time()
+            found = self._store(data, self.journal.name)
+            self._counts["moved"] += found.stored
+            self.journal.done(len(data), found.stored + len(found.refused))
+            self._last_moved = found.last or time.time()
         self._last_moved = time.time()
 
     def _recover(self) -> None:
@@ -279,26 +283,28 @@ class ReceiptKeeper:
             for path in one.segments():
                 with open(path, "rb") as file:
                     while data := file.read(_CHUNK):
-                        records, damaged = read_lines(data + file.readline())
-                        self._counts["recovered"] += self._store(records)
-                        self._damage(damaged, path.name)
+                        found = self._store(data + file.readline(), path.name)
+                        self._counts["recovered"] += found.stored
                 if n := path.stat().st_size:
                     logger.info("moved %d bytes of receipts that %s had left", n, path.name)
             one.delete()
 
-    def _store(self, records: list[dict[str, Any]]) -> int:
-        """Store records, and return how many are in the database now."""
-        refused = self.database.add(records) if records else []
-        if refused:
-            lines = b"".join(orjson.dumps(record) + b"\n" for record in refused)
+    def _store(self, lines: bytes, name: str) -> StoredLines:
+        """Store the lines of a journal of this name; those that the database refuses go to a file."""
+        found = self.storing.store(lines)
+        if found.damaged:
+            self._counts["damaged"] += found.damaged
+            logger.warning("%d damaged lines in %s were skipped", found.damaged, name)
+        if found.refused:
+            refused = b"".join(orjson.dumps(record) + b"\n" for record in found.refused)
             fd = os.open(self.folder / "refused.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                os.write(fd, lines)
+                os.write(fd, refused)
             finally:
                 os.close(fd)
-            self._counts["refused"] += len(refused)
-            logger.error("the database refused %d receipts; they are in refused.jsonl", len(refused))
-        return len(records) - len(refused)
+            self._counts["refused"] += len(found.refused)
+            logger.error("the database refused %d receipts; they are in refused.jsonl", len(found.refused))
+        return found
 
     def _flush(self) -> None:
         try:
@@ -317,11 +323,6 @@ class ReceiptKeeper:
         if now - self._last_lost >= 1.0:
             self._last_lost = now
             logger.error("a receipt is not kept, %d so far: %s", self._counts["lost"], error)
-
-    def _damage(self, n_lines: int, name: str) -> None:
-        if n_lines:
-            self._counts["damaged"] += n_lines
-            logger.warning("%d damaged lines in %s were skipped", n_lines, name)
 
     def _trouble(self, error: Exception) -> None:
         known = isinstance(error, (DatabaseDown, SchemaError))
@@ -354,7 +355,7 @@ def recover(url: str | os.PathLike[str], folder: str | os.PathLike[str] | None =
     """
     keeper = ReceiptKeeper(url, folder)
     try:
-        keeper.database.check()
+        keeper.storing.check()
         keeper._recover()
         return keeper.status()
     finally:

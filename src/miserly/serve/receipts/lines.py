@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,8 +13,9 @@ import orjson
 
 from miserly.runtime import Receipt
 from miserly.runtime.receipt import Entry, plain_value
+from miserly.serve.receipts.checksums import checked
 
-__all__ = ["Stamp", "encode_line", "first_id", "new_id", "read_line", "read_lines", "session_mark"]
+__all__ = ["Stamp", "encode_line", "first_id", "new_id", "session_mark"]
 
 VERSION = 1  # of the record in a line
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
@@ -109,28 +109,7 @@ def encode_line(receipt: Receipt, stamp: Stamp, *, values: bool = False) -> byte
         "trail": _purchases(receipt.entries, receipt.bill, names, values),
         "ahead": _purchases(receipt.unused, unused, names, values),
     }
-    return _checked(_json(record))
-
-
-def read_line(line: bytes) -> dict[str, Any] | None:
-    """The record in a line without its end, or None if the line is damaged.
-
-    >>> read_line(_checked(b'{"v": 1}').rstrip()), read_line(b'00000000 {"v": 1}'), read_line(b"4b")
-    ({'v': 1}, None, None)
-    """
-    try:
-        if line[8:9] != b" " or int(line[:8], 16) != zlib.crc32(line[9:]):
-            return None
-        return orjson.loads(line[9:])
-    except ValueError:
-        return None
-
-
-def read_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The records in the lines of a file, and how many lines are damaged."""
-    found = [read_line(line) for line in data.split(b"\n") if line]
-    records = [record for record in found if record is not None]
-    return records, len(found) - len(records)
+    return checked(_json(record))
 
 
 def _by_class(classes: Any, chances: Sequence[float]) -> dict[str, float]:
@@ -156,10 +135,6 @@ def _purchases(
         )
         for entry, (price, cost) in zip(entries, bill, strict=True)
     ]
-
-
-def _checked(text: bytes) -> bytes:
-    return b"%08x %b\n" % (zlib.crc32(text), text)
 
 
 def _json(record: dict[str, Any]) -> bytes:
