@@ -126,7 +126,6 @@ def test_a_model_that_cannot_be_saved_is_not_learned(folder):
     ("costs", "message"),
     [
         ("feature,cost\nage,1\nchol,5\n", "costs.csv: no cost for column 'thal'"),
-        ("feature,cost\nage,1\nchol,5\nthal,9\nthall,9\n", "a cost for 'thall', which is no column"),
         (
             "feature,cost\nage,1\nchol,cheap\n",
             "costs.csv: line 3: the cost of feature 'chol' must be a number",
@@ -143,6 +142,47 @@ def test_costs_that_do_not_fit_the_table_are_named(folder, tmp_path, costs, mess
     done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", tmp_path / "costs.csv",
                "--out", tmp_path / "x.miser")  # fmt: skip
     assert message in complaint(done)
+
+
+def test_a_list_of_costs_may_be_longer_than_the_table(folder, tmp_path):
+    (tmp_path / "costs.csv").write_text(
+        "feature,cost,group,setup\nage,1,,\nchol,5,blood,2\nthal,9,,\nthall,9,blood,2\nmri,400,,\n"
+    )
+    done = run("fit", folder / "heart.csv", "--target", "disease", "--costs", tmp_path / "costs.csv", *QUICK,
+               "--out", tmp_path / "x.miser")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "note:" in done.stderr and "'thall'; did you mean 'thal'?, 'mri'" in done.stderr
+    assert load(tmp_path / "x.miser").costs.to_dict()["features"] == {"age": 1.0, "chol": 5.0, "thal": 9.0}
+
+
+@pytest.mark.parametrize("command", ["fit", "frontier"])
+def test_default_cost_prices_the_columns_that_the_costs_leave_out(folder, tmp_path, command):
+    (tmp_path / "costs.csv").write_text("# unit: CAD\nfeature,cost\nchol,5\n")
+    options = {"fit": ("--out", tmp_path / "x.miser", *QUICK)}.get(
+        command, ("--learners", "BudgetedTree", "--max-fits", 2)
+    )
+    words = (
+        command,
+        folder / "heart.csv",
+        "--target",
+        "disease",
+        "--costs",
+        tmp_path / "costs.csv",
+        *options,
+    )
+    assert "no cost for column 'age'" in complaints(run(*words))[0]
+    done = run(*words, "--default-cost", 2, "--json")
+    assert done.exit_code == 0, done.output
+    if command == "fit":
+        priced = load(tmp_path / "x.miser").costs
+        assert priced.to_dict()["features"] == {"age": 2.0, "chol": 5.0, "thal": 2.0} and priced.unit == "CAD"
+
+
+def test_default_cost_without_a_list_is_the_cost_of_every_column(folder, tmp_path):
+    done = run("fit", folder / "heart.csv", "--target", "disease", "--default-cost", 3, *QUICK,
+               "--out", tmp_path / "x.miser")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert load(tmp_path / "x.miser").costs.feature.tolist() == [3.0, 3.0, 3.0]
 
 
 def test_too_many_words_are_no_categories(tmp_path):

@@ -23,11 +23,17 @@ from miserly.cli.totals import ExactSum
 from .running import QUICK, complaint, run, table
 
 N_ROWS = 1020
-# A process that notes its progress after each of many small batches.
+# A process that notes its progress after each of many small batches. It takes its time over each, so that it
+# is killed before it ends, however fast the machine.
 CHILD = """
-import sys
-from miserly.cli import app, batches, resuming
+import sys, time
+from miserly.cli import app, batches, predictions, resuming
 from miserly.cli.table_files import CsvFile, ParquetFile
+answered = predictions.Predictions._answered
+def slowly(self, batch, n_rows):
+    time.sleep(0.02)
+    return answered(self, batch, n_rows)
+predictions.Predictions._answered = slowly
 resuming.SECONDS = 0.0
 batches.ROWS = 23
 for file in (CsvFile, ParquetFile):

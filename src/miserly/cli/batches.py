@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from miserly.cli.cells import Known, plain_cell
 from miserly.cli.console import MOST_LINES, Problems, also_in
+from miserly.cli.row_terms import RowTerms, Terms
 from miserly.cli.table_files import Chunk, OpenTable, table_file
 from miserly.plan import Plan
 
@@ -31,7 +32,7 @@ class Batch:
     """Some rows: what the plan reads, and what goes with it.
 
     `truth` holds numbers, or classes of the plan; NaN or None where it is missing. `kept` is copied to the
-    output.
+    output. `terms` is what the rows know and pay.
     """
 
     values: dict[str, NDArray[Any]]
@@ -39,6 +40,7 @@ class Batch:
     qid: NDArray[np.int64] | None
     truth: NDArray[Any] | None
     kept: dict[str, Sequence[Any]]
+    terms: Terms
 
     @property
     def columns(self) -> list[str]:
@@ -57,6 +59,7 @@ class Batch:
             None if self.qid is None else self.qid[start:end],
             None if self.truth is None else self.truth[start:end],
             {name: values[start:end] for name, values in self.kept.items()},
+            {name: values[start:end] for name, values in self.terms.items()},
         )
 
 
@@ -96,6 +99,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
         if first.truth is None
         else np.concatenate([one.truth for one in batches if one.truth is not None]),
         {name: [value for one in batches for value in one.kept[name]] for name in first.kept},
+        {name: np.concatenate([one.terms[name] for one in batches]) for name in first.terms},
     )
 
 
@@ -114,6 +118,8 @@ class Batches:
 
     Attributes
     ----------
+    terms : RowTerms or None
+        What the rows know and pay, if it is not what the plan says.
     bad, infinite, strange : dict of OddCells
         By column, the cells that are not numbers, infinite numbers, and unknown categories. All of them are
         treated as missing.
@@ -129,6 +135,7 @@ class Batches:
         self._known = {int(f): Known(values, source.form) for f, values in plan.categories.items()}
         self._classes = None if plan.classes is None else Known(plan.classes.tolist(), source.form)
         self._queries: dict[str, int] = {}
+        self.terms: RowTerms | None = None
         self.bad: dict[str, OddCells] = {}
         self.infinite: dict[str, OddCells] = {}
         self.strange: dict[str, OddCells] = {}
@@ -177,6 +184,8 @@ class Batches:
         if self._query is not None and not self._are_adjacent(self._query):
             size = 2**62  # a query may occur again in the last row
         waiting: list[Batch] = []
+        if self.terms is not None:
+            self.terms.start(self.skip)
         for chunk in self._file.chunks(self._columns, self.skip):
             waiting.append(self._batch(chunk))
             if sum(map(len, waiting)) >= size:
@@ -184,12 +193,15 @@ class Batches:
                 waiting = [left] if len(left) else []
                 if len(full):
                     yield full
+        if self.terms is not None:
+            self.terms.finish()
         if waiting:
             yield joined(waiting)
 
     @property
     def _columns(self) -> list[str]:
         also = [name for name in (self._query, self.target) if name is not None]
+        also += [] if self.terms is None else self.terms.columns
         return list(
             dict.fromkeys([*map(str, map(self._plan.costs.name, self._plan.features)), *also, *self._keep])
         )
@@ -217,7 +229,8 @@ class Batches:
             qid = np.array(ids, dtype=np.int64)
         values = {str(self._plan.costs.name(f)): self._column(int(f), chunk) for f in self._plan.features}
         kept = {name: chunk.values(name) for name in self._keep}
-        return Batch(values, len(chunk.lines), qid, self._truth(chunk), kept)
+        terms = {} if self.terms is None else self.terms.of(chunk)
+        return Batch(values, len(chunk.lines), qid, self._truth(chunk), kept, terms)
 
     def _column(self, f: int, chunk: Chunk) -> NDArray[Any]:
         """The values of a feature: numbers, or known categories and None."""

@@ -23,8 +23,8 @@ from miserly.utils.files import check_writable
 from miserly.utils.terminal import CONTROLS, Terminal, visible
 
 __all__ = ["ManyProblems", "Misuse", "Problems", "also_in", "amount", "amounts", "check_output", "err",
-           "friendly", "json_text", "listing", "new_table", "out", "percent", "print_json", "refuse_twice",
-           "shell_line", "shell_word", "warn"]  # fmt: skip
+           "friendly", "json_text", "listing", "new_table", "note", "out", "percent", "print_json",
+           "refuse_twice", "shell_line", "shell_word", "warn"]  # fmt: skip
 
 out = Terminal()
 err = Terminal(stderr=True)
@@ -80,6 +80,10 @@ def _words(error: Exception) -> str:
 
 def _print_error(message: str) -> None:
     err.print(Text.assemble(("error:", "bold red"), f" {' '.join(message.split())}"), soft_wrap=True)
+
+
+def note(message: str) -> None:
+    err.print(Text.assemble(("note:", "bold"), f" {message}"), soft_wrap=True)
 
 
 def warn(message: str) -> None:

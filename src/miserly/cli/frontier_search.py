@@ -211,6 +211,7 @@ def run_frontier(
         X if rows is None else _safe_indexing(X, chosen),
         table.y[chosen],
         costs=table.costs,
+        **table.terms(slice(None) if rows is None else rows),
         qid=None if table.qid is None else table.qid[chosen],
         task=task,
         metric=metric,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,8 +15,8 @@ import typer
 if TYPE_CHECKING:
     from miserly.cli.cells import Format
 
-__all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "Query", "Rival", "SearchOptions",
-           "Seed", "TableOptions", "Task", "Unknown", "expanded"]  # fmt: skip
+__all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "Query", "Rival", "RowOptions",
+           "SearchOptions", "Seed", "TableOptions", "Task", "Unknown", "expanded"]  # fmt: skip
 
 # What --learners takes: the learners of "auto", for classes, numbers or rankings.
 NAMES = ("AdaBoostBT", "AFR", "ASTC", "BudgetedTree", "CostLasso", "Cronus", "CSCC", "CSTC", "EarlyExit",
@@ -90,6 +90,14 @@ class TableOptions:
             "file. By default 1 each."
         ),
     ] = None
+    default_cost: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="The cost of columns that --costs does not name. By default such a column is an error.",
+            show_default=False,
+        ),
+    ] = None
     query: Query = None
     task: Annotated[Task, typer.Option(help="What the target holds.")] = Task.auto
     ignore: Annotated[
@@ -103,6 +111,43 @@ class TableOptions:
             show_default=False,
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """What single rows know already, and what they pay."""
+
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What rows have already, at no cost: a feature of all rows, FEATURE=COLUMN with a column of "
+            "booleans, or a table of booleans with a column per feature. May be given several times.",
+            show_default=False,
+        ),
+    ] = None
+    prices: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What rows pay: NAME=PRICE, NAME=COLUMN with a column of prices, a file of costs, or a "
+            "table of prices with a column per feature or group. May be given several times.",
+            show_default=False,
+        ),
+    ] = None
+
+    def columns(self, header: Sequence[str]) -> set[str]:
+        """The columns of a table that hold what rows know or pay."""
+        given = [
+            one.rpartition("=")[2].strip()
+            for one in [*(self.known or ()), *(self.prices or ())]
+            if "=" in one
+        ]
+        return {name for name in given if name in header}
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read, as far as options name files."""
+        given = [*(self.known or ()), *(self.prices or ())]
+        return tuple(path for path in map(Path, given) if path.is_file())
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from miserly.cli.options import (
     Json,
     Model,
     Query,
+    RowOptions,
     Seed,
     TableOptions,
     Unknown,
@@ -31,6 +32,7 @@ __all__ = ["ask", "compress", "fit", "predict", "show"]
 @expanded
 def fit(
     table: TableOptions,
+    rows: RowOptions,
     csv: CsvOptions,
     model: Annotated[Path, typer.Option("--out", help="The file to save the plan to.", show_default=False)],
     budget: Budget = None,
@@ -61,18 +63,18 @@ def fit(
         raise Misuse(f"--tradeoff must be a number, not {tradeoff}")
     limit = None if budget is None else read_budget(budget)
     form = csv.form
-    check_output(model, (), (table.data, table.costs), force)
-    rows = read_training_table(table, form)
+    check_output(model, (), (table.data, table.costs, *rows.files), force)
+    read = read_training_table(table, form, of_rows=rows)
     quiet = as_json or not sys.stderr.isatty()
     options = FitOptions(limit, tradeoff, rounds, depth, validation, seed, verbose=not quiet)
-    fitted = fit_greedy_miser(rows, options)
+    fitted = fit_greedy_miser(read, options)
     fitted.plan.save(model)
     from miserly.cli.plans import fit_record, print_fit
 
     if as_json:
-        print_json(fit_record(rows, fitted, model))
+        print_json(fit_record(read, fitted, model))
     else:
-        print_fit(rows, fitted, model)
+        print_fit(read, fitted, model)
 
 
 @friendly
@@ -86,7 +88,14 @@ def predict(
             show_default=False,
         ),
     ],
+    rows: RowOptions,
     csv: CsvOptions,
+    known_if_filled: Annotated[
+        bool,
+        typer.Option(
+            "--known-if-filled", help="A row has the features whose cells are not empty, at no cost."
+        ),
+    ] = False,
     budget: Budget = None,
     target: Annotated[
         Path | None,
@@ -122,11 +131,11 @@ def predict(
 
     form = csv.form
     if target is not None:
-        check_output(target, FORMATS, (data, model), force)
+        check_output(target, FORMATS, (data, model, *rows.files), force)
     if resume and (target is None or as_json or str(data) == "-"):
         raise Misuse("--resume needs --out and a file to read, and cannot be combined with --json")
     plan = load(model)
-    asked = PredictOptions(budget, query, proba, tuple(keep or ()), unknown.value)
+    asked = PredictOptions(budget, query, proba, tuple(keep or ()), unknown.value, rows, known_if_filled)
     with opened(data, form) as source:
         answer(Predictions(plan, source, asked, Problems()), target, as_json, resume)
 

@@ -54,10 +54,11 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     """Fit a Greedy Miser. The number of rounds is chosen on the validation set, if there is one."""
     learner = _learner(table, options)
     if not options.validation:
-        fitted = learner.fit(table.X, table.y, **_ranked(table.qid))
+        fitted = learner.fit(table.X, table.y, **_ranked(table.qid), **table.terms())
         plan = _finished(fitted.plan_, table)
         return FitResult(plan, fitted.stopped_by_, SCORES[table.task], None, None, 0)
     from miserly.data.rows import Rows, validation_mask
+    from miserly.metrics import get_metric
     from miserly.selection.plan_budgets import budgets_on_rows, with_budgets
 
     classes = table.y if table.task == "classes" else None
@@ -65,12 +66,16 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     X, y, qid = table.take(~is_validation)
     X_val, y_val, qid_val = table.take(is_validation)
     given = {"X_val": X_val, "y_val": y_val, **_ranked(qid), **_ranked(qid_val, "_val")}
+    given |= table.terms(~is_validation)
     fitted = learner.fit(X, y, **given)
     plan = _finished(fitted.plan_, table)
-    run = fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val)))
+    held_out = table.terms(is_validation)
+    run = fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val)), **held_out)
     mean_cost = float(run.cost.mean())
-    value = float(fitted.score(X_val, y_val, **_ranked(qid_val)))
-    held, metric = Rows(X_val, y_val, qid=qid_val), SCORES[table.task]
+    guess = fitted.predict(X_val, **_ranked(qid_val), **held_out)
+    value = float(get_metric(SCORES[table.task])(y_val, guess, qid_val))
+    own = None if table.row_costs is None else table.row_costs.take(is_validation)
+    held, metric = Rows(X_val, y_val, qid=qid_val, row_costs=own), SCORES[table.task]
     what = "validation set, which also chose the number of rounds"
     plan = with_budgets(plan, budgets_on_rows(fitted.plan_, held, metric, what))
     if qid is None:  # documents of a query are not independent

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -22,7 +22,9 @@ from rich.text import Text
 
 from miserly.cli.batches import Batch, Batches
 from miserly.cli.console import Problems, amount, err, json_text, new_table, out, warn
+from miserly.cli.options import RowOptions
 from miserly.cli.resuming import ResumableTable, RunIdentity, resumable_table
+from miserly.cli.row_terms import RowTerms
 from miserly.cli.table_files import OpenTable
 from miserly.cli.tables import Cells, CsvWriter, TableWriter, table_writer, warn_of_formulas
 from miserly.cli.totals import RunTotals
@@ -43,6 +45,16 @@ class PredictOptions:
     probabilities: bool = False
     keep: tuple[str, ...] = ()
     unknown: str = "missing"
+    of_rows: RowOptions = field(default_factory=RowOptions)
+    known_if_filled: bool = False
+
+    @property
+    def known(self) -> list[str]:
+        return self.of_rows.known or []
+
+    @property
+    def prices(self) -> list[str]:
+        return self.of_rows.prices or []
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +101,7 @@ class Predictions:
         self._check_plan()
         self.batches = Batches(plan, source, asked.query, asked.keep, problems)
         self._check_columns()
+        self.batches.terms = self._terms()
         self.totals = RunTotals(self._metric)
 
     @property
@@ -100,6 +113,11 @@ class Predictions:
             "--keep": list(asked.keep), "--unknown": asked.unknown, "--sep": form.sep,
             "--decimal": form.decimal, "--thousands": form.thousands or None, "--encoding": form.encoding,
         }  # fmt: skip
+        if self.batches.terms is not None:
+            options |= {
+                "--known": asked.known, "--known-if-filled": asked.known_if_filled,
+                "--prices": asked.prices, "files of --known and --prices": self.batches.terms.digests,
+            }  # fmt: skip
         return RunIdentity(self.plan.digest, None if source.is_copy else source.path, options)
 
     def state(self) -> dict[str, Any]:
@@ -143,6 +161,13 @@ class Predictions:
             self._problems.add(f"--keep: the output has a column {name!r} of its own")
         self._problems.settle()
 
+    def _terms(self) -> RowTerms | None:
+        """What rows know and pay, if options say it."""
+        asked, header = self.asked, self.batches.header
+        filled = [name for name in _that_matter(self.plan) if name in header] if asked.known_if_filled else []
+        terms = RowTerms(self.plan.costs, asked.known, asked.prices, self._source, header, filled)
+        return terms if terms else None
+
     def __iter__(self) -> Iterator[Answers]:
         """Answers in batches; problems are raised after the last batch."""
         n_rows = self.totals.n_rows
@@ -161,7 +186,9 @@ class Predictions:
     def _answered(self, batch: Batch, n_rows: int) -> Answers:
         """Run the plan on a batch; `n_rows` counts the rows so far, which decides whether to compile."""
         plan, asked = self.plan, self.asked
-        run = plan.run(batch, budget=asked.budget, qid=batch.qid, compiled=engine_for(plan, n_rows))
+        given = {} if self.batches.terms is None else self.batches.terms.arguments(batch.terms)
+        compiled = engine_for(plan, n_rows)
+        run = plan.run(batch, budget=asked.budget, qid=batch.qid, compiled=compiled, **given)
         scores = ranked(run, batch.qid)
         table = scores[:, None] if scores.ndim == 1 else scores
         shares = plan.probabilities_from(table) if asked.probabilities else None
@@ -170,6 +197,14 @@ class Predictions:
         return Answers(
             plan, run, predicted, shares, {name: list(values) for name, values in batch.kept.items()}
         )
+
+
+def _that_matter(plan: Plan) -> list[str]:
+    """The features that the plan reads, and those that share a group with one of them."""
+    costs = plan.costs
+    groups = {group for f in plan.features for group in costs.groups_of(int(f))}
+    members = {int(f) for group in groups for f in costs.members(group)}
+    return [str(costs.name(f)) for f in sorted({*map(int, plan.features), *members})]
 
 
 # -- where predictions go: a file, a pipe, JSON, or a terminal -----------------------------------------------

@@ -15,8 +15,8 @@ from miserly.errors import DataError, did_you_mean
 from miserly.plan import Plan
 from miserly.plan.facts import FeatureFacts, feature_facts
 
-__all__ = ["BACK", "DECLINE", "HELP", "NOTHING", "STOP", "are_booleans", "category_list", "read_command",
-           "read_known", "read_prices", "read_value"]  # fmt: skip
+__all__ = ["BACK", "DECLINE", "HELP", "NOTHING", "STOP", "are_booleans", "category_list",
+           "prices_of_file", "read_command", "read_known", "read_prices", "read_value"]  # fmt: skip
 
 MOST_CATEGORIES = 12  # listed with each question; ? lists all
 YES = {"y": True, "yes": True, "n": False, "no": False}
@@ -50,7 +50,7 @@ def read_prices(plan: Plan, given: Sequence[str]) -> dict[Any, float]:
     prices: dict[Any, float] = {}
     for one in given:
         if Path(one).suffix.lower() in (".csv", ".json", ".toml") and "=" not in one:
-            prices |= _prices_of_file(plan, Path(one))
+            prices |= prices_of_file(plan.costs, Path(one))
             continue
         name, text = _pair(one, "--prices", "chol=2.5, or a file of costs")
         key = name if name in plan.costs.group_names else plan.costs.name(_column(plan, name, "--prices"))
@@ -61,13 +61,14 @@ def read_prices(plan: Plan, given: Sequence[str]) -> dict[Any, float]:
     return prices
 
 
-def _prices_of_file(plan: Plan, path: Path) -> dict[Any, float]:
+def prices_of_file(costs: Costs, path: Path) -> dict[Any, float]:
+    """The prices of a file of costs, of the features and groups that `costs` has."""
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    costs = Costs.read(path)
-    found = {costs.name(f): float(costs.feature[f]) for f in range(len(costs))}
-    found |= {name: float(costs.setup[g]) for g, name in enumerate(costs.group_names)}
-    names = {plan.costs.name(f) for f in range(plan.n_features)} | set(plan.costs.group_names)
+    given = Costs.read(path)
+    found = {given.name(f): float(given.feature[f]) for f in range(len(given))}
+    found |= {name: float(given.setup[g]) for g, name in enumerate(given.group_names)}
+    names = {costs.name(f) for f in range(len(costs))} | set(costs.group_names)
     strange = [str(name) for name in found if name not in names]
     if strange:
         warn(f"{path}: no feature or group of the plan: {listing(strange)}; ignored")

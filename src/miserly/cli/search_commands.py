@@ -16,6 +16,7 @@ from miserly.cli.options import (
     Force,
     Json,
     Rival,
+    RowOptions,
     SearchOptions,
     TableOptions,
     expanded,
@@ -74,6 +75,7 @@ Cache = Annotated[
 @expanded
 def frontier(
     table: TableOptions,
+    of_rows: RowOptions,
     search: SearchOptions,
     csv: CsvOptions,
     budget: Budget = None,
@@ -93,7 +95,7 @@ def frontier(
     from miserly.cli.training_table import read_training_table
 
     request = read_request(budget, mean_budget, confidence, max_loss, save, outcome_costs)
-    form, inputs = csv.form, (table.data, table.costs)
+    form, inputs = csv.form, (table.data, table.costs, *of_rows.files)
     refuse_twice(report, save)
     if report is not None:
         check_output(report, (".html", ".htm"), inputs, force)
@@ -101,7 +103,7 @@ def frontier(
             raise DataError("--out: the report needs plotly and matplotlib: pip install 'miserly[report]'")
     if save is not None:
         check_output(save, (), inputs, force)
-    rows = read_training_table(table, form, search.metric)
+    rows = read_training_table(table, form, search.metric, of_rows)
     metric_for(rows.task, search.metric, outcome_costs)  # raises if it does not suit the task
     from miserly.cli.frontier_output import print_offers, print_result, result_record
     from miserly.cli.frontier_search import search_table, write_report

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miserly.cli.cells import Format
-from miserly.cli.console import Misuse, Problems, shell_word
-from miserly.cli.options import TableOptions
-from miserly.cli.table_files import opened
+from miserly.cli.console import Misuse, Problems, listing, note, shell_word
+from miserly.cli.options import RowOptions, TableOptions
+from miserly.cli.row_terms import read_row_terms
+from miserly.cli.table_files import OpenTable, opened
 from miserly.cli.tables import TableColumns, numbers_only, read_table, refuse_dates, refuse_strays
-from miserly.costs import Costs
+from miserly.costs import Costs, RowCosts, read_row_costs
 from miserly.data import frames as _frames
 from miserly.data.tasks import read_task
 from miserly.errors import CostError, did_you_mean
@@ -41,10 +41,17 @@ class TrainingTable:
     task: str  # "classes", "numbers" or "ranking"
     options: TableOptions
     source: str  # the name of the table
+    row_costs: RowCosts | None = None  # what single rows know and pay
 
     @property
     def target(self) -> str:
         return self.options.target
+
+    def terms(self, rows: NDArray[Any] | slice = slice(None)) -> dict[str, Any]:
+        """The arguments `known` and `prices` of fits, runs and searches, for some rows."""
+        if self.row_costs is None:
+            return {}
+        return self.row_costs.take(np.arange(len(self.y))[rows]).run_arguments
 
     def take(self, rows: NDArray[np.bool_]) -> tuple[Any, Any, Any]:
         return self.X[rows], self.y[rows], None if self.qid is None else self.qid[rows]
@@ -54,22 +61,29 @@ class TrainingTable:
 
 
 def read_training_table(
-    options: TableOptions, form: Format | None = None, metric: str | None = None
+    options: TableOptions,
+    form: Format | None = None,
+    metric: str | None = None,
+    of_rows: RowOptions | None = None,
 ) -> TrainingTable:
     """Read a table and sort its columns into target, query and features.
 
     A metric for numbers makes the target numbers. All problems of the table and its prices are reported
-    together.
+    together. Columns that say what rows know or pay (`of_rows`) are not features.
     """
+    with opened(options.data, form) as source:
+        return _read(source, options, metric, of_rows or RowOptions())
+
+
+def _read(source: OpenTable, options: TableOptions, metric: str | None, of_rows: RowOptions) -> TrainingTable:
     target, query = options.target, options.query
     ignore, words, task = options.ignore or (), options.words or (), options.task.value
     problems = Problems()
-    with opened(options.data, form) as source:
-        table = read_table(source, problems, text=words)
+    table = read_table(source, problems, text=words)
     for name in dict.fromkeys([target, *([query] if query else []), *ignore, *words]):
         if name not in table:
             problems.add(source.no_column(name, table.header))
-    others = {target, *([query] if query else []), *ignore}
+    others = {target, *([query] if query else []), *ignore, *of_rows.columns(table.header)}
     features = table.without(others)
     if not features.columns:
         problems.add(f"{source.name}: no columns are left to learn from")
@@ -79,14 +93,16 @@ def read_training_table(
         task = _task(task, query, table[target])
     prices = None
     if others <= set(table.header):  # else columns that are not features would seem to lack a price
-        prices = _costs(options.costs, features.columns, others, source.name, problems)
+        prices = _costs(options, features.columns, others, source.name, problems)
     X, categories = _matrix(features, words, problems)
     labels = _labels(table, target, task, problems) if target in table else None
     qid = _queries(table, query, problems) if query is not None and query in table else None
     problems.settle()
     assert labels is not None and prices is not None
+    terms = read_row_terms(prices, of_rows.known or (), of_rows.prices or (), source, table.header)
+    own = read_row_costs(prices, len(X), terms["known"], terms["prices"])
     names = tuple(features.columns)
-    return TrainingTable(X, labels, qid, names, categories, prices, task, options, source.name)
+    return TrainingTable(X, labels, qid, names, categories, prices, task, options, source.name, own)
 
 
 def _task(task: str, query: str | None, labels: NDArray[Any]) -> str:
@@ -171,38 +187,28 @@ def _categories(features: TableColumns, name: str, problems: Problems) -> tuple[
 
 
 def _costs(
-    path: Path | None, names: Sequence[str], others: Collection[str], data: str, problems: Problems
+    options: TableOptions, names: Sequence[str], others: Collection[str], data: str, problems: Problems
 ) -> Costs | None:
-    """The costs of the columns. Costs of columns that are not features are dropped."""
+    """The costs of the columns. Costs without a column are left out, with a note unless `others` has them."""
+    path, default = options.costs, options.default_cost
     if path is None:
-        return Costs.uniform(tuple(names)) if names else None
-    features, costs = set(names), Costs.read(path)
-    record = costs.to_dict(notes=True)
-    prices, groups = record["features"], record["groups"]
-    if isinstance(prices, dict):
-        columns = f"(the columns are those of {data})"
-        for name in names:
-            if name not in prices:
-                near = did_you_mean(name, prices)
+        return Costs.uniform(tuple(names), 1.0 if default is None else default) if names else None
+    costs, columns = Costs.read(path), f"(the columns are those of {data})"
+    priced = costs.names
+    if priced is not None:
+        spare = [f"{one!r}{did_you_mean(one, names)}" for one in priced if one not in {*names, *others}]
+        if spare:
+            note(f"{path}: costs without a column are left out: {listing(spare)} {columns}")
+        lacking = [one for one in names if one not in priced]
+        if lacking and default is None:
+            for name in lacking:
+                near = did_you_mean(name, priced)
                 problems.add(f"{path}: no cost for column {name!r}{near} {columns}")
-        for name in prices:
-            if name not in features and name not in others:
-                near = did_you_mean(name, names)
-                problems.add(f"{path}: a cost for {name!r}, which is no column{near} {columns}")
-        if not features <= set(prices):
             return None
-        kept = {
-            label: {**group, "features": [one for one in group["features"] if one in features]}
-            for label, group in groups.items()
-            if features & set(group["features"])
-        }
-        costs = Costs.from_dict(
-            {**record, "features": {name: prices[name] for name in names}, "groups": kept}
-        )
     try:
-        return costs.bind(tuple(names))
+        return costs.bind(tuple(names), default)
     except CostError as error:
-        problems.add(f"{path}: {error} (the columns are those of {data})")
+        problems.add(f"{path}: {error} {columns}")
         return None
 
 
