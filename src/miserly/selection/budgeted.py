@@ -152,6 +152,8 @@ class BudgetedEstimator(PlanEstimator):
         *,
         known: Any = None,
         prices: Any = None,
+        ordered: Any = None,
+        never_ordered: str = "missing",
     ) -> BudgetedEstimator:
         """Search a frontier and keep the best model for the budget.
 
@@ -167,6 +169,8 @@ class BudgetedEstimator(PlanEstimator):
             The weight of each row: in fits, in the metric and in mean costs. Rows of weight 0 are left out.
         known, prices : optional
             What each row has already, and what it pays, as for `frontier`.
+        ordered, never_ordered : optional
+            Which features were ordered for which rows, and what is done about the others, as for `frontier`.
 
         Returns
         -------
@@ -183,6 +187,8 @@ class BudgetedEstimator(PlanEstimator):
             costs=self.costs,
             known=known,
             prices=prices,
+            ordered=ordered,
+            never_ordered=never_ordered,
             qid=qid if self.task_ == "ranking" else None,
             sample_weight=sample_weight,
             task=self.task_,

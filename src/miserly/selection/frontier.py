@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -20,14 +19,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from miserly.costs import Costs, read_outcomes, read_row_costs
-from miserly.data.frames import is_frame
-from miserly.data.reading import read_rows
 from miserly.data.rows import Rows
 from miserly.data.tasks import DEFAULT_METRICS, TaskChoice, read_task
 from miserly.errors import DataError, MetricError
-from miserly.learners.base import bind_costs, read_encoded_frames
-from miserly.learners.base.outcomes import column_reader
 from miserly.metrics import Metric, get_metric
 from miserly.selection.candidates import CandidateLearner, candidate_learners, check_labels, read_pool
 from miserly.selection.evaluation import Candidate, Evaluator
@@ -37,6 +31,7 @@ from miserly.selection.models import SearchResult
 from miserly.selection.progress import ProgressDisplay
 from miserly.selection.requests import SearchBudgets, read_budgets
 from miserly.selection.results import Frontier
+from miserly.selection.row_arguments import RowArguments
 from miserly.selection.row_values import PRICED
 from miserly.selection.screening import SHARE, Screening, screen, screening_split
 from miserly.selection.search import Search
@@ -58,6 +53,8 @@ def frontier(
     prices: Any = None,
     qid: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    ordered: Any = None,
+    never_ordered: str = "missing",
     task: str = "auto",
     metric: str | Metric | None = None,
     outcome_costs: Any = None,
@@ -104,6 +101,11 @@ def frontier(
     sample_weight : array of shape (n_rows,), optional
         The weight of each row: in fits, in the metric, and in all mean costs. Rows of weight 0 are left out,
         unless `cv` has row numbers. There are no weights in ranking, and no guarantees of means with weights.
+    ordered : bool array of shape (n_rows, n_features), frame or mapping of bools, optional
+        Which features were ordered for which rows, if the table comes from a process that did not order all.
+    never_ordered : {"missing", "drop", "ipw"}, default="missing"
+        What is done about the others, see `ordering_weights`. "missing" fits and evaluates all rows; "drop"
+        and "ipw" only those with every feature ordered, where "ipw" weights them as with `sample_weight`.
     task : {"auto", "classes", "numbers", "ranking"}, default="auto"
         What the labels are. "auto": with queries, ranking; else what the metric is for; else text and
         booleans are classes, numbers with fractions are numbers, and whole numbers are classes if there are
@@ -183,8 +185,8 @@ def frontier(
     >>> bool(model.run(heart.X).cost.max() <= 30), bool(model.score(heart.X, heart.y) > 0.75)
     (True, True)
     """
-    everything, listed = _read_rows(learners, X, y, qid, sample_weight, costs, known, prices)
-    everything = _that_count(_with_outcomes(everything, outcome_costs, X), cv)
+    own = RowArguments(X, y, costs, known, prices, qid, sample_weight, ordered, never_ordered, outcome_costs)
+    everything, listed = own.read(learners, cv)
     named = _read_metric(metric, everything)
     taken = _read_task(everything, task, named)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
@@ -192,14 +194,12 @@ def frontier(
     parts = search_parts(everything, kept, cv, taken.task == "classes", seed)
     evaluator = _evaluator(everything.take(np.flatnonzero(~kept)), parts, named, taken, handovers)
     pool, unable = read_pool(learners, taken.task, X, everything.y)
-    caps, means = (None if some is None else read_budgets(some) for some in (budgets, mean_budgets))
-    wanted = SearchBudgets(tuple(sorted({*(caps or ()), *(means or ())})), on_average=not caps)
+    caps, means, wanted = _read_budgets(budgets, mean_budgets)
     tried = candidate_learners(pool, taken.task, evaluator.rows, listed, seed, wanted)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     workers = partial(Workers, evaluator.rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
     setting = _Setting(evaluator, workers, tried, most, limit, wanted, taken.task == "classes", seed)
-    display = ProgressDisplay(evaluator.metric.name, evaluator.metric.sign, listed.unit, most, bool(verbose))
-    search, screening = setting.search_with(display, str(taken), _how_to_resume(cache))
+    search, screening = setting.search_with(listed.unit, bool(verbose), str(taken), _how_to_resume(cache))
     result = SearchResult(
         evaluator=evaluator,
         costs=listed,
@@ -233,10 +233,11 @@ class _Setting:
     seed: int
 
     def search_with(
-        self, display: ProgressDisplay, first_line: str, how_to_resume: str
+        self, unit: str, verbose: bool, first_line: str, how_to_resume: str
     ) -> tuple[Search, Screening]:
         """Search, and show the progress; an interrupted search says how to resume it."""
-        with display as progress:
+        metric = self.evaluator.metric
+        with ProgressDisplay(metric.name, metric.sign, unit, self.max_fits, verbose) as progress:
             progress.print_line(first_line)
             try:
                 return self._search(progress.show)
@@ -306,23 +307,10 @@ def _with_pairs(
 # -- options -------------------------------------------------------------------------------------------------
 
 
-def _read_rows(
-    learners: Any, X: Any, y: Any, qid: Any, weight: Any, costs: Any, known: Any, prices: Any
-) -> tuple[Rows, Costs]:
-    """Rows with what each of them knows and pays, and the list of prices."""
-    if X is None or y is None:
-        raise DataError('give learners (or "auto"), rows and labels: frontier("auto", X, y, costs=...)')
-    rows = read_rows(X, y, qid, weight=weight, encode=read_encoded_frames(learners))
-    listed = bind_costs(costs, [str(c) for c in X.columns] if is_frame(X) else np.shape(X)[1])
-    return replace(rows, row_costs=read_row_costs(listed, X, known, prices)), listed
-
-
-def _with_outcomes(rows: Rows, outcome_costs: Any, X: Any) -> Rows:
-    """The rows with what answers to them cost; costs may name columns of `X`."""
-    if outcome_costs is None:
-        return rows
-    table = read_outcomes(outcome_costs, np.unique(rows.y), column_reader(X))
-    return replace(rows, outcomes=table.check_rows(len(rows)))
+def _read_budgets(caps: Any, means: Any) -> tuple[list[float] | None, list[float] | None, SearchBudgets]:
+    """Caps, mean budgets, and both as what the search is for."""
+    hard, soft = (None if some is None else read_budgets(some) for some in (caps, means))
+    return hard, soft, SearchBudgets(tuple(sorted({*(hard or ()), *(soft or ())})), on_average=not hard)
 
 
 def _read_metric(metric: str | Metric | None, rows: Rows) -> Metric | None:
@@ -342,13 +330,6 @@ def _read_task(rows: Rows, task: str, metric: Metric | None) -> TaskChoice:
     if rows.weight is not None and taken.task == "ranking":
         raise DataError("sample_weight: a search for rankings weighs all queries alike; leave it out")
     return taken
-
-
-def _that_count(rows: Rows, cv: Any) -> Rows:
-    """Rows without those of weight zero, unless `cv` has row numbers."""
-    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
-        return rows.without_zero_weights().with_mean_weight_one()
-    return rows
 
 
 def _evaluator(

@@ -195,7 +195,9 @@ class PlanRegressor(RegressorMixin, PlanEstimator):
 class StagedEstimator(PlanEstimator):
     """An estimator whose plan is a chain, evaluated node by node."""
 
-    def staged_run(self, X: Any, count: str = "path") -> Iterator[Stage]:
+    def staged_run(
+        self, X: Any, count: str = "path", *, known: Any = None, prices: Any = None
+    ) -> Iterator[Stage]:
         """Run every row and stop after each node of the plan.
 
         Parameters
@@ -204,13 +206,15 @@ class StagedEstimator(PlanEstimator):
             Rows to predict.
         count : {"path", "tree"}, default="path"
             Features that a row pays for: those of the splits it meets, or all of every tree it evaluates.
+        known, prices : optional
+            What each row has already, and what it pays, as for `run`. They change costs, not answers.
 
         Yields
         ------
         Stage
             Scores, acquired features and cost of every row after one more node.
         """
-        yield from self._stages(X, account=True, count=count)
+        yield from self._stages(X, known, prices, account=True, count=count)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict after each node of the plan.
@@ -228,11 +232,11 @@ class StagedEstimator(PlanEstimator):
         for stage in self._stages(X):
             yield self.labels_from(stage.scores)
 
-    def _stages(self, X: Any, account: bool = False, count: str = "path") -> Iterator[Stage]:
-        rows = self.read_rows(X)
-        return self.plan_.run_staged(
-            rows, count=count, account=account, n_threads=self.n_threads, encoded=True
-        )
+    def _stages(
+        self, X: Any, known: Any = None, prices: Any = None, account: bool = False, count: str = "path"
+    ) -> Iterator[Stage]:
+        given = self.run_arguments(X, known=known, prices=prices)
+        return self.plan_.run_staged(**given, count=count, account=account)
 
 
 class StagedClassifier(PlanClassifier, StagedEstimator):

@@ -17,7 +17,8 @@ from miserly.errors import DataError
 from miserly.plan import Decision
 from miserly.plan.compose import shift_outputs
 
-__all__ = ["CLASS_POWER", "PricedMistakes", "column_reader", "outcomes_for", "price_mistakes"]
+__all__ = ["CLASS_POWER", "PricedMistakes", "column_reader", "decide_as_trained", "outcomes_for",
+           "price_mistakes"]  # fmt: skip
 
 # Within a class, rows are weighted by what their mistakes cost. Between classes, the power of the mean cost:
 # with 1 the decision would be the most probable class, but flexible models then learn little of the classes
@@ -110,6 +111,33 @@ def price_mistakes(
     factor = np.zeros(len(labels))
     factor[counted] = (class_weight / class_cost)[own.codes(labels[counted])]
     return PricedMistakes(table, weight * table.weights(labels) * factor, costs, class_cost, class_weight)
+
+
+def decide_as_trained(
+    model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, outcome_costs: Any
+) -> None:
+    """Give the plan of a fitted classifier the decision of least expected cost, without training it.
+
+    Parameters
+    ----------
+    model : estimator
+        A classifier with `plan_` and `classes_`. It was not trained by these costs, so its probabilities are
+        those of the rows.
+    X : array or frame of (n, n_features)
+        Rows. Costs may name columns of a frame.
+    y : array of (n,)
+        Their classes. Amounts per row count by their means over the rows of each class.
+    sample_weight : array of (n,), optional
+        Weights of the rows.
+    outcome_costs : OutcomeCosts, OutcomeTable, mapping or array
+        As for `OutcomeCosts`.
+    """
+    labels = check_target(y, X, model, numeric=False)
+    table = read_outcomes(outcome_costs, model.classes_, column_reader(X)).check_rows(len(labels))
+    weight = np.ones(len(labels)) if sample_weight is None else check_weight(sample_weight, X)
+    assert weight is not None
+    costs, class_cost = table.class_means(labels, weight)
+    PricedMistakes(table, weight, costs, class_cost, np.ones(len(class_cost))).decide(model)
 
 
 def outcomes_for(estimator: Any, X: Any, y: NDArray[Any], outcome_costs: Any) -> Any:

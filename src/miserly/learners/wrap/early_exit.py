@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -29,7 +30,7 @@ from miserly.learners.base.arguments import (
     constraints,
     fit_arguments,
 )
-from miserly.learners.base.outcomes import outcomes_for
+from miserly.learners.base.outcomes import decide_as_trained, outcomes_for
 from miserly.learners.base.row_training import row_training
 from miserly.learners.wrap import exits
 from miserly.learners.wrap.exit_answers import ExitAnswers
@@ -233,6 +234,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         rows = self._check(X, y, sample_weight, qid, outcome_costs)
         if self.prefit or isinstance(self.estimator, FrozenEstimator):
             self.estimator_ = getattr(self.estimator, "estimator", self.estimator)
+            self._decide(rows)
             validation = rows if self._chooses else None
         else:
             training, validation = self._divide(rows)
@@ -249,6 +251,13 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
             check_classes(rows.y)
         outcomes = outcomes_for(self, X, rows.y, outcome_costs)
         return replace(rows, X=X if is_frame(X) else values, outcomes=outcomes).without_zero_weights()
+
+    def _decide(self, rows: Rows) -> None:
+        """Let a fitted estimator that knows no outcome costs decide by them; it is not changed itself."""
+        plan = getattr(self.estimator_, "plan_", None)
+        if rows.outcomes is not None and plan is not None and plan.decision is None:
+            self.estimator_ = copy(self.estimator_)
+            decide_as_trained(self.estimator_, rows.X, rows.y, rows.weight, rows.outcomes)
 
     def _divide(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """The training rows, and the validation set if the threshold must be chosen."""

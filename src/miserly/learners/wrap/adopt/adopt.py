@@ -32,6 +32,7 @@ def adopt(
     categories: Mapping[Any, Sequence[Any]] | None = None,
     iterations: int | tuple[int, int | None] | None = None,
     n_jobs: int | None = None,
+    outcome_costs: Any = None,
 ) -> AdoptedClassifier | AdoptedRegressor | AdoptedRanker:
     """Turn a fitted model of another library into a plan, with the same answers.
 
@@ -53,6 +54,9 @@ def adopt(
         that the library would use (the best iteration if it stopped early).
     n_jobs : int or None, default=None
         Threads for large batches; None and -1 mean all.
+    outcome_costs : OutcomeCosts, mapping or matrix, optional
+        What mistakes cost, for a classifier, as for `miserly.OutcomeCosts`. The answer is then the class or
+        action of least expected cost. Nothing is trained; the probabilities stay those of the model.
 
     Returns
     -------
@@ -77,7 +81,12 @@ def adopt(
     """
     source = ModelFile.open(model) if isinstance(model, (str, Path)) else model
     read = read_model(source, _rounds(iterations), categories).named(feature_names, classes)
-    return _ESTIMATORS[read.task](read, costs=costs, n_jobs=n_jobs)
+    more: dict[str, Any] = {}
+    if outcome_costs is not None:
+        if read.task != "classes":
+            raise DataError(f"outcome_costs are for classifiers, and this is a model for {read.task}")
+        more["outcome_costs"] = outcome_costs
+    return _ESTIMATORS[read.task](read, costs=costs, n_jobs=n_jobs, **more)
 
 
 def _rounds(iterations: Any) -> tuple[int, int | None] | None:

@@ -10,6 +10,7 @@ import numpy as np
 from miserly.errors import DataError
 from miserly.learners.base import PlanRegressor
 from miserly.learners.base.kinds import StagedClassifier, StagedEstimator
+from miserly.learners.base.outcomes import decide_as_trained
 from miserly.learners.wrap.adopt.building import build_plan
 from miserly.learners.wrap.adopt.model import AdoptedModel
 
@@ -102,6 +103,9 @@ class AdoptedClassifier(StagedClassifier, Adopted):
         Costs of the features. By default each costs 1.
     n_jobs : int or None, default=None
         Threads for large batches; None and -1 mean all.
+    outcome_costs : OutcomeCosts, mapping, matrix or None, default=None
+        What mistakes cost, as for `miserly.OutcomeCosts`. The answer is then the class or action of least
+        expected cost. By default it is the most probable class.
 
     Attributes
     ----------
@@ -131,9 +135,59 @@ class AdoptedClassifier(StagedClassifier, Adopted):
 
     tasks = ("classes",)
 
+    def __init__(
+        self, model: AdoptedModel, *, costs: Any = None, n_jobs: int | None = None, outcome_costs: Any = None
+    ) -> None:
+        self.outcome_costs = outcome_costs
+        super().__init__(model, costs=costs, n_jobs=n_jobs)
+
     def _adopt(self) -> None:
         super()._adopt()
         self.classes_ = np.asarray(self.model.classes)
+        if self.outcome_costs is not None:
+            self.plan_ = self.plan_.with_outcome_costs(self.outcome_costs)
+
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        qid: Any = None,
+        *,
+        outcome_costs: Any = None,
+    ) -> Self:
+        """Make the plan again from the model and the costs. Nothing is learned from rows.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features), optional
+            Rows. They are used only with `outcome_costs`.
+        y : array of (n,), optional
+            Their classes.
+        sample_weight : array of (n,), optional
+            Their weights.
+        qid : array of (n,), optional
+            Not used.
+        outcome_costs : OutcomeCosts, mapping or array, optional
+            What mistakes cost, in place of the parameter of the constructor. The plan answers with the class
+            or action of least expected cost. Amounts per row count by their means in each class.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._adopt()
+        if outcome_costs is not None:
+            if X is None or y is None:
+                raise DataError("give fit the rows and classes that outcome_costs are for: fit(X, y, ...)")
+            self.plan_ = self.plan_.with_outcome_costs(None)
+            decide_as_trained(self, X, y, sample_weight, outcome_costs)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        given = {"costs": self.costs, "n_jobs": self.n_jobs, "outcome_costs": self.outcome_costs}
+        return type(self)(self.model, **given)
 
 
 class AdoptedRegressor(PlanRegressor, Adopted):
