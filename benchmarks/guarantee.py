@@ -34,8 +34,8 @@ from scipy.special import ndtr
 from scipy.stats import beta, binom
 
 from common import axes, save_picture, table, write
-from miserly.selection.claims import outbids
 from miserly.selection.guarantee import Requirement, certify, exceed_bound
+from miserly.solvers.betting import outbids
 
 CONFIDENCE = 0.95
 LEVEL = 1.0 - CONFIDENCE

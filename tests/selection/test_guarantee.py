@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 
 from miserly.errors import DataError
-from miserly.selection.claims import outbids
 from miserly.selection.guarantee import Requirement, certify, exceed_bound, mean_bound, p_value
+from miserly.solvers.betting import outbids
 
 DRAWS = {  # (rng, shape) -> values, their mean, the most they can be
     "uniform": (lambda rng, shape: rng.uniform(0, 10, shape), 5.0, 10.0),

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from miserly.errors import DataError, did_you_mean
-from miserly.selection.claims import CostClaims, LossClaims, Units, column, inside, lowest_level, lowest_limit
+from miserly.selection.claims import CostClaims, LossClaims, Units, column, inside
+from miserly.solvers.betting import lowest_level, lowest_limit
 
 if TYPE_CHECKING:
     from miserly.selection.evaluation import Evaluation
@@ -65,7 +66,7 @@ def mean_bound(
 
     Notes
     -----
-    The bound inverts a test by betting (see `miserly.selection.claims`). Unlike Hoeffding's and Bentkus'
+    The bound inverts a test by betting (see `miserly.solvers.betting`). Unlike Hoeffding's and Bentkus'
     bounds, it adapts to the variance of the values. For some hundred values that are not skewed, its margin
     is within a tenth of that of the z-interval, which guarantees nothing if values are few or skewed. Values
     are taken in an order drawn once, so the bound does not depend on how rows are sorted.

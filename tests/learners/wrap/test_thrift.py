@@ -20,6 +20,9 @@ from miserly import (
 )
 from miserly.datasets import make_ranking
 from miserly.errors import DataError
+from miserly.learners.wrap.exits import StagedScores, exit_gates, leave
+from miserly.learners.wrap.sure_exits import sure_threshold, values_of_units
+from miserly.metrics import get_metric
 from miserly.plan import Settled, SettledTop
 from miserly.runtime import OnDemand
 
@@ -173,13 +176,40 @@ def test_the_table_shows_what_each_step_saved(two):
 
 
 def test_with_a_tolerance_rows_that_are_sure_enough_leave_too(two):
-    done = thrift(two, X[TEST], Y[TEST], tolerance=0.02, every=3)
+    done = thrift(two, X[TEST], Y[TEST], tolerance=0.02, confidence=None, every=3)
     last, before = done.steps[-1], done.steps[-2]
     assert last.name == "early exits" and last.cost < before.cost
     assert last.metric >= before.metric - 0.02
     kinds = {node.gate.kind for node in done.plan.nodes if node.is_exit}
     assert kinds == {"confidence", "settled"}
     assert done.estimator.plan_ is done.plan
+
+
+def test_a_tolerance_is_for_new_rows_with_a_confidence(two):
+    # 200 draws of 400 rows to choose on: with 90 % confidence at most a tenth may lose more on all rows.
+    plan = thrift(two, X, Y, every=3).plans[2]
+    staged = StagedScores.of(plan, X, range(3, len(plan.nodes), 3), None, None)
+    right = values_of_units(get_metric("accuracy"), staged, Y.astype(int), None)
+    full = right(np.full(len(X), staged.n_exits)).mean()
+    rng, worse, exiting = np.random.default_rng(0), 0, 0
+    for _ in range(200):
+        rows = rng.integers(0, len(X), 400)
+        some = StagedScores(staged.scores[:, rows], staged.cost[:, rows], staged.link)
+        values = values_of_units(get_metric("accuracy"), some, Y[rows].astype(int), None)
+        threshold = sure_threshold("confidence", some, 5, values, tolerance=0.02, confidence=0.9)
+        exits = leave(staged, exit_gates("confidence", threshold, staged.n_exits, 5))
+        worse += right(exits).mean() < full - 0.02
+        exiting += threshold < np.inf
+    assert worse <= 20 and exiting > 100
+
+
+def test_few_rows_show_nothing_so_only_lossless_exits_stay(two):
+    done = thrift(two, X[TEST][:50], Y[TEST][:50], tolerance=0.01, every=3)
+    assert done.steps[-1].name == "early exits" and done.steps[-1].cost == done.steps[-2].cost
+    with pytest.raises(DataError, match="confidence must be"):
+        thrift(two, X[TEST], Y[TEST], tolerance=0.01, confidence=95)
+    with pytest.raises(DataError, match="confidence=None"):
+        thrift(two, X[TEST], Y[TEST], tolerance=0.01, metric="log_loss")
 
 
 def test_the_best_documents_of_queries_stay(ranker, ranking):

@@ -38,6 +38,7 @@ __all__ = [
     "LISTWISE",
     "RULES",
     "StagedScores",
+    "candidate_thresholds",
     "check_plan",
     "check_threshold",
     "choose_threshold",

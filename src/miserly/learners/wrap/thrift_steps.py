@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from miserly.learners.common.training import measure
 from miserly.learners.common.tree_order import order_of_terms
 from miserly.learners.wrap.adopt import adopt
 from miserly.learners.wrap.early_exit import EarlyExit
-from miserly.learners.wrap.exits import lossless_exits
-from miserly.metrics import Metric, get_metric
+from miserly.learners.wrap.exits import StagedScores, lossless_exits
+from miserly.learners.wrap.sure_exits import sure_threshold, values_of_units
+from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
 from miserly.plan.additive import exact_sums, is_additive, merge_trees, sum_of, summands_of
 from miserly.plan.engine.batch import Run, ranked
@@ -118,6 +120,7 @@ def thrift(
     *,
     costs: Any = None,
     tolerance: float = 0.0,
+    confidence: float | None = 0.95,
     k: int = 5,
     every: int | None = None,
     metric: Any = None,
@@ -143,7 +146,10 @@ def thrift(
     costs : Costs, array, mapping of name to cost or None, default=None
         Costs of the features. By default those of the plan, or 1 for each.
     tolerance : float, default=0.0
-        By how much the metric may be worse on these rows. With 0 no answer changes.
+        By how much the metric may be worse on new rows. With 0 no answer changes.
+    confidence : float or None, default=0.95
+        The probability that it is not worse by more than the `tolerance`, at least. More rows (or queries)
+        allow more exits. With None the metric on the given rows decides, and on new rows it may be worse.
     k : int, default=5
         Number of best documents of a query that must not change.
     every : int or None, default=None
@@ -218,11 +224,18 @@ def thrift(
         estimator = early.fit(X, y, qid=qid)
         estimator.plan_ = add("lossless exits", estimator.plan_)
         if tolerance > 0.0:
-            estimator.plan_ = add("early exits", evaluation.lossy(plan, estimator, step, tolerance))
+            sure = _read_confidence(confidence)
+            estimator.plan_ = add("early exits", evaluation.lossy(plan, estimator, step, tolerance, sure))
     elif tolerance > 0.0:
         raise DataError("tolerance lets rows leave early, which needs a classifier, or a ranking and its qid")
     steps = tuple(evaluation.measure(name, one) for name, one in zip(names, plans, strict=True))
     return Thrift(estimator, steps, tuple(plans), evaluation.metric.name, fitted.plan_.costs.unit)
+
+
+def _read_confidence(confidence: Any) -> float | None:
+    if confidence is None or (isinstance(confidence, Real) and 0.0 < float(confidence) < 1.0):
+        return None if confidence is None else float(confidence)
+    raise DataError(f"confidence must be a number between 0 and 1, or None, got {confidence!r}")
 
 
 def _fitted(model: Any, costs: Any) -> Any:
@@ -264,17 +277,39 @@ class _Evaluation:
         """Whether rows can leave early: not from numbers, which every tree changes, nor from decisions."""
         return self.qid is not None or (self.classifies and self.model.plan_.decision is None)
 
-    def lossy(self, plan: Plan, lossless: Any, every: int, tolerance: float) -> Plan:
+    def lossy(
+        self, plan: Plan, lossless: Any, every: int, tolerance: float, confidence: float | None
+    ) -> Plan:
         """The plan with exits of the rows that are sure enough, and lossless exits one tree later."""
         rule = "confidence" if self.classifies else "proximity"
+        threshold = None
+        if confidence is not None:
+            threshold = self._sure_threshold(plan, rule, every, tolerance, confidence)
+            if np.isinf(threshold):
+                return lossless.fitted_plan()
         early = EarlyExit(
-            lossless.estimator, rule=rule, every=every, k=self.k, tolerance=tolerance, metric=self.metric
+            lossless.estimator,
+            rule=rule,
+            threshold=threshold,
+            every=every,
+            k=self.k,
+            tolerance=tolerance,
+            metric=self.metric,
         ).fit(self.X, self.y, qid=self.qid)
         gates = lossless_exits(plan, 1, self.k).nodes
         nodes = list(early.plan_.nodes)
         for i in range(every, len(nodes) - 1, every):
             nodes[i] = replace(nodes[i], gate=gates[i].gate, low=LEAVE)
         return early.plan_.replace(nodes=nodes)
+
+    def _sure_threshold(
+        self, plan: Plan, rule: str, every: int, tolerance: float, confidence: float
+    ) -> float:
+        queries = None if self.qid is None else Queries(self.qid)
+        stops = range(every, len(plan.nodes), every)
+        staged = StagedScores.of(plan, self.rows, stops, queries, None)
+        values = values_of_units(self.metric, staged, self.codes, self.qid)
+        return sure_threshold(rule, staged, self.k, values, tolerance, confidence)
 
     def measure(self, name: str, plan: Plan) -> ThriftStep:
         run = plan.run(self.rows, qid=self.qid, encoded=True)
