@@ -13,7 +13,7 @@ from .random_plans import random_costs, random_tree
 LINKS = {"logistic": 1, "sign": 1, "softmax": 3, "votes": 3, "identity": 1}
 
 
-def random_additive(seed, link=None, n_nodes=None, depth=3, shared=False):
+def random_additive(seed, link=None, n_nodes=None, depth=3, shared=False, single=False):
     """A chain without gates. Leaves and weights are round numbers, so sums are often equal, or 0."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 6))
@@ -38,6 +38,7 @@ def random_additive(seed, link=None, n_nodes=None, depth=3, shared=False):
                 rng.choice([0.1, 1.0, -0.5], m),
                 np.round(rng.normal(size=n_scores), 1) * (rng.random() < 0.3),
                 up=k + 1 if k + 1 < n_nodes else LEAVE,
+                single=single,
             )
         )
     classes = {"logistic": ["a", "b"], "sign": ["a", "b"], "identity": None}.get(link, ["a", "b", "c"])

@@ -58,7 +58,9 @@ def arrays_of(data):
 
 
 def repacked(header, arrays):
-    version = 3 if "budget" in header else 2 if "kernel_scale" in arrays else 1
+    version = (
+        5 if "node_single" in arrays else 3 if "budget" in header else 2 if "kernel_scale" in arrays else 1
+    )
     return pack(header, arrays, SCHEMAS[version], version)
 
 
@@ -138,7 +140,7 @@ def array_sizes(data, rng):
             case 1 if arrays[name].ndim == 2:
                 arrays[name] = np.resize(arrays[name], (len(arrays[name]), rows))
             case _:
-                schema = SCHEMAS[2]
+                schema = SCHEMAS[max(SCHEMAS)]
                 same = [other for other in arrays if schema[other] == schema[name]]
                 arrays[name] = arrays[same[rng.integers(len(same))]]
     return repacked(header, arrays)
@@ -149,7 +151,7 @@ def header_values(data, rng):
     header, payload = take_apart(data)
     for _ in range(rng.integers(1, 3)):
         mutate_json(header, rng)
-    return assemble(header, payload)
+    return assemble(header, payload, version=data[8])
 
 
 def mutate_json(header, rng):

@@ -62,8 +62,10 @@ def random_tree(rng, d, evaluation=0.0, max_depth=4):
         return i
 
     grow(0)
-    return Tree(feature, threshold, left, right, missing, value, category,
-                np.array(words, np.uint32).reshape(-1, 8), evaluation)  # fmt: skip
+    sets = np.array(words, np.uint32).reshape(-1, 8)
+    if len(words) % 3 == 1:  # codes up to 511
+        sets = np.concatenate([sets, rng.integers(0, 1 << 32, sets.shape, dtype=np.uint32)], axis=1)
+    return Tree(feature, threshold, left, right, missing, value, category, sets, evaluation)
 
 
 def random_terms(rng, d, n, evaluation):
@@ -137,6 +139,7 @@ def random_plan(seed, listwise=False):
                 random_gate(rng, link, n_scores, listwise),
                 int(up[k]),
                 int(low[k]),
+                single=(seed + k) % 4 == 0,
             )
         )
     classes = None if link == "identity" else np.array(["a", "b", "c"])[: max(2, n_outputs)]
@@ -147,6 +150,6 @@ def random_plan(seed, listwise=False):
 def random_rows(plan, seed, n=25, dtype=np.float64):
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, plan.n_features)), 1)
-    X[:, CATEGORICAL] = rng.choice([0, 1, 2, 3, 5, 7, 2.5, -1, 300], n)
+    X[:, CATEGORICAL] = rng.choice([0, 1, 2, 3, 5, 7, 2.5, -1, 300, 511, 600], n)
     X[rng.random(X.shape) < 0.15] = np.nan
     return X.astype(dtype)

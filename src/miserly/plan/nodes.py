@@ -35,6 +35,8 @@ class Node:
         Decides whether a row goes up or low.
     up, low : int, default=LEAVE
         The child nodes, by number. `LEAVE` means that the row leaves.
+    single : bool, default=False
+        Whether every product and every sum is rounded to float32, for models that add up in single precision.
     """
 
     terms: NDArray[np.int64]
@@ -45,6 +47,7 @@ class Node:
     gate: Gate = field(default_factory=Onward)
     up: int = LEAVE
     low: int = LEAVE
+    single: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__

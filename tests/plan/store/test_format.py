@@ -170,6 +170,31 @@ def test_a_budget_in_a_file_is_a_cost(budget):
     refused(assemble(header, payload, version=3), "a cost in the file|budget")
 
 
+def test_single_precision_and_large_sets_of_categories_are_of_the_fifth_version():
+    plan = chain([stump(0, 0.5, 1.0, 2.0), stump(0, 1.5, 1.0, 2.0)], costs=Costs([1.0]))
+    rounded = plan.replace(nodes=[dataclasses.replace(plan.nodes[0], single=True), *plan.nodes[1:]])
+    sets = np.zeros((1, 16), np.uint32)
+    sets[0, 9] = 1 << 12  # code 300
+    wide = Tree([0, -1, -1], [0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 0, 0], [0, 1.0, 2.0], [0, -1, -1], sets)
+    larger = plan.replace(terms=[wide, *plan.terms[1:]], budget=3.0)
+    for one in (rounded, larger):
+        data = dumps(one)
+        assert take_apart(data)[0].keys() >= {"budget", "decision"} and data[8] == 5
+        found = loads(data)
+        assert found.digest == one.digest != plan.digest and dumps(found) == data
+    assert loads(dumps(rounded)).nodes[0].single and loads(dumps(larger)).budget == 3.0
+    assert [loads(dumps(larger)).terms[0].evaluate_one({0: code}) for code in (300.0, 12.0, 600.0)] == [
+        1,
+        2,
+        2,
+    ]
+    header, payload = take_apart(dumps(larger))
+    at = header["arrays"]["tree_span"]["offset"]
+    for span in (0, 3, 257):
+        spoilt = payload[:at] + np.int32(span).tobytes() + payload[at + 4 :]
+        refused(assemble(header, spoilt, version=5), "tree_span|whole sets")
+
+
 def test_a_budget_belongs_to_the_third_version():
     header, payload = take_apart(dumps(two_steps().replace(budget=2.5)))
     refused(assemble(header, payload, version=2), "and nothing else")
@@ -384,7 +409,7 @@ def test_every_flipped_bit_is_noticed():
 
 def test_a_later_version_says_to_upgrade():
     header, payload = take_apart(dumps(empty()))
-    refused(assemble(header, payload, version=7), "format version 7, .* up to version 4: upgrade miserly")
+    refused(assemble(header, payload, version=7), "format version 7, .* up to version 5: upgrade miserly")
     refused(assemble(header, payload, version=0), "no format version 0")
 
 

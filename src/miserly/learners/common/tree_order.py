@@ -219,7 +219,9 @@ def _read(tables: Any, t: Any, X: Any, i: Any, paid: Any, opened: Any) -> Any:
         if trees.category[node] < 0:
             stays_left = (x <= trees.threshold[node]) | ((x != x) & trees.missing[node])
         else:
-            stays_left = in_category(trees.words, trees.category[node], x, trees.missing[node])
+            stays_left = in_category(
+                trees.words, trees.category[node], trees.span[node], x, trees.missing[node]
+            )
         node = trees.left[node] + (1 - stays_left)
     return price
 

@@ -99,8 +99,12 @@ def run_rows(
     n_threads: int | None = None,
     account: bool = True,
     row_costs: RowCosts | None = None,
+    begin: NDArray[np.float64] | None = None,
 ) -> Run:
-    """Run a plan over encoded rows, as `encode` gives them; see `Plan.run`."""
+    """Run a plan over encoded rows, as `encode` gives them; see `Plan.run`.
+
+    `begin` (n, n_scores) are scores to start from instead of the base of the plan.
+    """
     limit = min(read_budget(budget), plan.budget)
     if count not in ("path", "tree"):
         raise PlanError(f"count is 'path' or 'tree', not {count!r}")
@@ -111,6 +115,8 @@ def run_rows(
     part = plan if account else plan.answering_part
     state = State.fresh(part, n)
     prices = None
+    if begin is not None:
+        state.scores[:] = begin
     if row_costs is not None and account:
         state.begin_with(row_costs)
         prices = row_costs.prices

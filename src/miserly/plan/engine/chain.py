@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.plan.gates import Onward
-from miserly.plan.terms import MAX_CATEGORY, Tree
+from miserly.plan.terms import Tree
 from miserly.plan.terms.tree import Trees
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["CATEGORICAL", "NO_CODE", "Chain", "chain_of"]
+__all__ = ["CATEGORICAL", "Chain", "chain_of"]
 
 CATEGORICAL = 1 << 31  # the bit of `look` that marks a split on categories
-NO_CODE = MAX_CATEGORY + 1  # the place in a table of categories for what is no code
+_MOST_BYTES = 1 << 26  # of tables of categories
 _NODE = np.dtype([("threshold", np.float64), ("look", np.uint32), ("next", np.uint32)], align=True)
 
 
@@ -39,6 +39,7 @@ class Chain(NamedTuple):
     weight: NDArray[np.float64]
     channel: NDArray[np.int64]
     bias: NDArray[np.float64]
+    single: NDArray[np.bool_]  # of each node of the plan: whether products and sums are rounded to float32
 
 
 _CHAINS: WeakKeyDictionary[Plan, Chain | None] = WeakKeyDictionary()
@@ -70,6 +71,7 @@ def _is_chain(plan: Plan) -> bool:
         and (tables.nodes.up == [*range(1, n), -1][:n]).all()
         and (tables.terms.kind == Tree.code).all()
         and 2 * len(tables.trees.left) < 1 << 32
+        and (tables.trees.category >= 0).sum() * _table_width(tables.trees) <= _MOST_BYTES
     )
 
 
@@ -91,6 +93,7 @@ def _chain(plan: Plan) -> Chain:
         nodes.weight,
         nodes.channel,
         nodes.bias,
+        nodes.single,
     )
 
 
@@ -102,10 +105,19 @@ def _twins(twin: NDArray[np.bool_], term: NDArray[np.int64], pointer: NDArray[np
     return found
 
 
+def _table_width(trees: Trees) -> int:
+    """The number of codes that some split has a bit for, and one for what is no code."""
+    return 256 * int(trees.span.max(initial=1)) + 1
+
+
 def _category_tables(trees: Trees, is_set: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """A row of bytes for each split on categories; the last one is for what is no code, and so missing."""
-    words = np.ascontiguousarray(trees.words[trees.category[is_set]], dtype="<u4")
-    tables = np.zeros((len(words), NO_CODE + 1), dtype=np.uint8)
-    tables[:, :NO_CODE] = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-    tables[:, NO_CODE] = trees.missing[is_set]
+    first, span = trees.category[is_set].astype(np.int64), trees.span[is_set].astype(np.int64)
+    tables = np.zeros((len(first), _table_width(trees)), dtype=np.uint8)
+    tables[:] = trees.missing[is_set][:, None]
+    for rows in np.unique(span).tolist():  # sets of one size together
+        some = np.flatnonzero(span == rows)
+        places = first[some][:, None] + np.arange(rows)
+        words = np.ascontiguousarray(trees.words[places].reshape(len(some), -1), dtype="<u4")
+        tables[some, : 256 * rows] = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
     return tables

@@ -21,17 +21,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import prices as _prices
 from miserly.plan.engine.chain import Chain
 from miserly.plan.engine.compiled_chain import score_chain, score_few
-from miserly.plan.engine.compiled_rest import SETTLED, SETTLED_TOP, send_settled, send_settled_top
+from miserly.plan.engine.compiled_paying import pay_evaluation, pay_features, pay_whole, walk_paying
+from miserly.plan.engine.compiled_rest import (
+    SETTLED,
+    SETTLED_TOP,
+    forget,
+    new_memory,
+    send_settled,
+    send_settled_top,
+)
 from miserly.plan.engine.compiled_rules import (
     GATE_RULES,
     LISTWISE,
     STOPPED,
     TERM_RULES,
     TREE,
-    in_category,
     send_documents,
     send_rows,
     values_of,
@@ -62,93 +68,6 @@ def without_rule(plan: Plan) -> str | None:
     return f"terms of kind {', '.join(sorted(kinds))}"
 
 
-_part = compiled(forceinline=True)
-
-
-# -- paying ------------------------------------------------------------------------------------------------
-
-
-_fits = _part(_prices.fits)
-_price = _part(_prices.row_price)
-_mark_paid = _part(_prices.mark_paid)
-
-
-@compiled()
-def _buy(prices, f, i, acquired, opened, spent, budget):
-    """Buy feature `f`, not yet acquired, for row `i`; gives whether it fitted."""
-    price = _price(i, f, opened, prices.own, prices.groups, prices.setup)
-    if not _fits(spent[i], price, budget):
-        return False
-    spent[i] += price
-    _mark_paid(i, f, acquired, opened, prices.groups)
-    return True
-
-
-@compiled()
-def _pay_whole(prices, features, evaluation, rows, acquired, opened, spent, budget, through):
-    """Buy everything a term might need and its evaluation, together or not at all."""
-    own, groups, setup = prices.own, prices.groups, prices.setup
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        total = evaluation
-        for f in features:
-            if not acquired[i, f]:
-                total += _price(i, f, opened, own, groups, setup)
-                for k in range(groups.shape[1]):
-                    if groups[f, k] >= 0:
-                        opened[i, groups[f, k]] = True  # a second feature of it does not pay it again
-        through[r] = _fits(spent[i], total, budget)  # if not, the row stops: `opened` is not read again
-        if through[r]:
-            spent[i] += total
-            for f in features:
-                acquired[i, f] = True
-
-
-@compiled()
-def _pay_evaluation(evaluation, rows, spent, budget, through):
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        through[r] = _fits(spent[i], evaluation, budget)
-        if through[r]:
-            spent[i] += evaluation
-
-
-@compiled()
-def _pay_features(prices, features, rows, acquired, opened, spent, budget, through):
-    """Buy the features of a term one by one, until one does not fit."""
-    for r in range(rows.shape[0]):
-        through[r] = True
-        for f in features:
-            if not acquired[rows[r], f] and not _buy(prices, f, rows[r], acquired, opened, spent, budget):
-                through[r] = False
-                break
-
-
-# -- trees whose splits are paid on the way -----------------------------------------------------------------
-
-
-@compiled()
-def _walk_paying(trees, prices, root, X, rows, acquired, opened, spent, budget, values, through):
-    """The value of a tree for each row that pays for the splits it meets."""
-    feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
-    missing, category, words = trees.missing, trees.category, trees.words
-    for r in range(rows.shape[0]):
-        node, i = root, rows[r]
-        through[r] = True
-        while feature[node] >= 0:
-            f = feature[node]
-            if not acquired[i, f] and not _buy(prices, f, i, acquired, opened, spent, budget):
-                through[r] = False
-                break
-            x = np.float64(X[i, f])
-            if category[node] < 0:
-                stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
-            else:
-                stays_left = in_category(words, category[node], x, missing[node])
-            node = left[node] + (1 - stays_left)
-        values[r] = value[node]
-
-
 # -- nodes -------------------------------------------------------------------------------------------------
 
 
@@ -177,22 +96,22 @@ def _buy_and_evaluate(tables, k, j, t, X, rows, n, whole, budget, state, work, v
     terms = tables.terms
     features = terms.features[terms.pointer[t] : terms.pointer[t + 1]]
     if whole:
-        _pay_whole(
+        pay_whole(
             tables.prices, features, terms.evaluation[t], rows[:n], acquired, opened, spent, budget, through
         )
         n = _drop(rows, n, through, k, j, at, trail, work, values)
         values_of(tables, t, X, rows[:n], values)
         return n
     if terms.evaluation[t] > 0.0:
-        _pay_evaluation(terms.evaluation[t], rows[:n], spent, budget, through)
+        pay_evaluation(terms.evaluation[t], rows[:n], spent, budget, through)
         n = _drop(rows, n, through, k, j, at, trail, work, values)
     if terms.kind[t] == TREE:
-        _walk_paying(
+        walk_paying(
             tables.trees, tables.prices, terms.start[t], X, rows[:n],
             acquired, opened, spent, budget, values, through,
         )  # fmt: skip
         return _drop(rows, n, through, k, j + 1, at, trail, work, values)
-    _pay_features(tables.prices, features, rows[:n], acquired, opened, spent, budget, through)
+    pay_features(tables.prices, features, rows[:n], acquired, opened, spent, budget, through)
     n = _drop(rows, n, through, k, j + 1, at, trail, work, values)
     values_of(tables, t, X, rows[:n], values)
     return n
@@ -205,7 +124,7 @@ def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work
     `kept` has the values of terms that several nodes weigh, and the place of each row there.
     """
     nodes = tables.nodes
-    _begin(nodes.inherits[k], nodes.bias[k], rows[:n], scores, work)
+    _begin(nodes.inherits[k], nodes.single[k], nodes.bias[k], rows[:n], scores, work)
     first, last_term = nodes.pointer[k], -1
     for e in range(first, nodes.pointer[k + 1]):
         t, c, weight = nodes.term[e], nodes.channel[e], nodes.weight[e]
@@ -223,7 +142,10 @@ def _run_node(tables, k, X, rows, n, whole, account, budget, scores, state, work
                 if slot >= 0:
                     _remember(kept[0][slot], kept[1], rows[:n], values)
             last_term = t
-        _add(weight, values[:n], work, c)
+        if nodes.single[k]:
+            _add_single(weight, values[:n], work, c)
+        else:
+            _add(weight, values[:n], work, c)
     _commit(k, rows[:n], work, scores, state[4])
     return n
 
@@ -241,16 +163,24 @@ def _recall(slot, place, rows, values):
 
 
 @compiled()
-def _begin(inherits, bias, rows, scores, work):
+def _begin(inherits, single, bias, rows, scores, work):
     for r in range(rows.shape[0]):
         for c in range(bias.shape[0]):
             work[r, c] = (scores[rows[r], c] if inherits else 0.0) + bias[c]
+            if single:
+                work[r, c] = np.float32(work[r, c])
 
 
 @compiled()
 def _add(weight, values, work, c):
     for r in range(values.shape[0]):
         work[r, c] += weight * values[r]
+
+
+@compiled()
+def _add_single(weight, values, work, c):
+    for r in range(values.shape[0]):
+        work[r, c] = np.float32(work[r, c] + np.float64(np.float32(weight * values[r])))
 
 
 @compiled()
@@ -280,7 +210,7 @@ def _furthest_behind(block, at, rows):
 
 
 @compiled()
-def _run_block(tables, X, order, start, first, last, budget, account, whole, scores, state, kept):
+def _run_block(tables, X, order, start, first, last, budget, account, whole, scores, state, kept, memory):
     """All nodes for bundles `first` to `last`."""
     nodes, at = tables.nodes, state[3]
     block = order[start[first] : start[last]]
@@ -288,9 +218,11 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
     values = np.empty(block.shape[0])
     through = np.empty(block.shape[0], np.bool_)
     work = np.empty((block.shape[0], scores.shape[1]))
-    if kept[0].shape[0]:
+    if kept[1].shape[0] == X.shape[0]:
         for b in range(block.shape[0]):
             kept[1][block[b]] = b
+    if memory.stamp.shape[0]:
+        forget(memory, block.shape[0])
     while True:
         k, n = _furthest_behind(block, at, rows)
         if n == 0:
@@ -299,9 +231,11 @@ def _run_block(tables, X, order, start, first, last, budget, account, whole, sco
             tables, k, X, rows, n, whole, account, budget, scores, state, work, values, through, kept
         )
         if nodes.gate[k] == SETTLED:
-            send_settled(tables, k, X, rows[:n], scores, state[0], at)
+            send_settled(tables, k, X, rows[:n], scores, state[0], at, memory, kept[1])
         elif nodes.gate[k] == SETTLED_TOP:
-            send_settled_top(tables, k, X, order, start, first, last, scores, state[0], at, state[4])
+            send_settled_top(
+                tables, k, X, order, start, first, last, scores, state[0], at, state[4], memory, kept[1]
+            )
         elif LISTWISE[nodes.gate[k]]:
             send_documents(nodes, k, order, start, first, last, scores, at, state[4])
         else:
@@ -317,10 +251,24 @@ def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, 
     slots = 0
     for slot in tables.nodes.slot:
         slots = max(slots, slot + 1)
-    kept = (np.empty((slots, most)), np.empty(X.shape[0] if slots else 1, np.int64))
+    memory = new_memory(tables, most)
+    by_place = slots > 0 or memory.stamp.shape[0] > 0
+    kept = (np.empty((slots, most)), np.empty(X.shape[0] if by_place else 1, np.int64))
     for b in range(blocks.shape[0] - 1):
         _run_block(
-            tables, X, order, start, blocks[b], blocks[b + 1], budget, account, whole, scores, state, kept
+            tables,
+            X,
+            order,
+            start,
+            blocks[b],
+            blocks[b + 1],
+            budget,
+            account,
+            whole,
+            scores,
+            state,
+            kept,
+            memory,
         )
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from miserly.plan.engine.chain import CATEGORICAL, NO_CODE
+from miserly.plan.engine.chain import CATEGORICAL
 from miserly.utils.compiled import compiled
 
 __all__ = ["score_chain", "score_few"]
 
 _ONE, _ZERO, _BITS = np.uint64(1), np.uint64(0), np.uint64(CATEGORICAL - 1)
 _SET = np.uint32(CATEGORICAL)
-_NO_CODE, _LAST = np.uint64(NO_CODE), float(NO_CODE - 1)
 
 
 @compiled(forceinline=True)
@@ -35,12 +34,19 @@ def _step_any(nodes, tables, X, i, node):
     look = np.uint64(one.look)
     x = np.float64(X[i, look & _BITS])
     if one.look >= _SET:
-        code = np.uint64(x if (x >= 0.0) & (x <= _LAST) else 0.0)
-        code = code if np.float64(code) == x else _NO_CODE
+        no_code = np.uint64(tables.shape[1] - 1)
+        code = np.uint64(x if (x >= 0.0) & (x < no_code) else 0.0)
+        code = code if np.float64(code) == x else no_code
         left = np.uint64(tables[np.uint64(one.threshold), code])
     else:
         left = np.uint64(x <= one.threshold) | (np.uint64(x != x) & after)
     return (after >> _ONE) + (_ONE - (left & _ONE))
+
+
+@compiled(forceinline=True)
+def _rounded(x, single):
+    """A number, rounded to float32 if `single`."""
+    return np.float64(np.float32(x)) if single else x
 
 
 @compiled()
@@ -69,7 +75,22 @@ def _leaves(nodes, tables, root, X, low, n, at, moving):
 
 @compiled(nogil=True)
 def score_chain(
-    nodes, tables, value, root, grows, twin, pointer, weight, channel, bias, X, first, last, block, scores
+    nodes,
+    tables,
+    value,
+    root,
+    grows,
+    twin,
+    pointer,
+    weight,
+    channel,
+    bias,
+    single,
+    X,
+    first,
+    last,
+    block,
+    scores,
 ):
     """Add the trees for rows `first` to `last`, in blocks that fit the cache."""
     at, moving = np.zeros(block, np.uint64), np.zeros(block, np.uint64)
@@ -77,9 +98,9 @@ def score_chain(
         high, walked = min(last, low + block), _ZERO
         for k in range(pointer.shape[0] - 1):
             for c in range(scores.shape[1]):
-                if bias[k, c] != 0.0:
+                if bias[k, c] != 0.0 or single[k]:
                     for i in range(low, high):
-                        scores[i, c] += bias[k, c]
+                        scores[i, c] = _rounded(scores[i, c] + bias[k, c], single[k])
             for e in range(pointer[k], pointer[k + 1]):
                 if not twin[e]:
                     walked = root[e]
@@ -88,12 +109,18 @@ def score_chain(
                     else:
                         at[: high - low] = walked
                 c, w, shift = channel[e], weight[e], root[e] - walked
-                for i in range(low, high):
-                    scores[i, c] += w * value[at[i - low] + shift]
+                if single[k]:
+                    for i in range(low, high):
+                        scores[i, c] = _rounded(
+                            scores[i, c] + _rounded(w * value[at[i - low] + shift], True), True
+                        )
+                else:
+                    for i in range(low, high):
+                        scores[i, c] += w * value[at[i - low] + shift]
 
 
 @compiled(nogil=True)
-def score_few(nodes, tables, value, root, grows, twin, pointer, weight, channel, bias, X, scores):
+def score_few(nodes, tables, value, root, grows, twin, pointer, weight, channel, bias, single, X, scores):
     """The same for a few rows, row by row, with all trees side by side: a call costs few microseconds."""
     at, moving = np.empty(root.shape[0], np.uint64), np.empty(root.shape[0], np.uint64)
     sets = tables.shape[0] > 0
@@ -116,10 +143,11 @@ def score_few(nodes, tables, value, root, grows, twin, pointer, weight, channel,
             left = kept
         for k in range(pointer.shape[0] - 1):
             for c in range(bias.shape[1]):
-                scores[row, c] += bias[k, c]
+                scores[row, c] = _rounded(scores[row, c] + bias[k, c], single[k])
             first = 0
             for e in range(pointer[k], pointer[k + 1]):
                 if not twin[e]:
                     first = e
                 node = at[first] + (root[e] - root[first])
-                scores[row, channel[e]] += weight[e] * value[node]
+                c, added = channel[e], _rounded(weight[e] * value[node], single[k])
+                scores[row, c] = _rounded(scores[row, c] + added, single[k])

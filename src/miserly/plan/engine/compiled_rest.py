@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from miserly.plan.engine.compiled_rules import RAW, STOPPED, TREE, in_category
 from miserly.plan.gates import Settled, SettledTop
 from miserly.utils.compiled import compiled
 
-__all__ = ["SETTLED", "SETTLED_TOP", "send_settled", "send_settled_top"]
+__all__ = ["SETTLED", "SETTLED_TOP", "forget", "new_memory", "send_settled", "send_settled_top"]
 
 # Compiled code reads these as constants.
 SETTLED, SETTLED_TOP = Settled.code, SettledTop.code
@@ -17,82 +19,48 @@ _part = compiled(forceinline=True)  # handing over the tables costs more than wa
 
 
 @_part
-def _leaves(trees, root, X, i, acquired, stack):
+def _leaves(feature, threshold, left, missing, value, category, span, words, root, X, i, acquired, stack):
     """The smallest and the largest leaf of a tree that row `i` can reach, given what it has bought."""
-    feature, threshold, left, value = trees.feature, trees.threshold, trees.left, trees.value
-    missing, category, words = trees.missing, trees.category, trees.words
     low, high = np.inf, -np.inf
     stack[0] = root
     n = 1
     while n > 0:
         n -= 1
         node = stack[n]
-        while feature[node] >= 0:
-            f = feature[node]
+        f = feature[node]
+        while f >= 0:
             if acquired[i, f]:
                 x = np.float64(X[i, f])
                 if category[node] < 0:
                     stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
                 else:
-                    stays_left = in_category(words, category[node], x, missing[node])
+                    stays_left = in_category(words, category[node], span[node], x, missing[node])
                 node = left[node] + (1 - stays_left)
             else:
                 node = left[node]
                 stack[n] = node + 1
                 n += 1
+            f = feature[node]
         low, high = min(low, value[node]), max(high, value[node])
     return low, high
 
 
 @_part
-def _values(tables, t, X, i, acquired, stack):
-    """The smallest and the largest value that a term can have for row `i`."""
-    terms = tables.terms
-    if terms.kind[t] == TREE:
-        return _leaves(tables.trees, terms.start[t], X, i, acquired, stack)
-    if terms.kind[t] == RAW and acquired[i, terms.start[t]]:
-        x = np.float64(X[i, terms.start[t]])
-        if x != x:
-            x = terms.fill[t]
-        return x, x
-    return tables.nodes.term_low[t], tables.nodes.term_high[t]
-
-
-@_part
-def _add_node(tables, j, X, i, acquired, stack, bounds):
-    """Add what node `j` may contribute to the sums (rows 2 and 3), and widen the bounds (rows 0 and 1)."""
-    nodes = tables.nodes
-    for c in range(bounds.shape[1]):
-        bounds[2, c] += nodes.bias[j, c]
-        bounds[3, c] += nodes.bias[j, c]
-    for e in range(nodes.pointer[j], nodes.pointer[j + 1]):
-        weight, c = nodes.weight[e], nodes.channel[e]
-        if weight != 0.0:
-            low, high = _values(tables, nodes.term[e], X, i, acquired, stack)
-            bounds[2, c] += min(weight * low, weight * high)
-            bounds[3, c] += max(weight * low, weight * high)
-    for c in range(bounds.shape[1]):
-        bounds[0, c] = min(bounds[0, c], bounds[2, c])
-        bounds[1, c] = max(bounds[1, c], bounds[3, c])
-
-
-@_part
-def _can_differ(nodes, k, scores, i, bounds):
+def _can_differ(error, size, signs, n_outputs, scores, i, bounds):
     """Whether the bounds leave the class of row `i` open."""
-    error, size = nodes.rest_error[k], nodes.rest_size[k]
-    if nodes.signs:
-        for c in range(nodes.n_outputs):
+    if signs:
+        for c in range(n_outputs):
             score = scores[i, c]
             margin = error * (abs(score) + size[c])
             if not (score + (bounds[0, c] - margin) > 0.0 or score + (bounds[1, c] + margin) < 0.0):
                 return True
         return False
     top = 0
-    for c in range(1, nodes.n_outputs):
+    for c in range(1, n_outputs):
         if scores[i, c] > scores[i, top]:
             top = c
     least = scores[i, top] + (bounds[0, top] - error * (abs(scores[i, top]) + size[top]))
-    for c in range(nodes.n_outputs):
+    for c in range(n_outputs):
         if c != top:
             score = scores[i, c]
             if not least > score + (bounds[1, c] + error * (abs(score) + size[c])):
@@ -100,29 +68,130 @@ def _can_differ(nodes, k, scores, i, bounds):
     return False
 
 
-@_part
-def _following(nodes, k):
-    return nodes.up[k] if nodes.up[k] >= 0 else nodes.low[k]
+# -- memory --------------------------------------------------------------------------------------------------
+
+# Most trees can reach the same leaves at one gate as at the gate before, because the row has bought nothing
+# that they read. So a block of rows remembers the smallest and the largest leaf of each row and entry, and
+# how many purchases of the row were known then. The values are those that a new walk would give.
+
+_NEVER, _FOR_GOOD = -1, 1 << 30  # instead of a number of purchases: not walked yet, and only one leaf is left
+_MOST = 1 << 23  # rows times entries
+
+
+class Memory(NamedTuple):
+    """What a block of rows remembers from gate to gate; arrays without rows remember nothing."""
+
+    reads: Any  # whether each term reads each feature
+    ends: Any  # (rows, entries, 2): the smallest and the largest value
+    stamp: Any  # (rows, entries): the number of purchases that were known
+    bought: Any  # (rows, features): what each row bought, in some order
+    count: Any  # (rows,): the number of its purchases
+    seen: Any  # (rows, features): whether a feature is in `bought`
+
+
+@compiled()
+def new_memory(tables, n_rows):
+    """A memory for blocks of up to `n_rows` rows; empty if no gate looks at what rows have bought."""
+    nodes, terms, d = tables.nodes, tables.terms, tables.prices.own.shape[1]
+    used = False
+    for k in range(nodes.gate.shape[0]):
+        used |= nodes.gate[k] == SETTLED and nodes.whole[k] != 0
+        used |= nodes.gate[k] == SETTLED_TOP and nodes.number[k] != 0.0
+    n, n_terms = nodes.term.shape[0], terms.kind.shape[0]
+    if not used or n_rows * n > _MOST or n_terms * d > 4 * _MOST:
+        n_rows, n, n_terms = 0, 0, 0
+    reads = np.zeros((n_terms, d), np.bool_)
+    for t in range(n_terms):
+        for f in terms.features[terms.pointer[t] : terms.pointer[t + 1]]:
+            reads[t, f] = True
+    return Memory(
+        reads,
+        np.empty((n_rows, n, 2)),
+        np.empty((n_rows, n), np.int32),
+        np.empty((n_rows, d), np.int32),
+        np.empty(n_rows, np.int64),
+        np.empty((n_rows, d), np.bool_),
+    )
+
+
+@compiled()
+def forget(memory, n):
+    """Begin a new block of `n` rows."""
+    memory.stamp[:n], memory.count[:n], memory.seen[:n] = _NEVER, 0, False
 
 
 @_part
-def _is_settled(tables, k, X, i, scores, acquired, stack, bounds):
-    """Whether no node after `k` can change the class of row `i`."""
-    nodes = tables.nodes
-    bounds[0], bounds[1] = nodes.rest_low[k], nodes.rest_high[k]
-    if not _can_differ(nodes, k, scores, i, bounds):
-        return True
-    if nodes.whole[k] == 0:
-        return False
+def _note_purchases(bought, count, seen, place, acquired, i):
+    """Bring the list of purchases of row `i` up to date; gives their number."""
+    n = count[place]
+    for f in range(seen.shape[1]):
+        if acquired[i, f] and not seen[place, f]:
+            seen[place, f] = True
+            bought[place, n] = f
+            n += 1
+    count[place] = n
+    return n
+
+
+# -- bounds --------------------------------------------------------------------------------------------------
+
+
+@compiled()
+def _look_ahead(tables, k, X, i, scores, acquired, stack, bounds, memory, place, stops):
+    """Bounds over the leaves that row `i` can reach after node `k`; gives whether they leave its class open.
+
+    Rows 0 and 1 of `bounds` get the bounds, rows 2 and 3 the sums. If `stops`, it ends as soon as the class
+    is open, since bounds only widen.
+    """
+    trees, terms, nodes = tables.trees, tables.terms, tables.nodes
+    feature, threshold, left, missing = trees.feature, trees.threshold, trees.left, trees.missing
+    value, category, span, words = trees.value, trees.category, trees.span, trees.words
+    kind, start, fill, term = terms.kind, terms.start, terms.fill, nodes.term
+    pointer, channel, weights, bias = nodes.pointer, nodes.channel, nodes.weight, nodes.bias
+    reads, ends, stamp, bought = memory.reads, memory.ends, memory.stamp, memory.bought
+    error, size, signs, n_outputs = nodes.rest_error[k], nodes.rest_size[k], nodes.signs, nodes.n_outputs
+    remembers = stamp.shape[0] > 0
+    n_bought = _note_purchases(bought, memory.count, memory.seen, place, acquired, i) if remembers else 0
     bounds[:] = 0.0
     j = k
-    while j >= 0:
-        if _can_differ(nodes, k, scores, i, bounds):
-            return False  # bounds only widen
-        j = _following(nodes, j)
-        if j >= 0:
-            _add_node(tables, j, X, i, acquired, stack, bounds)
-    return True
+    while True:
+        if stops and _can_differ(error, size, signs, n_outputs, scores, i, bounds):
+            return True
+        j = nodes.up[j] if nodes.up[j] >= 0 else nodes.low[j]
+        if j < 0:
+            return False
+        for c in range(bounds.shape[1]):
+            bounds[2, c] += bias[j, c]
+            bounds[3, c] += bias[j, c]
+        for e in range(pointer[j], pointer[j + 1]):
+            t, c, weight = term[e], channel[e], weights[e]
+            if weight == 0.0:
+                continue
+            if kind[t] == TREE:
+                known = remembers and stamp[place, e] != _NEVER
+                if known:
+                    for p in range(stamp[place, e], n_bought):  # none if only one leaf is left
+                        known &= not reads[t, bought[place, p]]
+                if known:
+                    low, high = ends[place, e, 0], ends[place, e, 1]
+                else:
+                    low, high = _leaves(
+                        feature, threshold, left, missing, value, category, span, words, start[t],
+                        X, i, acquired, stack,
+                    )  # fmt: skip
+                    if remembers:
+                        ends[place, e, 0], ends[place, e, 1] = low, high
+                        stamp[place, e] = _FOR_GOOD if low == high else n_bought
+            elif kind[t] == RAW and acquired[i, start[t]]:
+                x = np.float64(X[i, start[t]])
+                low = high = fill[t] if x != x else x
+            else:
+                low, high = nodes.term_low[t], nodes.term_high[t]
+            bounds[2, c] += min(weight * low, weight * high)
+            bounds[3, c] += max(weight * low, weight * high)
+        for c in range(bounds.shape[1]):
+            bounds[0, c] = min(bounds[0, c], bounds[2, c])
+            bounds[1, c] = max(bounds[1, c], bounds[3, c])
 
 
 @compiled()
@@ -134,34 +203,35 @@ def _new_stack(terms):
 
 
 @compiled()
-def send_settled(tables, k, X, rows, scores, acquired, at):
+def send_settled(tables, k, X, rows, scores, acquired, at, memory, places):
     """Let rows leave whose class no later node can change."""
     nodes = tables.nodes
     stack, bounds = _new_stack(tables.terms), np.zeros((4, scores.shape[1]))
+    error, size, signs, n_outputs = nodes.rest_error[k], nodes.rest_size[k], nodes.signs, nodes.n_outputs
     for r in range(rows.shape[0]):
         i = rows[r]
-        is_settled = _is_settled(tables, k, X, i, scores, acquired, stack, bounds)
-        at[i] = nodes.low[k] if is_settled else nodes.up[k]
+        bounds[0], bounds[1] = nodes.rest_low[k], nodes.rest_high[k]
+        is_open = _can_differ(error, size, signs, n_outputs, scores, i, bounds)
+        if is_open and nodes.whole[k] != 0:
+            place = places[i] if memory.stamp.shape[0] else 0
+            is_open = _look_ahead(tables, k, X, i, scores, acquired, stack, bounds, memory, place, True)
+        at[i] = nodes.up[k] if is_open else nodes.low[k]
 
 
 @_part
-def _score_bounds(tables, k, X, i, scores, acquired, stack, bounds):
+def _score_bounds(tables, k, X, i, scores, acquired, stack, bounds, memory, place):
     """The least and the largest final score of document `i`, rounding included."""
     nodes = tables.nodes
     bounds[0], bounds[1] = nodes.rest_low[k], nodes.rest_high[k]
     if nodes.number[k] != 0.0:
-        bounds[:] = 0.0
-        j = _following(nodes, k)
-        while j >= 0:
-            _add_node(tables, j, X, i, acquired, stack, bounds)
-            j = _following(nodes, j)
+        _look_ahead(tables, k, X, i, scores, acquired, stack, bounds, memory, place, False)
     score = scores[i, 0]
     margin = nodes.rest_error[k] * (abs(score) + nodes.rest_size[k, 0])
     return score + (bounds[0, 0] - margin), score + (bounds[1, 0] + margin)
 
 
 @compiled()
-def send_settled_top(tables, k, X, order, start, first, last, scores, acquired, at, trail):
+def send_settled_top(tables, k, X, order, start, first, last, scores, acquired, at, trail, memory, places):
     """Let documents leave that can no longer be among the best, unless the budget keeps one away."""
     nodes = tables.nodes
     stack, bounds = _new_stack(tables.terms), np.zeros((4, scores.shape[1]))
@@ -174,7 +244,10 @@ def send_settled_top(tables, k, X, order, start, first, last, scores, acquired, 
             i = query[q]
             complete &= at[i] != STOPPED
             if at[i] == k:
-                least[n], most[q] = _score_bounds(tables, k, X, i, scores, acquired, stack, bounds)
+                place = places[i] if memory.stamp.shape[0] else 0
+                least[n], most[q] = _score_bounds(
+                    tables, k, X, i, scores, acquired, stack, bounds, memory, place
+                )
                 n += 1
         cut = -np.inf if keep > n else np.sort(least[:n])[n - keep]
         for q in range(query.shape[0]):

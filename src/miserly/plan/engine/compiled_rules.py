@@ -54,14 +54,17 @@ _exp = compiled(forceinline=True)(links.exp)
 
 
 @compiled()
-def in_category(words, row, x, missing):
-    """Whether category code `x` goes left; a value that is not a code counts as missing."""
-    if not (x >= 0.0 and x <= 255.0):
+def in_category(words, row, span, x, missing):
+    """Whether category code `x` goes left; a value that is not a code counts as missing.
+
+    The bits of a set are in `span` rows of `words` from `row` on.
+    """
+    if not (x >= 0.0 and x < 256.0 * span):
         return missing
     code = np.int64(x)
     if code != x:
         return missing
-    return (words[row, code >> 5] >> np.uint32(code & 31)) & np.uint32(1) != 0
+    return (words[row + (code >> 8), (code >> 5) & 7] >> np.uint32(code & 31)) & np.uint32(1) != 0
 
 
 @compiled()
@@ -76,7 +79,7 @@ def _walk(trees, root, X, rows, values):
             if category[node] < 0:
                 stays_left = (x <= threshold[node]) | ((x != x) & missing[node])
             else:
-                stays_left = in_category(words, category[node], x, missing[node])
+                stays_left = in_category(words, category[node], trees.span[node], x, missing[node])
             node = left[node] + (1 - stays_left)
         values[r] = value[node]
 

@@ -48,8 +48,9 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
     OPENED, EVALUATED, PRICES, SCORES,
     SIGNS, REST_LOW, REST_HIGH, REST_SIZE, REST_ERROR, TERM_LOW, TERM_HIGH, STACK, BOUNDS,
-) = range(44)  # fmt: skip
-_HEAD = 44
+    NODE_SINGLE, TREE_SPAN,
+) = range(46)  # fmt: skip
+_HEAD = 46
 
 
 class Program(NamedTuple):
@@ -127,11 +128,11 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
     gate = [code if code in known else ELSEWHERE for code in nodes.gate.tolist()]
     whole: dict[int, Any] = {
         TREE_FEATURE: trees.feature, TREE_LEFT: trees.left, TREE_MISSING: trees.missing,
-        TREE_CATEGORY: trees.category, WORDS: trees.words.ravel(),
+        TREE_CATEGORY: trees.category, TREE_SPAN: trees.span, WORDS: trees.words.ravel(),
         TERM_KIND: [_kind(term) for term in plan.terms], TERM_START: terms.start,
         TERM_POINTER: terms.pointer, TERM_FEATURE: terms.features,
         NODE_POINTER: nodes.pointer, ENTRY_TERM: nodes.term, ENTRY_CHANNEL: nodes.channel,
-        ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_GATE: gate,
+        ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_SINGLE: nodes.single, NODE_GATE: gate,
         NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low,
         GROUP: prices.groups[inside], GROUP_POINTER: np.append(0, np.cumsum(inside.sum(axis=1))),
     }  # fmt: skip

@@ -60,6 +60,11 @@ def run_reference(
         state.at[rows] = np.where(up, node.up, node.low)
 
 
+def _single(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers rounded to float32."""
+    return numbers.astype(np.float32).astype(np.float64)
+
+
 class _Clerk:
     """Evaluates nodes for sets of rows and keeps their accounts."""
 
@@ -78,6 +83,8 @@ class _Clerk:
         scores = (
             state.scores[rows] if node.inherits else np.zeros((len(rows), self.plan.n_scores))
         ) + node.bias
+        if node.single:
+            scores = _single(scores)
         last_term, values = -1, np.zeros(len(rows))
         for j, t in enumerate(node.terms.tolist()):
             if t != last_term:
@@ -86,7 +93,11 @@ class _Clerk:
                 else:
                     values = self.plan.terms[t].evaluate(self.X, rows)
                 last_term = t
-            scores[:, node.channels[j]] += node.weights[j] * values
+            added, c = node.weights[j] * values, node.channels[j]
+            if node.single:
+                scores[:, c] = _single(scores[:, c] + _single(added))
+            else:
+                scores[:, c] += added
         return rows, scores
 
     def _evaluate_paying(self, k: int, j: int, term: Term, rows: Any, scores: Any) -> tuple[Any, Any, Any]:
@@ -123,15 +134,21 @@ class _Clerk:
         return prices_by_row(rows, features, self.state.acquired, self.state.opened, self.prices)
 
     def _buy(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Buy one feature for each row; gives where it fitted."""
-        through = self._pay(rows, self._price(rows, features))
-        self._take(rows[through], features[through])
+        """Buy one feature for each row that has not acquired it; gives where the row has it now."""
+        through = self.state.acquired[rows, features]
+        new = np.flatnonzero(~through)
+        if new.size:
+            fitted = self._pay(rows[new], self._price(rows[new], features[new]))
+            through[new] = fitted
+            self._take(rows[new[fitted]], features[new[fitted]])
         return through
 
     def _take(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> None:
         self.state.acquired[rows, features] = True
         for group in self.plan.costs.memberships[features].T:
-            self.state.opened[rows[group >= 0], group[group >= 0]] = True
+            grouped = group >= 0
+            if grouped.any():
+                self.state.opened[rows[grouped], group[grouped]] = True
 
     def _pay_whole(self, term: Term, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         total, unpaid_features = np.full(len(rows), term.evaluation), self._unpaid(term, rows)

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 ROUNDING = 4.0 * 2.0**-53
+SINGLE_ROUNDING = 4.0 * 2.0**-24  # if some node rounds to float32
 _OPERATIONS = 8  # more than those of the comparison itself
 
 Floats = NDArray[np.float64]
@@ -103,7 +104,8 @@ class Rest(NamedTuple):
             high[k] = np.maximum(0.0, most + high[child])
             size[k] = weight + size[child]
             additions[k] = additions[child] + len(node.terms) + 1
-        return cls(low, high, size, ROUNDING * (additions + _OPERATIONS))
+        unit = SINGLE_ROUNDING if any(node.single for node in plan.nodes) else ROUNDING
+        return cls(low, high, size, unit * (additions + _OPERATIONS))
 
 
 def _scaled(weight: float, low: float, high: float) -> tuple[float, float]:

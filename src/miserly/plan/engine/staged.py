@@ -62,6 +62,8 @@ def run_staged(
     done = 0
     for stop in stops:
         if stop > done:
+            nodes = plan.nodes[done:stop]
+            single = any(node.single for node in nodes)  # then scores of parts cannot be added up
             part = run_rows(
                 segment(plan, done, stop),
                 rows,
@@ -70,11 +72,12 @@ def run_staged(
                 compiled=compiled,
                 n_threads=n_threads,
                 row_costs=row_costs,
+                begin=scores if single else None,
             )
-            inherits = all(node.inherits for node in plan.nodes[done:stop])
-            scores = part.scores.reshape(scores.shape) + (scores if inherits else 0.0)
+            added = not single and all(node.inherits for node in nodes)
+            scores = part.scores.reshape(scores.shape) + (scores if added else 0.0)
             acquired = acquired | part.acquired if account else acquired
-            evaluated.update(t for node in plan.nodes[done:stop] for t in node.terms.tolist())
+            evaluated.update(t for node in nodes for t in node.terms.tolist())
             done = stop
         cost = np.zeros(len(rows))
         if account:

@@ -52,6 +52,7 @@ class Nodes(NamedTuple):
 
     bias: NDArray[np.float64]
     inherits: NDArray[np.bool_]
+    single: NDArray[np.bool_]  # whether products and sums are rounded to float32
     gate: NDArray[np.int8]  # its code
     number: NDArray[np.float64]  # of the gate, as `Gate.numbers` gives them
     whole: NDArray[np.int64]
@@ -180,6 +181,7 @@ def _nodes(plan: Plan) -> Nodes:
         slot=_slots(pointer, term, fresh),
         bias=np.array([node.bias for node in plan.nodes], dtype=float).reshape(-1, plan.n_scores),
         inherits=np.array([node.inherits for node in plan.nodes], dtype=np.bool_),
+        single=np.array([node.single for node in plan.nodes], dtype=np.bool_),
         gate=np.array([node.gate.code for node in plan.nodes], dtype=np.int8),
         number=np.array([number for number, _ in gates], dtype=np.float64),
         whole=np.array([whole for _, whole in gates], dtype=np.int64),

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from miserly.costs import fits
 from miserly.plan.engine.program import (
     BUDGET,
@@ -43,6 +45,7 @@ from miserly.plan.engine.program import (
     NODE_LOW,
     NODE_NUMBER,
     NODE_POINTER,
+    NODE_SINGLE,
     NODE_UP,
     NODE_WHOLE,
     ONWARD,
@@ -67,6 +70,7 @@ from miserly.plan.engine.program import (
     TREE_FEATURE,
     TREE_LEFT,
     TREE_MISSING,
+    TREE_SPAN,
     TREE_THRESHOLD,
     TREE_VALUE,
     UNKNOWN,
@@ -168,7 +172,7 @@ def _pay_whole(program, constants, state, numbers, t):
 def _descend(program, constants, state, numbers):
     """Walk down a tree, from where the row is in it, and pay for the splits on the way."""
     feature, left, missing = program[TREE_FEATURE], program[TREE_LEFT], program[TREE_MISSING]
-    category, words = program[TREE_CATEGORY], program[WORDS]
+    category, span, words = program[TREE_CATEGORY], program[TREE_SPAN], program[WORDS]
     threshold, node = program[TREE_THRESHOLD], state[POSITION]
     f = program[feature + node]
     while f >= 0:
@@ -183,7 +187,7 @@ def _descend(program, constants, state, numbers):
             stays = program[missing + node]
         elif row < 0:
             stays = 1 if x <= constants[threshold + node] else 0
-        elif x >= 0.0 and x <= 255.0 and x == int(x):
+        elif x >= 0.0 and x < 256.0 * program[span + node] and x == int(x):
             stays = (program[words + 8 * row + (int(x) >> 5)] >> (int(x) & 31)) & 1
         else:
             stays = program[missing + node]
@@ -293,11 +297,16 @@ def _decide(program, constants, state, numbers, k):
 # -- nodes ---------------------------------------------------------------------------------------------------
 
 
+def _rounded(x, single):
+    """A number, rounded to float32 if `single`."""
+    return float(np.float32(x)) if single else x
+
+
 def _begin_node(program, constants, state, numbers, k):
     n, bias, scores = program[N_SCORES], program[NODE_BIAS] + k * program[N_SCORES], program[SCORES]
     for c in range(n):
         start = numbers[scores + c] if program[program[NODE_INHERITS] + k] else 0.0
-        numbers[scores + n + c] = start + constants[bias + c]
+        numbers[scores + n + c] = _rounded(start + constants[bias + c], program[program[NODE_SINGLE] + k])
     state[ENTRY] = program[program[NODE_POINTER] + k]
     state[PHASE] = AT_TERM
 
@@ -307,7 +316,7 @@ def _sum_terms(program, constants, state, numbers, k):
     term, channel, fresh = program[ENTRY_TERM], program[ENTRY_CHANNEL], program[ENTRY_FRESH]
     weight, work, pointer = program[ENTRY_WEIGHT], program[SCORES] + program[N_SCORES], program[NODE_POINTER]
     first, last = program[pointer + k], program[pointer + k + 1]
-    e = state[ENTRY]
+    e, single = state[ENTRY], program[program[NODE_SINGLE] + k]
     while e < last:
         t = program[term + e]
         if state[PHASE] != HAS_VALUE and (e == first or program[term + e - 1] != t):
@@ -319,7 +328,8 @@ def _sum_terms(program, constants, state, numbers, k):
             if status != ENDED:
                 state[ENTRY] = e
                 return status
-        numbers[work + program[channel + e]] += constants[weight + e] * numbers[VALUE]
+        place, added = work + program[channel + e], _rounded(constants[weight + e] * numbers[VALUE], single)
+        numbers[place] = _rounded(numbers[place] + added, single)
         state[PHASE] = AT_TERM
         e += 1
     return ENDED
@@ -354,5 +364,5 @@ def walk(program, constants, state, numbers):
 HELPERS = (
     *REST_HELPERS,
     fits, price, mark_paid, _reopen, pay, _pay_whole, _descend, _read_all, _begin_term, _value_of, _exp,
-    _confidence, _decide, _begin_node, _sum_terms,
+    _confidence, _decide, _rounded, _begin_node, _sum_terms,
 )  # fmt: skip

@@ -40,6 +40,7 @@ from miserly.plan.engine.program import (
     TREE_FEATURE,
     TREE_LEFT,
     TREE_MISSING,
+    TREE_SPAN,
     TREE_THRESHOLD,
     TREE_VALUE,
     VALUES_AT,
@@ -54,7 +55,7 @@ def _goes_left(program, constants, node, x):
     row = program[program[TREE_CATEGORY] + node]
     if x == x and row < 0:
         return 1 if x <= constants[program[TREE_THRESHOLD] + node] else 0
-    if x == x and x >= 0.0 and x <= 255.0 and x == int(x):
+    if x == x and x >= 0.0 and x < 256.0 * program[program[TREE_SPAN] + node] and x == int(x):
         return (program[program[WORDS] + 8 * row + (int(x) >> 5)] >> (int(x) & 31)) & 1
     return program[program[TREE_MISSING] + node]
 

@@ -27,7 +27,7 @@ __all__ = ["dumps", "load", "load_file", "loads", "save"]
 _HEADER = ("costs", "link", "n_outputs", "classes", "categories", "info")
 _BUDGETED = (*_HEADER, "budget")  # version 3: who does not know of budgets must not run such plans
 _DECIDED = (*_BUDGETED, "decision")  # version 4; the budget may be null
-_KEYS = {1: _HEADER, 2: _HEADER, 3: _BUDGETED, 4: _DECIDED}
+_KEYS = {1: _HEADER, 2: _HEADER, 3: _BUDGETED, 4: _DECIDED, 5: _DECIDED}  # version 5: both may be null
 _CLASS_DTYPES = {
     "bool": bool,
     **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), int),
@@ -131,11 +131,14 @@ def dumps(plan: Plan) -> bytes:
     }
     arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
     version = max((term.file_version for term in plan.terms), default=1)
+    if any(node.single for node in plan.nodes):
+        version = 5
     if np.isfinite(plan.budget):
-        version, header["budget"] = 3, plan.budget
+        version, header["budget"] = max(version, 3), plan.budget
     if plan.decision is not None:
-        version, header["decision"] = 4, plan.decision.record()
-        header.setdefault("budget", None)
+        version, header["decision"] = max(version, 4), plan.decision.record()
+    for key in _KEYS[version]:
+        header.setdefault(key, None)
     return pack(header, arrays, SCHEMAS[version], version)
 
 
@@ -172,7 +175,8 @@ def _build(header: Mapping[str, Any], arrays: Arrays, version: int) -> Plan:
         raise PlanFormatError("'link' must be text and 'info' an object")
     if "budget" in header and not (version > 3 and header["budget"] is None):
         _check_cost(header["budget"])
-    decision = Decision.from_record(header["decision"]) if "decision" in header else None
+    given = header.get("decision")
+    decision = Decision.from_record(given) if given is not None or version == 4 else None
     return Plan(
         costs=costs,
         terms=read_terms(arrays),

@@ -51,6 +51,7 @@ _NODES: Schema = {
     "node_up": ("<i8", ("nodes",)),
     "node_low": ("<i8", ("nodes",)),
 }
+_LATER_NODES: dict[int, Schema] = {5: {"node_single": ("|u1", ("nodes",))}}
 
 
 def schema_of(version: int) -> Schema:
@@ -60,7 +61,7 @@ def schema_of(version: int) -> Schema:
     """
     schema = {**_ENTRIES, **_added(1), **_NODES}
     for later in range(2, version + 1):
-        schema.update(_added(later))
+        schema.update({**_added(later), **_LATER_NODES.get(later, {})})
     return schema
 
 
@@ -117,6 +118,7 @@ def node_arrays(plan: Plan) -> Arrays:
         "node_gate_count": ints([count for _, _, count in gates]),
         "node_up": ints([node.up for node in nodes]),
         "node_low": ints([node.low for node in nodes]),
+        "node_single": np.array([bool(node.single) for node in nodes], dtype=np.uint8),
     }
 
 
@@ -124,6 +126,9 @@ def read_nodes(arrays: Arrays) -> list[Node]:
     """The nodes in their order."""
     start = arrays["node_start"].tolist()
     inherits = read_bools(arrays, "node_inherits").tolist()
+    single = (
+        read_bools(arrays, "node_single").tolist() if "node_single" in arrays else [False] * len(inherits)
+    )
     gates = _read_gates(arrays)
     up, low = arrays["node_up"].tolist(), arrays["node_low"].tolist()
     return [
@@ -136,6 +141,7 @@ def read_nodes(arrays: Arrays) -> list[Node]:
             gates[k],
             up[k],
             low[k],
+            single[k],
         )
         for k in range(len(start) - 1)
     ]
@@ -173,6 +179,7 @@ def check_sizes(arrays: Arrays, n_features: int, version: int) -> dict[str | int
 
 
 _LENGTH = 16  # bytes: no two plans share them by chance
+_USUAL = {"tree_span": 1, "node_single": 0}  # arrays that came later: hashed only if they say something else
 # The order in which arrays are hashed: a digest in a file must hold for ever. Others come after these.
 _ORDER = (
     *("base", "term_kind", "term_evaluation", "raw_feature", "raw_fill", "tree_start", "tree_words_start"),
@@ -201,6 +208,8 @@ def digest(plan: Plan) -> str:
         head["decision"] = plan.decision.record()
     found = hashlib.blake2b(json.dumps(head, sort_keys=True, default=_plain).encode(), digest_size=_LENGTH)
     arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
+    for name in [name for name, usual in _USUAL.items() if (arrays[name] == usual).all()]:
+        del arrays[name]
     for name in sorted(arrays, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
         values = arrays[name]
         found.update(f"{name} {values.dtype.str} {values.shape}".encode())

@@ -6,9 +6,20 @@ write its module, import it below, and write its compiled rule in `engine.compil
 """
 
 from miserly.plan.terms.base import TERMS, Term
-from miserly.plan.terms.categories import MAX_CATEGORY, category_words
+from miserly.plan.terms.categories import MAX_CATEGORY, category_words, packed_words, padded_words
 from miserly.plan.terms.kernel import KERNELS, Kernel
 from miserly.plan.terms.raw import Raw
 from miserly.plan.terms.tree import Tree
 
-__all__ = ["KERNELS", "MAX_CATEGORY", "TERMS", "Kernel", "Raw", "Term", "Tree", "category_words"]
+__all__ = [
+    "KERNELS",
+    "MAX_CATEGORY",
+    "TERMS",
+    "Kernel",
+    "Raw",
+    "Term",
+    "Tree",
+    "category_words",
+    "packed_words",
+    "padded_words",
+]

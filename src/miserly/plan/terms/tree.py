@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.errors import PlanError
+from miserly.errors import PlanError, PlanFormatError
 from miserly.plan.show.phrases import listing, number, plain, plural
 from miserly.plan.store.container import Arrays, Schema, bounds, check_bounds, joined, read_bools
 from miserly.plan.terms.base import Buy, Sizes, Term, register
-from miserly.plan.terms.categories import MAX_CATEGORY, N_WORDS
+from miserly.plan.terms.categories import MAX_WORDS, N_WORDS
+from miserly.plan.terms.tree_tables import Trees, lay_out_trees
 
 if TYPE_CHECKING:
     from miserly.plan.show.wording import Wording
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Tree", "Trees"]
 
 _MOST_CATEGORIES = 5  # named in a rule
+_WIDTHS = range(N_WORDS, MAX_WORDS + 1, N_WORDS)
 
 _DTYPES: dict[str, Any] = {
     "feature": np.int32,
@@ -36,19 +38,6 @@ _DTYPES: dict[str, Any] = {
 _COLUMNS = tuple(name for name in _DTYPES if name != "words")
 
 
-class Trees(NamedTuple):
-    """All trees of a plan end to end, for compiled code: a walk by `look` needs no test for leaves."""
-
-    feature: NDArray[np.int32]  # -1 at leaves
-    look: NDArray[np.int32]  # the same, 0 at leaves: always a column that exists
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int32]  # the right child is the next one; a leaf leads to itself
-    missing: NDArray[np.bool_]
-    value: NDArray[np.float64]
-    category: NDArray[np.int32]
-    words: NDArray[np.uint32]
-
-
 @register
 @dataclass(frozen=True, eq=False)
 class Tree(Term):
@@ -57,8 +46,8 @@ class Tree(Term):
     Node `i` is a leaf if ``feature[i] < 0`` and then holds ``value[i]``. Otherwise a row goes to ``left[i]``
     if its feature's value is ``<= threshold[i]``, to ``right[i]`` if it is greater, and where
     ``missing_left[i]`` says if it is missing. If ``category[i] >= 0`` the split is on a categorical feature:
-    left if bit `code` is set in row ``category[i]`` of `words`. Codes that are not whole numbers in 0..255
-    count as missing.
+    left if bit `code` is set in row ``category[i]`` of `words`. Codes that are not whole numbers, or that
+    have no bit, count as missing.
 
     Parameters
     ----------
@@ -67,7 +56,8 @@ class Tree(Term):
     category : array of n_nodes, optional
         -1 for splits on numbers, which is the default.
     words : array of (n_sets, 8), optional
-        Bit sets of category codes, as `category_words` makes them.
+        Bit sets of category codes 0..255, as `category_words` makes them. For larger codes, rows have 16, 24
+        and so on up to 2048 words.
     evaluation : float, default=0.0
         What evaluating the term costs.
     """
@@ -87,7 +77,8 @@ class Tree(Term):
             "tree_value": ("<f8", ("tree nodes",)),
             "tree_category": ("<i4", ("tree nodes",)),
             "tree_words": ("<u4", ("category rows", N_WORDS)),
-        }
+        },
+        5: {"tree_span": ("<i4", ("trees",))},
     }
     feature: NDArray[np.int32]
     threshold: NDArray[np.float64]
@@ -110,7 +101,7 @@ class Tree(Term):
             if name != "words" and array.shape != (n,):
                 raise PlanError(f"a tree of {n} nodes has {name!r} of shape {array.shape}")
             put(self, name, array)
-        if n == 0 or self._words.ndim != 2 or self._words.shape[1] != N_WORDS:
+        if n == 0 or self._words.ndim != 2 or self._words.shape[1] not in _WIDTHS:
             raise PlanError("a tree needs at least one node, and category words in rows of eight")
         self._check()
 
@@ -122,7 +113,9 @@ class Tree(Term):
         parents = np.concatenate([inner, inner])
         if children.size and (children.max() >= n or (children <= parents).any()):
             raise PlanError("a tree's children must come after their parent, inside the tree")
-        if len(np.unique(children)) != len(children) or len(children) != n - 1:
+        has_parent = np.zeros(n, dtype=np.bool_)
+        has_parent[children] = True
+        if int(has_parent.sum()) != n - 1 or len(children) != n - 1:
             raise PlanError("every node of a tree but the root must have exactly one parent")
         rows = self._category[inner]
         if rows.size and rows.max() >= len(self._words):
@@ -139,6 +132,20 @@ class Tree(Term):
     def _words(self) -> NDArray[np.uint32]:
         assert self.words is not None
         return self.words
+
+    @property
+    def n_codes(self) -> int:
+        """The number of category codes that there are bits for."""
+        return 32 * self._words.shape[1]
+
+    @property
+    def span(self) -> int:
+        """The number of rows of eight words that a set of categories takes in tables and files."""
+        return self._words.shape[1] // N_WORDS
+
+    @property
+    def file_version(self) -> int:
+        return 5 if self.span > 1 else 1
 
     @cached_property
     def features(self) -> NDArray[np.int64]:
@@ -188,16 +195,19 @@ class Tree(Term):
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         node = np.zeros(len(rows), dtype=np.int64)
         through = np.ones(len(rows), dtype=np.bool_)
-        while True:
-            moving = np.flatnonzero(through & (self.feature[node] >= 0))
-            if moving.size == 0:
-                return self.value[node], through
-            features = self.feature[node[moving]].astype(np.int64)
+        moving = np.arange(len(rows) if self.feature[0] >= 0 else 0)
+        while moving.size:
+            at = node[moving]
+            features = self.feature[at].astype(np.int64)
             fitted = buy(rows[moving], features)
-            through[moving[~fitted]] = False
-            moving, features = moving[fitted], features[fitted]
-            left = self._go_left(node[moving], X[rows[moving], features].astype(np.float64))
-            node[moving] = np.where(left, self.left[node[moving]], self.right[node[moving]])
+            if not fitted.all():
+                through[moving[~fitted]] = False
+                moving, at, features = moving[fitted], at[fitted], features[fitted]
+            left = self._go_left(at, X[rows[moving], features].astype(np.float64))
+            at = np.where(left, self.left[at], self.right[at])
+            node[moving] = at
+            moving = moving[self.feature[at] >= 0]
+        return self.value[node], through
 
     def _go_left(self, node: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows go left, each at its node and with its value."""
@@ -206,7 +216,7 @@ class Tree(Term):
         choose = np.flatnonzero(row >= 0)
         if choose.size:
             value = x[choose]
-            known = (value >= 0) & (value <= MAX_CATEGORY) & (value == np.floor(value))
+            known = (value >= 0) & (value < self.n_codes) & (value == np.floor(value))
             code = np.where(known, value, 0).astype(np.int64)
             bits = self._words[row[choose], code >> 5] >> (code & 31).astype(np.uint32)
             left[choose] = np.where(known, (bits & np.uint32(1)) != 0, self.missing_left[node[choose]])
@@ -252,7 +262,7 @@ class Tree(Term):
         row = self.category[node]
         if row < 0:
             left = self.missing_left[node] if x != x else x <= self.threshold[node]
-        elif 0 <= x <= MAX_CATEGORY and x == int(x):
+        elif 0 <= x < self.n_codes and x == int(x):
             left = bool(int(self.words[row, int(x) >> 5]) >> (int(x) & 31) & 1)
         else:
             left = self.missing_left[node]
@@ -274,48 +284,18 @@ class Tree(Term):
 
     @classmethod
     def lay_out(cls, terms: Sequence[Tree], n_features: int) -> tuple[Trees, list[int]]:
-        n = sum(len(tree.feature) for tree in terms)
-        feature = np.full(n, -1, np.int32)
-        threshold = np.full(n, np.inf)
-        left = np.arange(n, dtype=np.int32)
-        missing = np.ones(n, np.bool_)
-        value = np.zeros(n)
-        category = np.full(n, -1, np.int32)
-        starts = bounds([len(tree.feature) for tree in terms]).tolist()
-        first_word = bounds([len(tree._words) for tree in terms]).tolist()
-        for tree, start, word in zip(terms, starts, first_word, strict=False):
-            place = start + tree._siblings_adjacent()
-            inner = tree.feature >= 0
-            at = place[inner]
-            feature[at] = tree.feature[inner]
-            threshold[at] = tree.threshold[inner]
-            left[at] = place[tree.left[inner]]
-            missing[at] = tree.missing_left[inner]
-            value[place[~inner]] = tree.value[~inner]
-            rows = tree._category[inner]
-            category[at] = np.where(rows >= 0, rows + word, -1)
-        look = np.maximum(feature, 0).astype(np.int32)
-        words = np.concatenate([*(tree._words for tree in terms), np.zeros((1, N_WORDS), np.uint32)])
-        return Trees(feature, look, threshold, left, missing, value, category, words), starts[:-1]
-
-    def _siblings_adjacent(self) -> NDArray[np.int64]:
-        """The new place of each node: parents before children, the right child right after the left one."""
-        place = np.zeros(len(self.feature), dtype=np.int64)
-        following = 1
-        for i in np.flatnonzero(self.feature >= 0):
-            place[self.left[i]], place[self.right[i]] = following, following + 1
-            following += 2
-        return place
+        return lay_out_trees(terms)
 
     @classmethod
     def pack(cls, terms: Sequence[Tree], n_features: int) -> Arrays:
         arrays: Arrays = {
             "tree_start": bounds([len(tree.feature) for tree in terms]),
-            "tree_words_start": bounds([len(tree._words) for tree in terms]),
+            "tree_words_start": bounds([len(tree._words) * tree.span for tree in terms]),
         }
         for name in _COLUMNS:
             arrays[f"tree_{name}"] = joined([getattr(tree, name) for tree in terms])
-        arrays["tree_words"] = joined([tree._words for tree in terms]).reshape(-1, N_WORDS)
+        arrays["tree_words"] = joined([tree._words.ravel() for tree in terms]).reshape(-1, N_WORDS)
+        arrays["tree_span"] = np.array([tree.span for tree in terms], dtype=np.int32)
         return arrays
 
     @classmethod
@@ -324,10 +304,13 @@ class Tree(Term):
         columns["missing_left"] = read_bools(arrays, "tree_missing_left")
         start = arrays["tree_start"].tolist()
         words = arrays["tree_words_start"].tolist()
+        width = (
+            N_WORDS * arrays.get("tree_span", np.ones(len(words) - 1, np.int32)).astype(np.int64)
+        ).tolist()
         return [
             cls(
                 **{name: column[start[i] : start[i + 1]] for name, column in columns.items()},
-                words=arrays["tree_words"][words[i] : words[i + 1]],
+                words=arrays["tree_words"][words[i] : words[i + 1]].reshape(-1, width[i]),
                 evaluation=evaluation,
             )
             for i, evaluation in enumerate(evaluations)
@@ -337,6 +320,12 @@ class Tree(Term):
     def check_arrays(cls, arrays: Arrays, sizes: Sizes) -> int:
         check_bounds(arrays, "tree_start", sizes["tree nodes"])
         check_bounds(arrays, "tree_words_start", sizes["category rows"])
+        if "tree_span" in arrays:
+            span, rows = arrays["tree_span"], np.diff(arrays["tree_words_start"])
+            if len(span) != sizes["tree bounds"] - 1 or ((span < 1) | (N_WORDS * span > MAX_WORDS)).any():
+                raise PlanFormatError("'tree_span' must hold a number from 1 to 256 for each tree")
+            if (rows % span).any():
+                raise PlanFormatError("the category words of a tree are not whole sets")
         return sizes["tree bounds"] - 1
 
     @property

@@ -89,6 +89,9 @@ def check(booster, categorical):
     X = new_rows(categorical)
     model, expected = adopt(booster), booster.predict(X)
     averaged = "average_output" in booster.model_to_string()  # a plan weighs trees; LightGBM divides
+    if averaged:
+        mean = booster.predict(X, raw_score=True).reshape(len(X), -1) / booster.current_iteration()
+        assert np.abs(model.raw_scores(X) - mean).max() <= 1e-14 * np.abs(mean).max()
     assert differences(answers(model, X), expected) < (1e-6 if averaged else 1e-12)
     if model.model.task == "classes":
         classes = expected.argmax(axis=1) if expected.ndim == 2 else (expected > 0.5).astype(int)
@@ -242,12 +245,34 @@ def test_names_of_columns_are_those_of_the_model():
     assert not hasattr(adopt(train("regression")), "feature_names_in_")
 
 
-def test_category_codes_above_255_are_refused_by_name_of_the_column():
+@pytest.mark.parametrize("n_codes", [257, 5000])
+def test_category_codes_above_255(n_codes, tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 400, (3000, 1)).astype(float)
-    rows = lgb.Dataset(X, (X[:, 0] % 7 == 1) * 1.0, categorical_feature=[0])
+    X = rng.integers(0, n_codes, (20_000, 2)).astype(float)
+    rows = lgb.Dataset(X, (X[:, 0] % 7 == 1) + np.sin(X[:, 1]), categorical_feature=[0, 1])
+    parameters = {
+        "verbose": -1,
+        "num_threads": 1,
+        "min_data_per_group": 1,
+        "cat_smooth": 1,
+        "max_bin": 10_000,
+    }
+    booster = lgb.train({**parameters, "max_cat_threshold": 500}, rows, 10)
+    booster.save_model(tmp_path / "model.txt")
+    new = rng.integers(-1, n_codes + 300, (10_000, 2)).astype(float)
+    new[::9, 0] = np.nan
+    model = adopt(tmp_path / "model.txt")
+    assert (model.predict(new) == booster.predict(new)).all()
+    assert any(term.span > 1 for term in model.plan_.terms)
+    assert (lgb.Booster(model_str=model.plan_.to_lightgbm()).predict(new) == booster.predict(new)).all()
+
+
+def test_category_codes_above_65535_are_refused_by_name_of_the_column():
+    rng = np.random.default_rng(0)
+    X = rng.choice([1.0, 2.0, 70_000.0, 80_000.0], (3000, 1))
+    rows = lgb.Dataset(X, (X[:, 0] == 80_000) * 1.0, categorical_feature=[0])
     booster = lgb.train({"verbose": -1, "num_threads": 1, "min_data_per_group": 1, "cat_smooth": 1}, rows, 2)
-    with pytest.raises(DataError, match=r"splits column 0 on category codes above 255"):
+    with pytest.raises(DataError, match=r"splits column 0 on category codes above 65535"):
         adopt(booster)
 
 

@@ -45,6 +45,7 @@ def build_plan(model: AdoptedModel, costs: Any = None) -> Plan:
             np.array([one.weight for one in step], dtype=np.float64),
             np.zeros(model.n_scores),
             up=LEAVE if i == last else i + 1,
+            single=model.single,
         )
         for i, step in enumerate(model.steps)
     ]

@@ -84,6 +84,8 @@ class AdoptedModel:
         The values of columns that hold categories: position in the sequence is the code that trees use.
     origin : Origin, optional
         Where the model came from.
+    single : bool, default=False
+        Whether the library adds up in float32.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class AdoptedModel:
     feature_names: Sequence[str] | None = None
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     origin: Origin = field(default_factory=lambda: Origin("unknown"))
+    single: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__

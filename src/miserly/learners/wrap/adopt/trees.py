@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import DataError
-from miserly.plan.terms import Tree
+from miserly.plan.terms import Tree, padded_words
 
 __all__ = ["MAX_DEPTH", "Slot", "TreeBuilder", "tree_in_order"]
 
 MAX_DEPTH = 4096  # levels of a tree; deeper ones come from broken files
-_WORDS = 8  # 32-bit words of a set of categories
 
 Ints = NDArray[np.int64]
 
@@ -169,7 +168,7 @@ class TreeBuilder:
             Values up to it go left.
         missing_left : bool
             Whether missing values go left.
-        words : uint32 array of (8,), optional
+        words : uint32 array of a multiple of eight, optional
             The categories that go left.
 
         Returns
@@ -214,14 +213,20 @@ class TreeBuilder:
     def tree(self) -> Tree:
         """The finished tree."""
         children = np.array(self._children, dtype=np.int32)
-        words = np.array(self._words, dtype=np.uint32).reshape(-1, _WORDS)
+        category = np.array(self._category, dtype=np.int32)
+        missing_left = np.array(self._missing_left, dtype=np.bool_)
+        words: NDArray[np.uint32] | None = None
+        if self._words:
+            most, by_set = max(map(len, self._words)), missing_left[category >= 0]
+            pairs = zip(self._words, by_set, strict=True)  # each split wrote its own set
+            words = np.concatenate([padded_words(one[None], most, np.array([side])) for one, side in pairs])
         return Tree(
             np.array(self._feature, dtype=np.int32),
             np.array(self._threshold, dtype=np.float64),
             children[:, 0],
             children[:, 1],
-            np.array(self._missing_left, dtype=np.bool_),
+            missing_left,
             np.array(self._value, dtype=np.float64),
-            np.array(self._category, dtype=np.int32),
+            category,
             words,
         )

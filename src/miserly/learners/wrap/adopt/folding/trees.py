@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from miserly.errors import DataError
 from miserly.learners.wrap.adopt.folding.columns import Categories, Numbers
 from miserly.learners.wrap.adopt.folding.search import largest_true
-from miserly.plan.terms import MAX_CATEGORY, Tree, category_words
+from miserly.plan.terms import MAX_CATEGORY, Tree, category_words, packed_words, padded_words
 
 __all__ = ["fold_trees", "indicator_tree", "lookup_tree", "unit_tree"]
 
@@ -25,6 +25,7 @@ Known: TypeAlias = Numbers | Categories
 
 _LARGEST = float(np.finfo(np.float64).max)
 _STAYS, _LEFT, _RIGHT = range(3)
+_FEW_CATEGORIES = 256  # as many as sets are used for in tables of categories
 
 
 def fold_trees(trees: Sequence[Tree], columns: Mapping[int, Known]) -> list[Tree]:
@@ -69,15 +70,21 @@ class _Folded:
     missing_left: NDArray[np.bool_]
     category: NDArray[np.int32]
     decided: NDArray[np.int64]  # whether all rows go to one side
-    words: list[NDArray[np.uint32]] = field(default_factory=list)
-    n_words: int = 0
+    sets: list[tuple[NDArray[np.uint32], NDArray[np.bool_]]] = field(default_factory=list)
+    n_sets: int = 0
 
-    def add_words(self, rows: NDArray[np.uint32]) -> int:
+    def add_sets(self, rows: NDArray[np.uint32], missing_left: NDArray[np.bool_]) -> int:
         """Keep some sets of categories; gives the number of the first."""
-        first = self.n_words
-        self.words.append(rows)
-        self.n_words += len(rows)
+        first = self.n_sets
+        self.sets.append((rows, missing_left))
+        self.n_sets += len(rows)
         return first
+
+    def words(self) -> NDArray[np.uint32]:
+        """All sets, with the same number of words."""
+        most = max((rows.shape[1] for rows, _ in self.sets), default=8)
+        some = [padded_words(rows, most, missing_left) for rows, missing_left in self.sets]
+        return np.concatenate([*some, np.zeros((0, most), np.uint32)])
 
 
 def _fold_tree(
@@ -97,7 +104,7 @@ def _fold_tree(
             _fold_numbers(tree, new, nodes, column, thresholds[j])
         else:
             _fold_categories(tree, new, nodes, column)
-    words = np.concatenate([*new.words, np.zeros((0, 8), np.uint32)])
+    words = new.words()
     left: NDArray[Any] = tree.left
     right: NDArray[Any] = tree.right
     value = tree.value
@@ -123,7 +130,8 @@ def _fold_numbers(
         if column.steps or column.constant is not None or not np.isnan(column.missing):
             raise DataError("a model splits on categories in a column that a step before it changes")
         assert tree.words is not None
-        new.category[sets] = _category(tree)[sets] + new.add_words(tree.words)
+        rows = tree.words[_category(tree)[sets]]
+        new.category[sets] = new.add_sets(rows, tree.missing_left[sets]) + np.arange(len(sets))
     nodes = nodes[_category(tree)[nodes] < 0]
     given = tree.threshold[nodes]
     raw = known[1][np.searchsorted(known[0], given)]
@@ -146,7 +154,7 @@ def _fold_categories(tree: Tree, new: _Folded, nodes: NDArray[np.int64], column:
         natural = np.array([_goes_left(tree, here[i], values) for i in first])
         missing = np.isnan(values)
         if sets:  # what is no code of a category counts as missing
-            missing |= (values < 0) | (values > MAX_CATEGORY) | (values != np.floor(values))
+            missing |= (values < 0) | (values >= tree.n_codes) | (values != np.floor(values))
         for side in (False, True):  # values that are missing follow the direction of the split
             chosen = here[tree.missing_left[here] == side]
             left = np.where(missing, side, natural)
@@ -176,9 +184,7 @@ def _write_sets(
     new.decided[nodes[everything[place]]] = _LEFT
     new.decided[nodes[nothing[place]]] = _RIGHT
     if known.shape[1] <= MAX_CATEGORY + 1:
-        rows = np.array([category_words(np.flatnonzero(one)) for one in known], dtype=np.uint32)
-        first = new.add_words(rows.reshape(-1, 8))
-        new.category[nodes] = first + place
+        new.category[nodes] = new.add_sets(packed_words(known), missing) + place
         new.threshold[nodes] = 0.0
         return
     count = known.sum(axis=1)
@@ -255,7 +261,7 @@ def lookup_tree(source: int, table: NDArray[np.float64], missing: float) -> Tree
         return place
 
     sets: list[NDArray[np.uint32]] = []
-    use_sets = len(table) <= MAX_CATEGORY + 1
+    use_sets = len(table) <= _FEW_CATEGORIES
 
     def _split(node: list[float], feature: int, codes: range, threshold: int) -> None:
         node[0] = feature

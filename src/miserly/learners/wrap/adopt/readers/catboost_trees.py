@@ -17,7 +17,7 @@ from miserly.errors import DataError
 from miserly.learners.wrap.adopt.readers.document import Document
 from miserly.learners.wrap.adopt.readers.xgboost_trees import below_float32
 from miserly.learners.wrap.adopt.trees import MAX_DEPTH, Slot, TreeBuilder
-from miserly.plan.terms import Tree, category_words
+from miserly.plan.terms import Tree, packed_words
 
 __all__ = ["Columns", "read_nested", "read_oblivious"]
 
@@ -92,9 +92,10 @@ def _one_hot(split: Document, column: int, columns: Columns) -> _Question:
             "object give categories={column: values}"
         )
     found = codes.get(int(value) & 0xFFFFFFFF, [])
-    right = np.ones(256, dtype=np.bool_)
-    right[found] = False
-    return _Question(column, 0.0, True, category_words(np.flatnonzero(right)))
+    n_codes = 256 * -(-(1 + max(map(max, codes.values()), default=0)) // 256)
+    right = np.ones((1, n_codes), dtype=np.bool_)
+    right[0, found] = False
+    return _Question(column, 0.0, True, packed_words(right)[0])
 
 
 def _of_whom(kind: str, columns: Columns) -> str:

@@ -7,6 +7,8 @@ another side than its threshold says; see `special_value`.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,13 +16,14 @@ from miserly.errors import DataError
 from miserly.learners.wrap.adopt.readers.lightgbm_text import Lines
 from miserly.learners.wrap.adopt.special_value import SplitNodes
 from miserly.learners.wrap.adopt.trees import TreeBuilder
-from miserly.plan.terms import Tree
+from miserly.plan.terms import MAX_CATEGORY, Tree
 
 __all__ = ["read_tree"]
 
 ZERO = float(np.float32(1e-35))  # largest value that counts as zero
 BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
 _WORDS = 8
+MAX_CODES = MAX_CATEGORY + 1
 _MAX_LEAVES = 1 << 24
 
 
@@ -115,14 +118,19 @@ def _categories(
     bits = lines.whole_numbers("cat_threshold", int(bounds[-1]))
     if ((bits < 0) | (bits >= 1 << 32)).any():
         raise DataError(f"{lines.where}: 'cat_threshold' holds a number that is no 32-bit word")
-    words = np.zeros((n_sets, _WORDS), np.uint32)
+    used = np.array([_used(bits[first:last]) for first, last in pairwise(bounds.tolist())])
+    if used.max() > MAX_CODES // 32:
+        column = int(feature[row == used.argmax()][0]) if (row == used.argmax()).any() else -1
+        raise DataError(
+            f"{lines.where} splits column {column} on category codes above {MAX_CODES - 1}, which plans do "
+            "not have; number its categories 0, 1, ... and fit the model again"
+        )
+    words = np.zeros((n_sets, _WORDS * max(1, -(-int(used.max()) // _WORDS))), np.uint32)
     for i in range(n_sets):
-        one = bits[bounds[i] : bounds[i + 1]]
-        if one[_WORDS:].any():
-            column = int(feature[row == i][0]) if (row == i).any() else -1
-            raise DataError(
-                f"{lines.where} splits column {column} on category codes above 255, which plans do not have; "
-                "number its categories 0 to 255, rare ones in one category, and fit the model again"
-            )
-        words[i, : min(len(one), _WORDS)] = one[:_WORDS].astype(np.uint32)
+        words[i, : used[i]] = bits[bounds[i] : bounds[i] + used[i]]
     return row, words
+
+
+def _used(bits: NDArray[np.int64]) -> int:
+    """The number of words up to the last that is not 0."""
+    return int(np.flatnonzero(bits)[-1]) + 1 if bits.any() else 0

@@ -151,6 +151,7 @@ def _adopted(top: Document, iterations: _Rounds, missing: float = np.nan) -> Ado
         feature_names=_names(learner, n_features),
         categories=categories,
         origin=Origin("xgboost", ".".join(map(str, version.tolist())), name),
+        single=booster.text("name") != "gblinear",  # a linear booster rounds the columns too
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from miserly.errors import DataError
 from miserly.learners.wrap.adopt.readers.document import Document
 from miserly.learners.wrap.adopt.special_value import SplitNodes
-from miserly.plan.terms import MAX_CATEGORY, Tree
+from miserly.plan.terms import MAX_CATEGORY, Tree, packed_words
 
 __all__ = ["below_float32", "float32_cell", "read_tree"]
 
@@ -139,17 +139,14 @@ def _categories(
     codes = tree.whole_numbers("categories")
     if ((begin < 0) | (size < 0) | (begin + size > len(codes))).any() or (codes < 0).any():
         raise DataError(f"{tree.where}: the categories of a split are not in its list")
-    words = np.zeros((len(nodes), _WORDS), np.uint32)
+    if codes.max(initial=0) > MAX_CATEGORY:
+        raise DataError(
+            f"{tree.where} splits on category codes above {MAX_CATEGORY}, which plans do not have; number "
+            "the categories 0, 1, ... and fit the model again"
+        )
+    n_codes = 256 * (1 + int(codes.max(initial=0)) // 256)
+    goes_left = np.ones((len(nodes), n_codes), dtype=np.bool_)  # also the codes that no split names
     for i, node in enumerate(nodes.tolist()):
-        chosen = codes[begin[i] : begin[i] + size[i]]
-        if chosen.max(initial=0) > MAX_CATEGORY:
-            raise DataError(
-                f"{tree.where} splits column {feature[node]} on category codes above {MAX_CATEGORY}, which "
-                "plans do not have; number its categories 0 to 255, rare ones in one category, and fit the "
-                "model again"
-            )
-        goes_left = np.ones(32 * _WORDS, dtype=np.uint8)
-        goes_left[chosen] = 0
-        words[i] = np.packbits(goes_left, bitorder="little").view("<u4")
+        goes_left[i, codes[begin[i] : begin[i] + size[i]]] = False
         row[node] = i
-    return row, words
+    return row, packed_words(goes_left)
