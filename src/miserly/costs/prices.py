@@ -275,11 +275,11 @@ def prices_by_row(rows: Ints, features: Ints, paid: Bools, opened: Bools, prices
     -------
     array of (k,)
     """
-    price = prices.own[np.minimum(rows, len(prices.own) - 1), features].astype(np.float64)
+    price = prices.own[0 if len(prices.own) == 1 else rows, features].astype(np.float64)
     for group in prices.groups[features].T:
-        closed = group >= 0
-        closed[closed] = ~opened[rows[closed], group[closed]]
-        price[closed] += prices.setup[np.minimum(rows[closed], len(prices.setup) - 1), group[closed]]
+        if (closed := group >= 0).any():
+            closed[closed] = ~opened[rows[closed], group[closed]]
+            price[closed] += prices.setup[np.minimum(rows[closed], len(prices.setup) - 1), group[closed]]
     price[paid[rows, features]] = 0.0
     return price
 

@@ -12,6 +12,7 @@ is not bought.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -340,7 +341,8 @@ class Grower:
         by_category = inner[bins.categorical[f]]
         category[by_category] = np.arange(len(by_category))
         words = _bit_sets(goes_left[by_category])
-        return Tree(nodes["feature"].copy(), threshold, left, right, missing_left, value, category, words)
+        splits = nodes["feature"].copy(), threshold, left, right, missing_left
+        return Tree(*splits, value, category, words, self.costs.evaluation)
 
     # -- memory --------------------------------------------------------------------------------------
 
@@ -374,8 +376,10 @@ class Grower:
 
 def _times(value: float, exponent: int) -> float:
     """value * 2**exponent. Overflow to infinity and underflow to 0 are correct here."""
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.ldexp(value, exponent))
+    try:
+        return math.ldexp(value, exponent)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _real_gain(gain: float, packed: PackedRows) -> float:

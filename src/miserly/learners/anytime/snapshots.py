@@ -172,7 +172,7 @@ def build_plan(
     needed = np.any([one != 0.0 for one in weights], axis=0) if evaluation == 0 else owner >= 0
     after = [*range(1, len(weights)), LEAVE]
     return Plan(
-        terms=[replace(trees[t][1], evaluation=evaluation) for t in np.flatnonzero(needed)],
+        terms=[trees[t][1] for t in np.flatnonzero(needed)],
         nodes=[
             _node(snapshot, mine[needed], owner[needed], validation, up)
             for snapshot, mine, up in zip(snapshots, weights, after, strict=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,8 @@ from miserly.costs.prices import n_evaluations
 from miserly.data.rows import Rows
 from miserly.errors import CostError
 from miserly.grow import Grower, Grown
-from miserly.grow.compiled import threads
+from miserly.grow.compiled import build, threads
+from miserly.grow.splitting import add_gains
 from miserly.learners.common.purchasing import FitTree, buy_with_lookahead, use_paid_first
 from miserly.losses import Loss
 from miserly.plan import LEAVE, Node, Plan, Tree
@@ -212,7 +213,7 @@ class Booster:
                 self.scores[:, k] += bias[k]
             else:
                 self.scores[:, k] += self.step * one.tree.value[one.leaf]
-                trees.append(replace(one.tree, evaluation=self.grower.costs.evaluation))
+                trees.append(one.tree)
                 channels.append(k)
                 self._add_gain(gain, one, k)
         return Round(tuple(trees), tuple(channels), bias, self.step, gain)
@@ -220,18 +221,13 @@ class Booster:
     def _add_gain(self, gain: NDArray[np.float64], grown: Grown, channel: int) -> None:
         """Add the decrease of the mean loss by each split, by the second-order estimate that trees use."""
         weight = self.samples.weight if self.loss.least_squares else self._hessian[:, channel]
+        if weight is None:
+            weight = np.ones(len(grown.leaf))
         tree = grown.tree
         total = self.loss.total_weight(self.samples.y, self.samples.weight)
-        mass = np.bincount(grown.leaf, weights=weight, minlength=len(tree.value)).astype(np.float64)
-        mass += np.where(tree.feature < 0, self.grower.options.l2, 0.0)
-        push = mass * tree.value
-        explained = push * tree.value
-        for node in np.flatnonzero(tree.feature >= 0)[::-1]:
-            children = [tree.left[node], tree.right[node]]
-            mass[node] = mass[children].sum() - self.grower.options.l2
-            push[node] = push[children].sum()
-            explained[node] = push[node] ** 2 / mass[node] if mass[node] > 0 else 0.0
-            gain[tree.feature[node]] += 0.5 * (explained[children].sum() - explained[node]) / total
+        splits = tree.feature, tree.left, tree.right
+        l2 = self.grower.options.l2
+        build(add_gains)(splits, tree.value, grown.leaf, np.ascontiguousarray(weight), l2, total, gain)
 
 
 def account_for(ledger: Ledger, rounds: Sequence[Round]) -> int:
