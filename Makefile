@@ -11,18 +11,30 @@ endif
 export NUMBA_NUM_THREADS ?= 2
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test test-long lint format bench docs clean
+.PHONY: demo test test-long lint compiled format bench docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/miserly demo --out out/demo
 
-test: lint
+# Two processes run the tests, so BLAS and OpenMP of other libraries get one thread in each, and threads that wait do
+# not spin. The package's own threads stay two. Bytecode is kept: many tests start processes that import the package.
+test test-long: export OMP_NUM_THREADS = 1
+test test-long: export OMP_WAIT_POLICY = passive
+test test-long: export PYTHONDONTWRITEBYTECODE =
+
+# The linters and the compiler run side by side, then the tests in two processes that find everything compiled.
+test: $(VENV)/installed-dev
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint compiled
 	$(BIN)/pytest -n 2 --dist loadfile --durations=12
 
 # Long fuzzing and simulations, then the tests of plans with bounds checks in compiled code.
 test-long: $(VENV)/installed-dev
 	$(BIN)/pytest -n 2 -m long --durations=12
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/out/boundscheck $(BIN)/pytest -n 2 tests/plan
+
+# Compile once what the tests of learners need. Otherwise both processes of the tests compile it.
+compiled: $(VENV)/installed-dev
+	$(BIN)/python -m tests.compiled
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ scikit-learn. Only what cannot be seen from outside is written down here: which 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import Parameter, signature
 from typing import Any
 
@@ -36,6 +36,7 @@ SMALL = {
     "n_dimensions": 2,
     "n_trees": 3,
     "n_members": 1,
+    "n_stages": 4,
     "max_sweeps": 2,
     "max_depth": 3,
     "min_samples_leaf": 5,
@@ -44,6 +45,9 @@ SMALL = {
     "random_state": 0,
     "n_jobs": 1,
 }
+
+# A tree whose nodes are models: seven of them, which take as long as hundreds of ordinary trees.
+SMALL_TREE_OF_MODELS = {"max_depth": 2}
 
 # Who has to be inside a learner that wraps another one.
 INNER = {
@@ -74,13 +78,16 @@ class Case:
     task: Task
     variant: str
     parameters: dict[str, Any] = field(default_factory=dict)
+    _fitted_to: dict[str, Any] = field(default_factory=dict, init=False)
 
     def __str__(self) -> str:
         return f"{self.learner.__name__}, {self.task.name}, {self.variant}"
 
     def make(self, **changes: Any) -> Any:
         """The learner, not fitted; `changes` are given to learners that have a parameter of that name."""
-        return give(make(self.learner, self.task.name), {**SMALL, **self.parameters, **changes})
+        model = make(self.learner, self.task.name)
+        small = {**SMALL, **SMALL_TREE_OF_MODELS} if hasattr(model, "max_sweeps") else SMALL
+        return give(model, {**small, **self.parameters, **changes})
 
     def fit(self, model: Any, rows: Rows | None = None, X: Any = None, sample_weight: Any = None) -> Any:
         """Fit to the rows to learn from, or others; to a frame `X` of them if one is given."""
@@ -95,6 +102,22 @@ class Case:
         """The fitted learner; tests only look at it."""
         return self.fit(self.make())
 
+    def fitted_to(self, kind: str) -> Any:
+        """The learner fitted to the rows as a frame, "pandas" or "polars"; tests only look at it."""
+        if kind not in self._fitted_to:
+            self._fitted_to[kind] = self.fit(self.make(), X=getattr(self.task, kind)(self.task.learn.X))
+        return self._fitted_to[kind]
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of the rows to learn from, all different."""
+        return np.random.default_rng(5).gamma(2.0, size=len(self.task.learn))
+
+    @cached_property
+    def fitted_with_weights(self) -> Any:
+        """The learner fitted with `weights`; tests only look at it."""
+        return self.fit(self.make(), sample_weight=self.weights)
+
     def run(self, rows: Rows, budget: float | None = None, count: str = "path", X: Any = None) -> Run:
         return self.fitted.run(rows.X if X is None else X, budget=budget, count=count, qid=rows.qid)
 
@@ -104,6 +127,7 @@ class Case:
             given["qid"] = rows.qid
         return model.predict(rows.X if X is None else X, **given)
 
+    @cached_property
     def budgets(self) -> dict[str, float | None]:
         """Budgets worth trying: none, nothing, some, and exactly what some row pays."""
         cost = np.sort(self.run(self.task.fresh).cost)
@@ -120,7 +144,7 @@ class Case:
         """What `fit` takes."""
         return set(signature(self.learner.fit).parameters)
 
-    @property
+    @cached_property
     def has(self) -> set[str]:
         """The names of all parameters, those of an inner estimator too."""
         return {key.rpartition("__")[2] for key in self.make().get_params(deep=True)}
@@ -166,9 +190,10 @@ def takes(model: Any, task: str) -> bool:
 # -- finding -------------------------------------------------------------------------------------------------
 
 
-def every_case() -> list[Case]:
-    """All cases of all learners."""
-    return [case for learner in all_learners() for case in cases_of(learner)]
+@cache
+def every_case() -> tuple[Case, ...]:
+    """All cases of all learners: the same ones for every file of tests, so that a learner is fitted once."""
+    return tuple(case for learner in all_learners() for case in cases_of(learner))
 
 
 def cases_of(learner: type[Any]) -> list[Case]:

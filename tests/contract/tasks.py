@@ -21,7 +21,7 @@ from miserly.datasets import load_heart
 __all__ = ["TASKS", "Rows", "Task"]
 
 DOCUMENTS = 10  # of each query
-N_LEARN, N_FRESH = 200, 60
+N_LEARN, N_FRESH = 200, 40
 
 
 @dataclass(frozen=True, eq=False)

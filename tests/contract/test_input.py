@@ -44,7 +44,7 @@ def with_column(frame, name, values):
 @kinds
 def test_frames_give_the_model_of_the_array_and_keep_names(case: Case, kind):
     task = case.task
-    model = fit_named(case, frame_of(case, kind, task.learn.X))
+    model = case.fitted_to(kind)
     assert list(model.feature_names_in_) == task.names
     assert model.plan_.costs.names == tuple(task.names)
     assert set(model.features_) <= set(task.names)
@@ -70,7 +70,7 @@ def test_costs_are_bound_by_name(case: Case, kind):
 def test_names_decide_and_order_does_not(case: Case, kind, tmp_path):
     """A model needs the columns that its plan reads, in any order; others are ignored."""
     rows = case.task.fresh
-    model = fit_named(case, frame_of(case, kind, case.task.learn.X))
+    model = case.fitted_to(kind)
     frame = frame_of(case, kind, rows.X)
     read = [name for name in reversed(case.task.names) if name in set(model.features_)]
     turned = with_column(frame[read], "stranger", ["?"] * len(rows))
@@ -85,7 +85,7 @@ def test_names_decide_and_order_does_not(case: Case, kind, tmp_path):
 @kinds
 def test_a_missing_column_is_named(case: Case, kind, tmp_path):
     rows = case.task.fresh
-    model = fit_named(case, frame_of(case, kind, case.task.learn.X))
+    model = case.fitted_to(kind)
     frame = frame_of(case, kind, rows.X)
     needed = str(model.features_[0])
     lacking = frame[[name for name in case.task.names if name != needed]]
@@ -136,7 +136,7 @@ def test_missing_values_work_or_are_refused_by_name(case: Case, kind):
     column = task.names.index(name) if name in task.names else int(name)
     X = rows.X.copy()
     X[:, column] = np.nan
-    model = fit_named(case, frame_of(case, kind, task.learn.X))
+    model = case.fitted_to(kind)
     if get_tags(model).input_tags.allow_nan:
         np.testing.assert_array_equal(
             case.predict(model, rows, X=frame_of(case, kind, X)), case.predict(case.fitted, rows, X=X)
@@ -157,7 +157,7 @@ def test_infinite_values_are_refused_by_name(case: Case, kind):
         X[7, column] = -np.inf
         with pytest.raises(ValueError, match=re.escape(repr(task.names[column]))):
             fit_named(case, frame_of(case, kind, X))
-    model = fit_named(case, frame_of(case, kind, task.learn.X))
+    model = case.fitted_to(kind)
     read = str(model.features_[0])
     X = task.learn.X.copy()
     X[7, task.names.index(read)] = np.inf
@@ -234,14 +234,15 @@ def test_float32_rows_work(case: Case):
 def weighted(case: Case):
     if "sample_weight" not in case.fit_parameters:
         pytest.skip("takes no sample_weight")
-    return np.random.default_rng(5).gamma(2.0, size=len(case.task.learn))
+    return case.weights
 
 
 @every
 def test_weights_matter(case: Case):
-    model = case.fit(case.make(), sample_weight=weighted(case))
+    if "sample_weight" not in case.fit_parameters:
+        pytest.skip("takes no sample_weight")
     rows = case.task.fresh
-    assert (model.run(rows.X, qid=rows.qid).scores != case.run(rows).scores).any()
+    assert (case.fitted_with_weights.run(rows.X, qid=rows.qid).scores != case.run(rows).scores).any()
 
 
 @every

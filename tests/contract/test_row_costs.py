@@ -44,7 +44,7 @@ def row_of(case: Case, known, prices, i):
 @pytest.mark.parametrize("count", ["path", "tree"])
 @pytest.mark.parametrize("budget", ["no budget", "half"])
 def test_the_batch_run_agrees_with_stepping_row_by_row(case: Case, budget, count):
-    plan, rows, limit = case.fitted.plan_, case.task.fresh, case.budgets()[budget]
+    plan, rows, limit = case.fitted.plan_, case.task.fresh, case.budgets[budget]
     known, prices = own_prices(case, len(rows))
     run = plan.run(rows.X, limit, count, known=known, prices=prices)  # every row a query of its own
     for i in range(FEW):
@@ -60,7 +60,7 @@ def test_the_batch_run_agrees_with_stepping_row_by_row(case: Case, budget, count
 
 @every
 def test_the_batch_run_agrees_with_on_demand(case: Case):
-    plan, rows, limit = case.fitted.plan_, case.task.fresh, case.budgets()["half"]
+    plan, rows, limit = case.fitted.plan_, case.task.fresh, case.budgets["half"]
     known, prices = own_prices(case, len(rows))
     run = plan.run(rows.X, limit, known=known, prices=prices)
     answers = plan.predict(rows.X, limit, known=known, prices=prices)
@@ -76,7 +76,7 @@ def test_the_batch_run_agrees_with_on_demand(case: Case):
 
 @every
 def test_learners_run_and_predict_as_their_plan_does(case: Case):
-    model, rows, limit = case.fitted, case.task.fresh, case.budgets()["half"]
+    model, rows, limit = case.fitted, case.task.fresh, case.budgets["half"]
     known, prices = own_prices(case, len(rows))
     given = {"budget": limit, "known": known, "prices": prices}
     run = model.run(rows.X, qid=rows.qid, **given)

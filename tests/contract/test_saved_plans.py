@@ -75,7 +75,7 @@ def _save(case: Case, folder) -> None:
     folder.mkdir()
     rows = case.task.fresh
     queries = {} if rows.qid is None else {"qid": rows.qid}
-    limits = [np.inf if b is None else b for b in (case.budgets()[name] for name in BUDGETS)]
+    limits = [np.inf if b is None else b for b in (case.budgets[name] for name in BUDGETS)]
     np.savez(folder / "given.npz", X=rows.X, names=BUDGETS, budgets=limits, **queries)
     case.fitted.plan_.save(folder / "m.miser")
 
@@ -85,7 +85,7 @@ def test_a_saved_plan_answers_the_same_with_numpy_alone(case: Case, read_elsewhe
     found = read_elsewhere(case)
     rows, model = case.task.fresh, case.fitted
     for name in BUDGETS:
-        limit = case.budgets()[name]
+        limit = case.budgets[name]
         run = case.run(rows, limit)
         for part in ("scores", "cost", "acquired", "exit", "evaluated"):
             np.testing.assert_array_equal(found[f"{name}/{part}"], getattr(run, part), err_msg=part)

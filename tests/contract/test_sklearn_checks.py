@@ -55,6 +55,16 @@ def expected_failures(model):
     return {}
 
 
+# Sixty checks fit each instance hundreds of times, to tables of 20 to 200 rows.
+SMALLER = {
+    "min_samples_leaf": 1,
+    "n_rounds": 5,
+    "n_stages": 3,
+    "n_vectors": 6,
+    "max_iter": 5,
+}
+
+
 @cache
 def with_queries(learner):
     """The learner, given queries, which scikit-learn's checks know nothing about.
@@ -95,7 +105,7 @@ def instances():
         elif case.variant in ("prices", "tradeoff", "budget", "early stopping", "saving", "n_members=auto"):
             continue
         for change in changes:
-            model = case.make(costs=None, min_samples_leaf=1, n_rounds=5, **change)
+            model = case.make(costs=None, **SMALLER, **change)
             if case.task.name == "documents":
                 model = with_queries(case.learner)(**model.get_params(deep=False))
             found[repr(model)] = model  # classifiers come once for each of their tasks

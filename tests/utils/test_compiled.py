@@ -170,6 +170,7 @@ def module(folder, name, text):
 @pytest.mark.parametrize("weight, factor", [(3, 10), (2, 20)])
 def test_a_change_in_another_module_is_seen(folders, tmp_path, monkeypatch, weight, factor):
     """A constant, or a function that is called, may come from elsewhere, not from the function's file."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two versions of a file within one second
     monkeypatch.setattr(compile_cache, "_digest_of_file", compile_cache._digest_of_file.__wrapped__)
     module(tmp_path, "old_helpers", HELPERS.format(2, 10))
     assert module(tmp_path, "old_answers", SOURCE.format(helpers="old_helpers")).answer(1) == 20
