@@ -314,3 +314,17 @@ def test_without_a_usable_numba_plans_run_in_numpy(error, warns):
     )
     assert done.stdout == "[6.0]\n" * 2, done.stderr
     assert done.stderr.count("plans run in NumPy") == warns
+
+
+def test_tables_that_cannot_be_written_to_are_not_compiled_for_again():
+    """Memory maps and columns of pandas frames are read-only; compiling takes half a minute."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    model = miserly.GreedyMiserRegressor(n_rounds=3, n_jobs=1).fit(X, y)
+    linear = miserly.CostLassoRegressor().fit(X, y)
+    model.run(X), model.predict(X), model.plan_.walker()(X[0]), linear.run(X)
+    X.flags.writeable = y.flags.writeable = False
+    before = compile_seconds()
+    again = miserly.GreedyMiserRegressor(n_rounds=3, n_jobs=1).fit(X, y)
+    again.run(X), again.predict(X), again.plan_.walker()(X[0]), miserly.CostLassoRegressor().fit(X, y).run(X)
+    assert compile_seconds() == before

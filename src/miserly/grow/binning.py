@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
 from miserly.grow.compiled import build, compiled, most_threads, prange, threaded, threads
+from miserly.utils.compiled import as_input
 
 __all__ = ["MAX_BINS", "Binned", "Bins"]
 
@@ -149,7 +150,9 @@ class Bins:
         missing = np.zeros((chunks, d), dtype=np.bool_)
         wrong = np.zeros((chunks, d), dtype=np.bool_)
         with threads(n_threads, codes.size):
-            build(_encode)(values, self.edges, self.n_bins, self.categorical, codes, missing, wrong)
+            build(_encode)(
+                as_input(values), self.edges, self.n_bins, self.categorical, codes, missing, wrong
+            )
         if wrong.any():
             self._refuse(values, wrong)
         return Binned(codes, np.logical_or.reduce(missing), self)

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
 from miserly.grow.compiled import build, compiled, prange, threaded
+from miserly.utils.compiled import as_input
 
 __all__ = ["PackedRows", "Scale", "choose_scale", "pack", "pack_newton", "pack_squared"]
 
@@ -123,7 +124,7 @@ def magnitudes(values: NDArray[np.float64]) -> tuple[float, float]:
     exponent = min(math.frexp(largest)[1], 1023)
     parts = np.empty(-(-len(values) // _CHUNK))
     build(_sum_magnitudes)(
-        values, *_factors(-exponent), parts
+        as_input(values), *_factors(-exponent), parts
     )  # summands are at most about 1, so no overflow
     return math.ldexp(1.0, exponent), math.fsum(parts)
 
@@ -136,11 +137,13 @@ def pack(
 ) -> NDArray[np.int64]:
     """The integers of every row for a given scale."""
     words = np.empty(len(residual) * scale.width, dtype=np.int64)
+    residual = as_input(residual)
     if hessian is None:
         build(_pack_one)(residual, counted, *_factors(scale.residual_shift), scale.count_bits, words)
     else:
         by_residual, by_hessian = _factors(scale.residual_shift), _factors(scale.hessian_shift)
-        build(_pack_two)(residual, *by_residual, hessian, *by_hessian, counted, scale.count_bits, words)
+        weights = as_input(hessian)
+        build(_pack_two)(residual, *by_residual, weights, *by_hessian, counted, scale.count_bits, words)
     return words
 
 
@@ -158,7 +161,7 @@ def _packed(
 
 
 def _column(values: ArrayLike, n: int, what: str) -> NDArray[np.float64]:
-    column = np.ascontiguousarray(values, dtype=np.float64)
+    column = as_input(np.ascontiguousarray(values, dtype=np.float64))
     if column.shape != (n,):
         raise DataError(f"{what} has shape {column.shape}, but there are {n} rows")
     if not math.isfinite(_largest(column)):
@@ -189,7 +192,7 @@ def _factors(shift: int) -> tuple[float, float]:
 def _largest(values: NDArray[np.float64]) -> float:
     """The largest magnitude; infinite if any value is not finite."""
     parts = np.empty(-(-len(values) // _CHUNK))
-    build(_find_largest)(values, parts)
+    build(_find_largest)(as_input(values), parts)
     return float(parts.max())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import DataError
-from miserly.utils.compiled import compiled
+from miserly.utils.compiled import as_input, compiled
 
 __all__ = [
     "MAX_COLUMNS",
@@ -190,7 +190,7 @@ def means_and_deviations(
     >>> means_and_deviations(X, None, np.array([0, 1]))[0].tolist()
     [2.0, 7.0]
     """
-    weight = np.ones(len(X)) if weight is None else weight
+    X, weight = as_input(X), np.ones(len(X)) if weight is None else weight
     shift = _add_up(X[:ROWS_AT_A_TIME], weight, np.zeros(len(columns)), columns)
     start = np.divide(shift[1], shift[0], out=np.zeros(len(columns)), where=shift[0] > 0)
 
@@ -231,7 +231,7 @@ def standardised(
     n_threads: int = 1,
 ) -> NDArray[Any]:
     """``(X - center) / scale`` of some columns, 0 where a value is missing; rounded to `dtype` at the end."""
-    out = np.empty((len(X), len(columns)), dtype=dtype)
+    out, X = np.empty((len(X), len(columns)), dtype=dtype), as_input(X)
     for _ in side_by_side(
         lambda rows: _standardise(X[rows], columns, center, scale, out[rows]), pieces_of(len(X)), n_threads
     ):

@@ -32,6 +32,7 @@ from miserly.plan.engine.chain import chain_of
 from miserly.plan.engine.reference import run_reference
 from miserly.plan.nodes import LEAVE
 from miserly.utils.checks import check_queries
+from miserly.utils.compiled import as_input
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -249,7 +250,7 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
         if type(x) is not np.ndarray or x.shape != shape or (x.dtype is not wide and x.dtype is not narrow):
             x = encode(plan, _row(x, shape)[None])[0]
         scores = base.copy()
-        engine.score_few(*chain, x.reshape(1, -1), scores)
+        engine.score_few(*chain, as_input(x.reshape(1, -1)), scores)
         return scores[0, :n_outputs]
 
     return walk
@@ -281,7 +282,7 @@ def _checked(plan: Plan, rows: NDArray[Any]) -> NDArray[Any]:
         raise PlanError(
             f"encoded rows are a float matrix of {plan.n_features} columns, not {rows.dtype} of {rows.shape}"
         )
-    return np.ascontiguousarray(rows)
+    return as_input(np.ascontiguousarray(rows))
 
 
 # -- answers that order the documents of a query ----------------------------------------------------------
