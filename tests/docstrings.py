@@ -14,8 +14,9 @@ Checks of numpydoc that are left out:
 - GL01, GL02 (position of the quotes): ruff formats docstrings.
 - SA01 to SA04 (See Also) and GL09, GL10 (directives): not used here.
 
-Two checks are added: AT01 (an attribute that ``fit`` sets is missing under Attributes), and an override
-without a docstring must have the parameters of the method that documents it (GL08).
+Three checks are added: AT01 (an attribute that ``fit`` sets is missing under Attributes), ST01 (the title of
+a section is on one line with its underline, so that the section is lost), and an override without a docstring
+must have the parameters of the method that documents it (GL08).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ UNFINISHED: tuple[str, ...] = ()
 CHECKS = {
     *("GL03", "GL05", "GL06", "GL07", "GL08", "SS01", "SS02", "SS03", "SS04", "SS06", "ES01"),
     *("PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR08", "PR09", "PR10"),
-    *("RT01", "RT04", "RT05", "YD01", "EX01", "AT01"),
+    *("RT01", "RT04", "RT05", "YD01", "EX01", "AT01", "ST01"),
 }
 
 PROJECT = "miserly"
@@ -122,7 +123,7 @@ def problems_of(public: Public) -> list[Problem]:
     """Problems of one docstring, as numpydoc names them."""
     if _inherits_docstring(public):
         return []
-    found = _validate(public)
+    found = _validate(public) + _lost_sections(public.thing)
     if inspect.isclass(public.thing):
         found += _undocumented_attributes(public.thing)
     optional = _optional(public)
@@ -201,6 +202,12 @@ def _undocumented_attributes(cls: type) -> list[tuple[str, str]]:
         set_by_fit.update(re.findall(r"\bself\.([a-z]\w*_)\b\s*(?::[^=\n]+)?=(?!=)", inspect.getsource(base)))
     missing = sorted(name for name in set_by_fit if not re.search(rf"\b{name}\b", section))
     return [("AT01", f"Attributes {', '.join(missing)} not documented")] if missing else []
+
+
+def _lost_sections(thing: Any) -> list[tuple[str, str]]:
+    """Sections whose title and underline are on one line: numpydoc reads them as plain text."""
+    titles = re.findall(r"^ *([A-Z][a-z]+) -{3,}", thing.__doc__ or "", flags=re.MULTILINE)
+    return [("ST01", f"Section {title} has its underline on the line of its title") for title in titles]
 
 
 def findings() -> list[Finding]:

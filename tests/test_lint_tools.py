@@ -29,6 +29,13 @@ def sound(rows, weight=1.0):
     return len(rows) * weight
 
 
+def joined():
+    """Sum of weights.
+
+    Notes ----- The underline belongs on the next line.
+    """
+
+
 def unsound(rows, weight):
     """Sum of weights
 
@@ -133,6 +140,10 @@ def test_long_modules_long_functions_and_repeated_class_names_are_found(tmp_path
         ("plan", "class Twice is in other.py, plan/long.py"),
         (".", "class Twice is in other.py, plan/long.py"),
     }
+
+
+def test_a_section_that_is_lost_in_its_paragraph_is_found():
+    assert [one.code for one in problems_of(Public(__name__, "joined", joined))] == ["ST01"]
 
 
 @pytest.mark.parametrize("tool", [docstrings, sizes, words])

@@ -56,7 +56,12 @@ def test_fit_for_machines(folder):
     assert record["task"] == "classes" and record["rows"] == 120 and record["validation_rows"] == 24
     assert record["buys"] == ["chol"] or "thal" not in record["buys"]
     assert record["metric"] == "accuracy" and record["validation_value"] > 0.7
-    monitor = Monitor(load(folder / "cheap.miser"))  # the validation set is its reference
+    plan = load(folder / "cheap.miser")
+    whole = plan.info["budgets"][-1]  # the budget for everything, on the same validation set
+    assert (
+        record["validation_value"] == whole["value"] and record["validation_mean_cost"] == whole["mean_cost"]
+    )
+    monitor = Monitor(plan)  # the validation set is its reference
     assert monitor.reference.n == 24 and sum(monitor.reference.shares) == 24
 
 
@@ -94,7 +99,7 @@ def test_rankings_are_learned_by_query(folder):
             "line 2, column 'disease': 'presence' is not a number",
         ),
         (("--target", "disease", "--ignore", "agee"), "no column 'agee'; did you mean 'age'?"),
-        (("--target", "disease", "--words", "agee"), "no column 'agee'; did you mean 'age'?"),
+        (("--target", "disease", "--categories", "agee"), "no column 'agee'; did you mean 'age'?"),
         (("--target", "chol", "--task", "numbers"), "line 5, column 'chol': the target is missing"),
         (("--target", "disease", "--costs", "nowhere.csv"), "nowhere.csv: no such file"),
     ],

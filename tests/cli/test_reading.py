@@ -90,7 +90,7 @@ def test_dates_are_refused_with_a_hint(fit, tmp_path, date):
     assert "line 2, column 'day of visit'" in reported and "is a date, as 59 others are" in reported
     assert "--ignore 'day of visit'" in reported
     assert fit(text, "--target", "y", "--ignore", "day of visit").exit_code == 0
-    assert fit(text, "--target", "y", "--words", "day of visit").exit_code == 0
+    assert fit(text, "--target", "y", "--categories", "day of visit").exit_code == 0
 
 
 def test_dates_of_parquet_are_refused_too(tmp_path):
@@ -132,7 +132,7 @@ def test_all_problems_of_a_table_are_reported_at_once(fit, tmp_path):
     good[9] = "5,1,1,ok,"
     (tmp_path / "costs.csv").write_text("feature,cost\na,1\nb,2\nd,1\nbb,1\n")
     text = "\n".join(["a,b,c,d,y", *good])
-    done = fit(text, "--target", "y", "--words", "e", "--costs", tmp_path / "costs.csv")
+    done = fit(text, "--target", "y", "--categories", "e", "--costs", tmp_path / "costs.csv")
     reported = done.stderr.splitlines()
     assert done.exit_code == 1 and [line.split(":")[0] for line in reported] == ["note", *["error"] * 6]
     found = " | ".join(reported).replace(f"{tmp_path}/", "")
@@ -208,8 +208,8 @@ def test_hints_can_be_pasted(fit, tmp_path):
     reported = complaint(
         fit("\n".join([f'"{name}",y', *(f"{value},1" for value in values)]), "--target", "y")
     )
-    words = shlex.split(reported[reported.index("--words") :].partition(" if all")[0])
-    assert words == ["--words", name]
+    words = shlex.split(reported[reported.index("--categories") :].partition(" if all")[0])
+    assert words == ["--categories", name]
     files = ("--out", tmp_path / "my heart.csv", "--costs-out", tmp_path / "my costs.csv")
     done = run("datasets", "heart", *files)
     command = shlex.split(done.stdout[done.stdout.index("miserly") :])

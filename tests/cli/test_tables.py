@@ -123,13 +123,14 @@ def test_a_stray_word_among_numbers_is_named_with_line_and_column(tmp_path, stra
     done = run("fit", tmp_path / "a.csv", "--target", "y", "--out", tmp_path / "x.miser")
     reported = complaint(done)
     assert f"a.csv, line 17, column 'chol': '{stray}' is not a number, as 29 others are" in reported
-    assert "--words chol" in reported
+    assert "--categories chol" in reported
 
 
 def test_a_column_that_is_declared_to_hold_words_may(tmp_path):
     (tmp_path / "a.csv").write_text(numbers("12O"))
     words = ("fit", tmp_path / "a.csv", "--target", "y", *QUICK, "--out", tmp_path / "x.miser")
-    assert run(*words, "--words", "chol").exit_code == 0
+    for option in ("--categories", "--words"):  # the former name
+        assert run(*words, option, "chol").exit_code == 0
 
 
 def test_words_that_are_often_digits_are_still_words(tmp_path):

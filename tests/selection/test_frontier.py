@@ -476,7 +476,11 @@ def test_views_keep_what_fits():
         ({"learners": []}, DataError, "empty list of learners"),
         ({"learners": GreedyMiserRegressor()}, DataError, "not for labels that are classes"),
         ({"learners": [3]}, DataError, "list of estimators, not 3"),
-        ({"metric": lambda y, predicted: y == predicted}, MetricError, "a function is no metric yet"),
+        (
+            {"metric": lambda y, predicted: y == predicted},
+            MetricError,
+            "must be a name or a Metric, not a function",
+        ),
         ({"metric": "acuracy"}, MetricError, "did you mean 'accuracy'"),
         ({"budgets": []}, CostError, "empty list of budgets"),
         ({"costs": [0, 0, 0]}, CostError, "everything is free"),

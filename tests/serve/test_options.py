@@ -56,7 +56,7 @@ def test_every_option_can_be_given_and_arrives(plan, started, tmp_path, monkeypa
     assert settings.cors == ("https://a.example",) and len(settings.keys) == 5
     named = {one.name for one in dataclasses.fields(ServeSettings)}
     assert named == {*GIVEN, *FLAGS, *OTHERWISE}, "an option without a test"
-    assert pickle.loads(pickle.dumps(settings)) == settings == ServeSettings.from_json(settings.to_json())
+    assert pickle.loads(pickle.dumps(settings)) == settings
 
 
 def test_secrets_are_not_shown(plan, started):

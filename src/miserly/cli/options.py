@@ -104,9 +104,11 @@ class TableOptions:
         list[str] | None,
         typer.Option(help="A column to leave out; may be given several times.", show_default=False),
     ] = None
-    words: Annotated[
+    categories: Annotated[
         list[str] | None,
         typer.Option(
+            "--categories",
+            "--words",  # its former name
             help="A column of categories that look like numbers; may be given several times.",
             show_default=False,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,12 @@ from rich.text import Text
 from miserly.cli.console import amount, amounts, listing, new_table, out
 from miserly.cli.training_table import TrainingTable, noted
 from miserly.plan import Plan
-from miserly.plan.engine.batch import Run, engine_for
+from miserly.plan.engine.batch import engine_for
 from miserly.plan.purchases import purchases
+
+if TYPE_CHECKING:
+    from miserly.data.rows import Rows
+    from miserly.selection.evaluation import Evaluation
 
 __all__ = ["FitOptions", "FitResult", "bought_in_order", "fit_greedy_miser", "fit_record", "plan_panel",
            "plan_record", "print_fit", "print_plan", "shortened"]  # fmt: skip
@@ -40,26 +44,27 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """A fitted plan; `value` and `mean_cost` are those of the validation set, if there is one."""
+    """A fitted plan, and what it reached and cost on the validation set, if there is one."""
 
     plan: Plan
     stopped_by: str
     metric: str
-    value: float | None
-    mean_cost: float | None
-    n_validation: int
+    estimate: Evaluation | None = None
+    n_validation: int = 0
 
 
 def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     """Fit a Greedy Miser. The number of rounds is chosen on the validation set, if there is one."""
-    learner = _learner(table, options)
+    learner, metric = _learner(table, options), SCORES[table.task]
     if not options.validation:
         fitted = learner.fit(table.X, table.y, **_ranked(table.qid), **table.terms())
         plan = _finished(fitted.plan_, table)
-        return FitResult(plan, fitted.stopped_by_, SCORES[table.task], None, None, 0)
+        return FitResult(plan, fitted.stopped_by_, metric)
     from miserly.data.rows import Rows, validation_mask
     from miserly.metrics import get_metric
+    from miserly.selection.certification import evaluate_once
     from miserly.selection.plan_budgets import budgets_on_rows, with_budgets
+    from miserly.selection.row_values import RowValues
 
     classes = table.y if table.task == "classes" else None
     is_validation = validation_mask(len(table.y), options.validation, options.seed, classes, table.qid)
@@ -69,18 +74,14 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     given |= table.terms(~is_validation)
     fitted = learner.fit(X, y, **given)
     plan = _finished(fitted.plan_, table)
-    held_out = table.terms(is_validation)
-    run = fitted.plan_.run(X_val, compiled=engine_for(plan, len(X_val)), **held_out)
-    mean_cost = float(run.cost.mean())
-    guess = fitted.predict(X_val, **_ranked(qid_val), **held_out)
-    value = float(get_metric(SCORES[table.task])(y_val, guess, qid_val))
     own = None if table.row_costs is None else table.row_costs.take(is_validation)
-    held, metric = Rows(X_val, y_val, qid=qid_val, row_costs=own), SCORES[table.task]
+    held = Rows(X_val, y_val, qid=qid_val, row_costs=own)
+    estimate = evaluate_once(fitted.plan_, held, RowValues(get_metric(metric), y_val), 1.0)
     what = "validation set, which also chose the number of rounds"
     plan = with_budgets(plan, budgets_on_rows(fitted.plan_, held, metric, what))
     if qid is None:  # documents of a query are not independent
-        plan = _with_reference(plan, run)
-    return FitResult(plan, fitted.stopped_by_, SCORES[table.task], value, mean_cost, int(is_validation.sum()))
+        plan = _with_reference(plan, fitted.plan_, held)
+    return FitResult(plan, fitted.stopped_by_, metric, estimate, len(held))
 
 
 def _learner(table: TrainingTable, options: FitOptions) -> Any:
@@ -109,11 +110,12 @@ def _ranked(qid: NDArray[Any] | None, note: str = "") -> dict[str, Any]:
     return {} if qid is None else {f"qid{note}": qid}
 
 
-def _with_reference(plan: Plan, run: Run) -> Plan:
-    """The plan with what it did on the validation set, for a `Monitor`. `run` is of the plan on codes."""
+def _with_reference(plan: Plan, on_codes: Plan, rows: Rows) -> Plan:
+    """The plan with what it did on the validation set, for a `Monitor`; `on_codes` reads codes."""
     from miserly.runtime import Reference
 
-    return replace(Reference.of(run.plan, run), plan=plan.digest).attach(plan)
+    run = on_codes.run(rows.X, compiled=engine_for(plan, len(rows)), **rows.own_costs)
+    return replace(Reference.of(on_codes, run), plan=plan.digest).attach(plan)
 
 
 def _finished(plan: Plan, table: TrainingTable) -> Plan:
@@ -232,8 +234,8 @@ def fit_record(table: TrainingTable, fitted: FitResult, path: Path) -> dict[str,
         "max_cost": plan.max_cost,
         "buys": bought_in_order(plan),
         "metric": fitted.metric,
-        "validation_value": fitted.value,
-        "validation_mean_cost": fitted.mean_cost,
+        "validation_value": None if fitted.estimate is None else fitted.estimate.mean_value,
+        "validation_mean_cost": None if fitted.estimate is None else fitted.estimate.mean_cost,
     }
 
 
@@ -249,11 +251,10 @@ def print_fit(table: TrainingTable, fitted: FitResult, path: Path) -> None:
     facts.add_row(
         "costs", f"at most {amount(plan.max_cost, unit)} of {amount(plan.costs.total, unit)} for all"
     )
-    if fitted.value is not None and fitted.mean_cost is not None:
+    if (found := fitted.estimate) is not None:
         rows = f"on a validation set of {fitted.n_validation:,} rows, which also chose the number of rounds"
-        facts.add_row(
-            "reaches", f"{fitted.metric} {fitted.value:.4g} for {amount(fitted.mean_cost, unit)} on average"
-        )
+        reached = f"{fitted.metric} {found.mean_value:.4g} for {amount(found.mean_cost, unit)} on average"
+        facts.add_row("reaches", reached)
         facts.add_row("", Text(rows, style="dim"))
     facts.add_row("saved", Text(str(path)))
     out.print(facts)

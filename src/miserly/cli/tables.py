@@ -180,7 +180,7 @@ def refuse_strays(table: TableColumns, name: str, problems: Problems) -> None:
             problems.add(
                 f"{table.place(strays[0], name)}: {value!r} is not {one}, as {n_others:,} others are"
                 f"{_hint(form, value) if one == 'a number' else ''}; leave a missing value empty, or give "
-                f"--words {shell_word(name)} if all are categories{table.also(strays[1:])}"
+                f"--categories {shell_word(name)} if all are categories{table.also(strays[1:])}"
             )
 
 

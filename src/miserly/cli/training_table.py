@@ -77,10 +77,10 @@ def read_training_table(
 
 def _read(source: OpenTable, options: TableOptions, metric: str | None, of_rows: RowOptions) -> TrainingTable:
     target, query = options.target, options.query
-    ignore, words, task = options.ignore or (), options.words or (), options.task.value
+    ignore, declared, task = options.ignore or (), options.categories or (), options.task.value
     problems = Problems()
-    table = read_table(source, problems, text=words)
-    for name in dict.fromkeys([target, *([query] if query else []), *ignore, *words]):
+    table = read_table(source, problems, text=declared)
+    for name in dict.fromkeys([target, *([query] if query else []), *ignore, *declared]):
         if name not in table:
             problems.add(source.no_column(name, table.header))
     others = {target, *([query] if query else []), *ignore, *of_rows.columns(table.header)}
@@ -94,7 +94,7 @@ def _read(source: OpenTable, options: TableOptions, metric: str | None, of_rows:
     prices = None
     if others <= set(table.header):  # else columns that are not features would seem to lack a price
         prices = _costs(options, features.columns, others, source.name, problems)
-    X, categories = _matrix(features, words, problems)
+    X, categories = _matrix(features, declared, problems)
     labels = _labels(table, target, task, problems) if target in table else None
     qid = _queries(table, query, problems) if query is not None and query in table else None
     problems.settle()
@@ -148,7 +148,7 @@ def _refuse_missing(table: TableColumns, name: str, what: str, problems: Problem
 
 
 def _matrix(
-    features: TableColumns, words: Sequence[str], problems: Problems
+    features: TableColumns, declared: Sequence[str], problems: Problems
 ) -> tuple[NDArray[np.float64], dict[int, tuple[Any, ...]]]:
     """Columns as numbers, and the categories of those with text or booleans."""
     categories: dict[int, tuple[Any, ...]] = {}
@@ -164,7 +164,7 @@ def _matrix(
                     f"{features.also(infinite[1:])}"
                 )
             continue
-        if name not in words:
+        if name not in declared:
             if refuse_dates(features, name, problems):
                 continue
             refuse_strays(features, name, problems)

@@ -34,7 +34,7 @@ class Client:
         The name of the model. By default the only one of the service.
     sources : mapping of feature or group to callable, optional
         How to get features here; as for `OnDemand`. A feature without a source is looked up in the raw
-        input. What the service has sources for it gets itself.
+        input. The service gets the features that it has sources for itself.
     api_key : str, optional
         The key that the service asks for.
     timeout : float, default=10.0
@@ -56,8 +56,8 @@ class Client:
         Whether calls of sources that failed are billed.
     together : bool, default=False
         Call sources at the same time for all that the plan will ask for in any case, and not only for what
-        its present step needs. That takes fewer exchanges with the service. What a failure or a price above
-        the listed one would have saved is then bought as well.
+        its present step needs. That takes fewer exchanges with the service. Features
+        are then also bought if an earlier failure or a higher price would have made them unnecessary.
     concurrency : int, optional
         How many async sources are called at the same time.
     hooks : object or mapping, optional
@@ -70,7 +70,7 @@ class Client:
     Raises
     ------
     ClientError
-        If the URL is none.
+        If the URL is not the address of a service.
 
     Notes
     -----

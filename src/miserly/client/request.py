@@ -14,6 +14,7 @@ from miserly.client.connection import DeadlinePassed, path_of
 from miserly.client.plan import RemotePlan
 from miserly.client.receipt import RemoteReceipt, receipt_of, receipt_so_far
 from miserly.client.terms import RequestTerms
+from miserly.costs.prices import listed_price
 from miserly.errors import ClientError, SourceError
 from miserly.runtime.calls import Delivery, clock
 from miserly.runtime.faults import DECLINED, NAN, VALUE
@@ -64,12 +65,11 @@ class RemoteTrail:
     ) -> None:
         costs = plan.costs
         self.plan, self._together = plan, together
-        self._own, self._setup = costs.feature.tolist(), costs.setup.tolist()
+        self._listed = [*costs.feature.tolist(), *costs.setup.tolist()]
         for name, price in (prices or {}).items():
-            if name in costs.group_names:
-                self._setup[costs.group_names.index(name)] = float(price)
-            else:
-                self._own[costs.index(name)] = float(price)
+            of_group = name in costs.group_names
+            place = len(costs) + costs.group_names.index(name) if of_group else costs.index(name)
+            self._listed[place] = float(price)
         self._known = {costs.index(name) for name in known or ()}
         self._open = {group for f in self._known for group in costs.groups_of(f)}
         self.waived: set[int] = set()
@@ -99,7 +99,7 @@ class RemoteTrail:
         for f in columns:
             if f not in self._known:
                 groups = self.plan.costs.groups_of(f)
-                total += self._own[f] + sum(self._setup[group] for group in groups if group not in opened)
+                total += listed_price(f, groups, opened, self._listed, len(self.plan.costs))
                 opened.update(groups)
         return total
 

@@ -193,8 +193,8 @@ def get_metric(name: str | Metric) -> Metric:
         return name
     if callable(name):
         raise MetricError(
-            "a function is no metric yet: row_metric(function, greater_is_better=...) makes one, if the "
-            "function gives one number per row"
+            "a metric must be a name or a Metric, not a function. If the function gives one number per row, "
+            "make a metric of it with row_metric(function, greater_is_better=...)"
         )
     if str(name) in _PLAIN:
         return _PLAIN[str(name)]

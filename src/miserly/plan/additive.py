@@ -187,7 +187,7 @@ def _round(values: NDArray[np.float64], grain: float) -> NDArray[np.float64]:
 
 
 def merge_trees(plan: Plan) -> Plan:
-    """The plan with trees that ask the same thing merged into one, which is evaluated once.
+    """The plan with trees of the same splits merged into one, which is evaluated once.
 
     Merged are trees of one score with the same splits, and all trees of one score that read a single numeric
     feature: they become one tree over all their thresholds. Trees that are constant become part of the bias.

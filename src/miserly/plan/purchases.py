@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs.prices import mark_paid, terms_price
+from miserly.costs.prices import mark_paid, price_parts, terms_price
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term
 
@@ -104,10 +104,9 @@ class _Account:
 
     def _item(self, feature: int) -> Item:
         prices = self.plan.costs.prices
-        opens = tuple(group for group in self.plan.costs.groups_of(feature) if not self.opened[group])
-        setup = math.fsum(prices.setup[group] for group in opens)
+        parts = price_parts(feature, self.opened, prices)
         mark_paid(0, feature, self.paid[None], self.opened[None], prices.groups)
-        return Item(feature, float(prices.own[feature]), setup, opens)
+        return Item(feature, *parts)
 
 
 def purchases(plan: Plan) -> list[Purchase]:

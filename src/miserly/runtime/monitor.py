@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from miserly.errors import DataError, PlanError
 from miserly.plan import Plan, links
@@ -19,8 +18,6 @@ from miserly.runtime.reference import Reference, classes_of, read_outcome
 from miserly.runtime.watched import WATCHED, Mean, means_of, values_of
 
 __all__ = ["Drift", "Monitor"]
-
-Floats = NDArray[np.float64]
 
 _Z = 1.959964  # 95 %
 

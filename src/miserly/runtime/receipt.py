@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs.prices import listed_price
 from miserly.plan import Plan
 from miserly.runtime.faults import VALUE
 from miserly.runtime.receipt_forms import DELIVERED, Acquisition, ReceiptForms, plain_value
@@ -185,9 +186,7 @@ class Receipt(ReceiptForms):
         listed = []
         for entry in self.entries:
             groups = costs.groups_of(entry.column)
-            price = float(prices[entry.column])
-            for group in groups:
-                price += 0.0 if group in opened else float(prices[len(costs) + group])
+            price = listed_price(entry.column, groups, opened, prices, len(costs))
             if entry.outcome in DELIVERED:
                 opened.update(groups)
             listed.append(price if entry.price is None else entry.price)

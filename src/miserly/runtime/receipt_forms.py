@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from miserly.costs import fits
 from miserly.runtime.faults import NAN, NULL, VALUE
 
 __all__ = ["DELIVERED", "Acquisition", "ReceiptForms", "plain_value"]
@@ -75,7 +76,7 @@ class Acquisition:
     @property
     def overrun(self) -> bool:
         """Whether more was paid than was reserved."""
-        return self.cost > self.reserved * (1.0 + 1e-12)
+        return not fits(0.0, self.cost, self.reserved)
 
     def to_dict(self, *, values: bool = True) -> dict[str, Any]:
         """Return the purchase in plain values, for JSON.

@@ -341,7 +341,7 @@ class PredictionRequest:
         call.lost = call.seconds = 0.0  # the first one has it
         if item.cost is not None:
             call.reserved = 0.0
-            if cost > reserved * (1.0 + 1e-12) and np.isfinite(trail.budget) and use:
+            if not fits(0.0, cost, reserved) and np.isfinite(trail.budget) and use:
                 name = self.served.plan.costs.name(f)
                 self.stop("budget", f"{name!r} cost {cost:g}, more than the {reserved:g} reserved for it")
 

@@ -106,7 +106,7 @@ def what_if(trail: Trail, guide: Guide, more: float | None, budget: float | None
     ends = [] if matrix is None else _run(start, sure + maybe, matrix)
     known = basis == "training"
     outcomes = answers_from(start.plan, [end.scores for end in ends])
-    shares = _shares(start, ends) if known else None
+    shares = _shares(ends) if known else None
     now = trail.answer()
 
     def bought(columns: list[int]) -> tuple[Buy, ...]:
@@ -183,7 +183,7 @@ def _run(start: Trail, columns: list[int], matrix: NDArray[np.float64]) -> list[
     return ends
 
 
-def _shares(start: Trail, ends: list[Trail]) -> NDArray[np.float64]:
+def _shares(ends: list[Trail]) -> NDArray[np.float64]:
     """The share of ends at which each column was bought."""
     shares: NDArray[np.float64] = np.mean([end.acquired for end in ends], axis=0)
     return shares

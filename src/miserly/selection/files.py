@@ -56,7 +56,7 @@ class Cache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise DataError(f"cache: {self.folder} is no folder, nor can it be made one") from None
+            raise DataError(f"cache: {self.folder} is not a folder and cannot be created") from None
 
     def find(self, key: str) -> FittedPlan | None:
         """The fit that was saved under a key; None if there is none, or it is damaged."""

@@ -13,18 +13,17 @@ from scipy.stats import beta
 
 from miserly.errors import DataError, did_you_mean
 from miserly.selection.claims import CostClaims, LossClaims, Units, column, inside
-from miserly.solvers.betting import lowest_level, lowest_limit
+from miserly.solvers.betting import lowest_limit
 
 if TYPE_CHECKING:
     from miserly.selection.evaluation import Evaluation
 
-__all__ = ["Guarantee", "Requirement", "certify", "exceed_bound", "mean_bound", "p_value", "read_confidence"]
+__all__ = ["Guarantee", "Requirement", "certify", "exceed_bound", "mean_bound", "read_confidence"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["mean cost", "each row", "loss of metric"]
 
 _SHARES = 1.0 / (1.0 + np.exp(-np.arange(-16.0, 12.0, 0.002)))  # limits tried, of `upper`: 0.2 % apart
-_LEVELS = np.exp(-np.arange(0.0, 14.0, 0.05))[1:]  # p-values, 5 % apart, down to one in a million
 _ORDER_SHARE = 0.1  # of the rows is used for the order of candidates
 _CHANCES = 2  # candidates that may fail before certifying ends
 
@@ -89,38 +88,6 @@ def mean_bound(
     if lower:
         return float(upper - lowest_limit(upper - read, float(upper), level, _SHARES))
     return float(lowest_limit(read, float(upper), level, _SHARES))
-
-
-def p_value(values: ArrayLike, upper: float, limit: float, *, groups: ArrayLike | None = None) -> float:
-    """The p-value of the hypothesis that the mean is above `limit`; small if the values refute it.
-
-    If the mean is above `limit`, the p-value is at most `a` with probability at most `a`, for every `a`.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        The values, between 0 and `upper`.
-    upper : float
-        The largest possible value.
-    limit : float
-        The limit of the mean.
-    groups : array of shape (n,), optional
-        The group (query) of each row, as in `mean_bound`.
-
-    Returns
-    -------
-    float
-        The p-value.
-
-    Examples
-    --------
-    >>> p_value(np.tile([1.0, 3.0], 50), upper=4.0, limit=2.5) < 0.001
-    True
-    """
-    read = _units(values, upper, groups)
-    if limit >= upper:
-        return 0.0
-    return float(lowest_level(read, float(upper), float(limit), _LEVELS))
 
 
 def exceed_bound(n_exceed: int, n: int, confidence: float = 0.95) -> float:

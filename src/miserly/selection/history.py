@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs
+from miserly.costs import Costs, fits
 from miserly.selection.candidates import CandidateLearner
 from miserly.selection.cross_choice import choose
 from miserly.selection.evaluation import Candidate, Trial
@@ -53,7 +53,7 @@ def why_nothing_helps(costs: Costs, budget: float, effort: SearchEffort) -> str:
     """Why no model inside a budget is better than a constant answer."""
     prices = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation
     cheapest = int(np.argmin(prices))
-    if prices[cheapest] > budget:
+    if not fits(0.0, prices[cheapest], budget):
         unit = f" {costs.unit}" if costs.unit else ""
         return (
             f"nothing fits the budget: the cheapest feature, {costs.name(cheapest)!r}, costs "

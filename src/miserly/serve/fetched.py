@@ -84,12 +84,12 @@ def _read_one(model: ServedModel, one: dict[str, Any], where: str) -> SourceRepo
         raise Problem(422, "invalid_body", message, f"{where}.outcome")
     ((feature, value),) = read_values(model, {name: one.get("value")}, where).items()
     if value is not None and outcome != "value":
-        raise Problem(422, "invalid_body", f"with the outcome {outcome} there is no value", f"{where}.value")
+        raise Problem(422, "invalid_body", f"with the outcome {outcome}, give no value", f"{where}.value")
     amounts = {
         key: read_number(one, key, 0.0, _MOST, where) for key in ("cost", "reserved", "lost", "seconds")
     }
     if amounts["cost"] is not None and outcome not in DELIVERED:
-        message = f"what was paid although the outcome is {outcome} goes into lost"
+        message = f"with the outcome {outcome}, give what was paid as lost, not as cost"
         raise Problem(422, "invalid_body", message, f"{where}.cost")
     retries = read_number(one, "retries", 0, _MOST_RETRIES, where) or 0.0
     if retries != retries // 1:

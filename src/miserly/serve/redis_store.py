@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from miserly.errors import ServeError
 from miserly.serve.problems import Problem
-from miserly.serve.sessions import SessionRecord, check_size, full, place_of
+from miserly.serve.sessions import SessionStore, full
 from miserly.serve.settings import ServeSettings
 
 __all__ = ["RedisStore"]
@@ -108,7 +108,7 @@ return redis.call('ZCARD', KEYS[1])
 )
 
 
-class RedisStore:
+class RedisStore(SessionStore):
     """Sessions in a Redis server.
 
     Parameters
@@ -128,7 +128,8 @@ class RedisStore:
             from redis.exceptions import RedisError
         except ImportError as error:
             raise ServeError(f"sessions in Redis need the package redis ({error})") from None
-        self._settings, self._prefix, self._error = settings, prefix, RedisError
+        super().__init__(settings)
+        self._prefix, self._error = prefix, RedisError
         try:
             self._client: Any = redis.Redis.from_url(
                 settings.redis or "",
@@ -145,102 +146,10 @@ class RedisStore:
         self._touch, self._count = make(_TOUCH), make(_COUNT)
         self._ttl = max(1, round(settings.session_ttl * 1000))
 
-    async def create(self, session_id: str, record: SessionRecord) -> None:
-        """Keep a new session.
-
-        Parameters
-        ----------
-        session_id : str
-            A new id.
-        record : SessionRecord
-            The session.
-        """
-        data = record.to_bytes()
-        check_size(data, self._settings)
-        most = self._settings.max_sessions, self._settings.max_session_bytes
-        wait = await self._run(self._create, session_id, record.version, data, self._ttl, *most)
-        if wait >= 0:
-            raise full(wait / 1000)
-
-    async def get(self, session_id: str) -> SessionRecord | None:
-        """Return a session, or None.
-
-        Parameters
-        ----------
-        session_id : str
-            Its id.
-
-        Returns
-        -------
-        SessionRecord or None
-        """
-        data = await self._answer(self._client.hget(self._key(place_of(session_id)), "d"))
-        return None if data is None else SessionRecord.from_bytes(data)
-
-    async def replace(self, session_id: str, record: SessionRecord, expected: int) -> bool:
-        """Keep a new version of a session if the one that is kept is `expected`.
-
-        Parameters
-        ----------
-        session_id : str
-            Its id.
-        record : SessionRecord
-            The new version.
-        expected : int
-            The version that it follows.
-
-        Returns
-        -------
-        bool
-        """
-        data = record.to_bytes()
-        check_size(data, self._settings)
-        most = self._settings.max_session_bytes
-        wait = await self._run(self._replace, session_id, record.version, data, self._ttl, expected, most)
-        if wait >= 0:
-            raise full(wait / 1000)
-        return bool(wait == -1)
-
-    async def delete(self, session_id: str) -> bool:
-        """Forget a session.
-
-        Parameters
-        ----------
-        session_id : str
-            Its id.
-
-        Returns
-        -------
-        bool
-        """
-        return bool(await self._run(self._delete, session_id))
-
-    async def touch(self, session_id: str) -> None:
-        """Let a session live on.
-
-        Parameters
-        ----------
-        session_id : str
-            Its id.
-        """
-        await self._run(self._touch, session_id, self._ttl)
-
     async def count(self) -> int:
-        """Return the number of sessions.
-
-        Returns
-        -------
-        int
-        """
         return int(await self._run(self._count, ""))
 
     async def ping(self) -> str | None:
-        """Return None, or that Redis cannot be reached.
-
-        Returns
-        -------
-        str or None
-        """
         try:
             await self._answer(self._client.ping())
         except Problem as problem:
@@ -248,18 +157,36 @@ class RedisStore:
         return None
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
-    # -- parts ---------------------------------------------------------------------------------------
+    async def _insert(self, place: str, version: int, data: bytes) -> None:
+        most = self._settings.max_sessions, self._settings.max_session_bytes
+        wait = await self._run(self._create, place, version, data, self._ttl, *most)
+        if wait >= 0:
+            raise full(wait / 1000)
+
+    async def _find(self, place: str) -> bytes | None:
+        return await self._answer(self._client.hget(self._key(place), "d"))
+
+    async def _update(self, place: str, version: int, data: bytes, expected: int) -> bool:
+        most = self._settings.max_session_bytes
+        wait = await self._run(self._replace, place, version, data, self._ttl, expected, most)
+        if wait >= 0:
+            raise full(wait / 1000)
+        return bool(wait == -1)
+
+    async def _remove(self, place: str) -> bool:
+        return bool(await self._run(self._delete, place))
+
+    async def _prolong(self, place: str) -> None:
+        await self._run(self._touch, place, self._ttl)
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}:{name}"
 
-    async def _run(self, script: Any, session_id: str, *arguments: Any) -> Any:
-        name = place_of(session_id)
-        keys = [self._key("index"), self._key("sizes"), self._key(name)]
-        return await self._answer(script(keys=keys, args=[name, *arguments]))
+    async def _run(self, script: Any, place: str, *arguments: Any) -> Any:
+        keys = [self._key("index"), self._key("sizes"), self._key(place)]
+        return await self._answer(script(keys=keys, args=[place, *arguments]))
 
     async def _answer(self, command: Awaitable[_T]) -> _T:
         try:

@@ -28,7 +28,6 @@ __all__ = ["run"]
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _BACKLOG = 2048
-_log = logging.getLogger("miserly.serve")
 
 
 def run(settings: ServeSettings, announce: Callable[[str], None]) -> None:

@@ -6,17 +6,18 @@ import hashlib
 import math
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
 from miserly.serve.problems import Problem
 from miserly.serve.settings import ServeSettings
 
-__all__ = ["MemoryStore", "SessionRecord", "SessionStore", "check_size", "new_session_id", "place_of"]
+__all__ = ["MemoryStore", "SessionRecord", "SessionStore", "full", "new_session_id", "place_of"]
 
 _MOST_WAIT = 60  # seconds after which a client may try again, at most
 
@@ -110,78 +111,20 @@ class SessionRecord:
         return cls(**{**record, "unused": tuple(record["unused"])})
 
 
-class SessionStore(Protocol):
-    """Where sessions are kept. All methods raise a `Problem` with 503 if the store cannot be reached."""
+class SessionStore(ABC):
+    """Where sessions are kept.
 
-    async def create(self, session_id: str, record: SessionRecord) -> None:
-        """Keep a new session; raises a `Problem` with 503 if the store is full."""
-
-    async def get(self, session_id: str) -> SessionRecord | None:
-        """Return a session; None if there is none, or it has expired."""
-
-    async def replace(self, session_id: str, record: SessionRecord, expected: int) -> bool:
-        """Keep a new version if the one that is kept is `expected`; gives whether it was."""
-
-    async def delete(self, session_id: str) -> bool:
-        """Forget a session; gives whether there was one."""
-
-    async def touch(self, session_id: str) -> None:
-        """Let a session live for another whole time to live."""
-
-    async def count(self) -> int:
-        """Return the number of sessions."""
-
-    async def ping(self) -> str | None:
-        """Return None, or a sentence that says why the store cannot be used."""
-
-    async def close(self) -> None:
-        """Close connections."""
-
-
-def check_size(data: bytes, settings: ServeSettings) -> None:
-    """Raise a problem if one session is too large."""
-    most = settings.max_session_size
-    if len(data) > most:
-        message = f"this session would take {len(data)} bytes, more than the {most} allowed for one"
-        raise Problem(413, "session_too_large", message)
-
-
-def full(seconds: float) -> Problem:
-    """Return the problem that there is no room for another session, which will be there in some seconds."""
-    wait = str(max(1, min(_MOST_WAIT, math.ceil(seconds))))
-    message = "no more sessions can be kept now; try again later, or delete a session"
-    return Problem(503, "too_many_sessions", message, headers={"Retry-After": wait})
-
-
-class _Kept(NamedTuple):
-    expires: float
-    version: int
-    data: bytes
-
-
-class MemoryStore:
-    """Sessions in the memory of one process.
-
-    Their number and their bytes are bounded. A session that has not expired is never dropped for another one:
-    a full store takes no new ones.
+    The methods read and write records. A subclass implements how their bytes are kept, each session under a
+    name that does not open it. All methods raise a `Problem` with 503 if the store cannot be reached.
 
     Parameters
     ----------
     settings : ServeSettings
         The time to live, and the bounds.
-    clock : callable, default=time.monotonic
-        Gives the time in seconds.
     """
 
-    def __init__(self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic) -> None:
-        self._settings, self._clock = settings, clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # those that expire first are first
-        self._bytes = 0
-
-    @property
-    def n_bytes(self) -> int:
-        """The bytes that sessions take together."""
-        return self._bytes
+    def __init__(self, settings: ServeSettings) -> None:
+        self._settings = settings
 
     async def create(self, session_id: str, record: SessionRecord) -> None:
         """Keep a new session.
@@ -192,16 +135,16 @@ class MemoryStore:
             A new id.
         record : SessionRecord
             The session.
+
+        Raises
+        ------
+        Problem
+            With 413 if the session is too large, with 503 if the store is full.
         """
-        data = record.to_bytes()
-        check_size(data, self._settings)
-        self._collect()
-        if len(self._kept) >= self._settings.max_sessions or not self._has_room(len(data)):
-            raise self._full()
-        self._put(place_of(session_id), record.version, data)
+        await self._insert(place_of(session_id), record.version, self._bytes_of(record))
 
     async def get(self, session_id: str) -> SessionRecord | None:
-        """Return a session, or None.
+        """Return a session; None if there is none, or it has expired.
 
         Parameters
         ----------
@@ -212,9 +155,8 @@ class MemoryStore:
         -------
         SessionRecord or None
         """
-        self._collect()
-        found = self._kept.get(place_of(session_id))
-        return None if found is None else SessionRecord.from_bytes(found.data)
+        data = await self._find(place_of(session_id))
+        return None if data is None else SessionRecord.from_bytes(data)
 
     async def replace(self, session_id: str, record: SessionRecord, expected: int) -> bool:
         """Keep a new version of a session if the one that is kept is `expected`.
@@ -231,17 +173,14 @@ class MemoryStore:
         Returns
         -------
         bool
+            Whether it was kept.
+
+        Raises
+        ------
+        Problem
+            As `create`.
         """
-        data, place = record.to_bytes(), place_of(session_id)
-        check_size(data, self._settings)
-        self._collect()
-        found = self._kept.get(place)
-        if found is None or found.version != expected:
-            return False
-        if len(data) > len(found.data) and not self._has_room(len(data) - len(found.data)):
-            raise self._full()
-        self._put(place, record.version, data)
-        return True
+        return await self._update(place_of(session_id), record.version, self._bytes_of(record), expected)
 
     async def delete(self, session_id: str) -> bool:
         """Forget a session.
@@ -254,45 +193,141 @@ class MemoryStore:
         Returns
         -------
         bool
+            Whether there was one.
         """
-        self._collect()
-        return self._drop(place_of(session_id))
+        return await self._remove(place_of(session_id))
 
     async def touch(self, session_id: str) -> None:
-        """Let a session live on.
+        """Let a session live for another whole time to live.
 
         Parameters
         ----------
         session_id : str
             Its id.
         """
-        found = self._kept.get(place_of(session_id))
-        if found is not None:
-            self._put(place_of(session_id), found.version, found.data)
+        await self._prolong(place_of(session_id))
+
+    @abstractmethod
+    async def count(self) -> int:
+        """Return the number of sessions."""
+
+    @abstractmethod
+    async def ping(self) -> str | None:
+        """Return None, or a sentence that says why the store cannot be used."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close connections, and forget what only this process holds."""
+
+    # -- what a store implements -----------------------------------------------------------------------
+
+    @abstractmethod
+    async def _insert(self, place: str, version: int, data: bytes) -> None:
+        """Keep a new session; raises `full` if there is no room."""
+
+    @abstractmethod
+    async def _find(self, place: str) -> bytes | None:
+        """Return what is kept at a place, if anything."""
+
+    @abstractmethod
+    async def _update(self, place: str, version: int, data: bytes, expected: int) -> bool:
+        """Replace version `expected`; returns whether it was there, and raises `full` if there is no room."""
+
+    @abstractmethod
+    async def _remove(self, place: str) -> bool:
+        """Forget what is kept at a place; returns whether there was anything."""
+
+    @abstractmethod
+    async def _prolong(self, place: str) -> None:
+        """Start the time to live of a session again."""
+
+    def _bytes_of(self, record: SessionRecord) -> bytes:
+        """Return a record as bytes, if it is not too large."""
+        data, most = record.to_bytes(), self._settings.max_session_size
+        if len(data) > most:
+            message = f"this session would take {len(data)} bytes, more than the {most} allowed for one"
+            raise Problem(413, "session_too_large", message)
+        return data
+
+
+def full(seconds: float) -> Problem:
+    """Return the problem that there is no room for another session for some seconds."""
+    wait = str(max(1, min(_MOST_WAIT, math.ceil(seconds))))
+    message = "no more sessions can be kept now; try again later, or delete a session"
+    return Problem(503, "too_many_sessions", message, headers={"Retry-After": wait})
+
+
+class _Kept(NamedTuple):
+    expires: float
+    version: int
+    data: bytes
+
+
+class MemoryStore(SessionStore):
+    """Sessions in the memory of one process.
+
+    Their number and their bytes are bounded. A session that has not expired is never dropped for another one:
+    a full store takes no new ones.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+        The time to live, and the bounds.
+    clock : callable, default=time.monotonic
+        Gives the time in seconds.
+    """
+
+    def __init__(self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(settings)
+        self._clock = clock
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # those that expire first are first
+        self._bytes = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes that sessions take together."""
+        return self._bytes
 
     async def count(self) -> int:
-        """Return the number of sessions.
-
-        Returns
-        -------
-        int
-        """
         self._collect()
         return len(self._kept)
 
     async def ping(self) -> str | None:
-        """Return None: memory is always there.
-
-        Returns
-        -------
-        None
-        """
         return None
 
     async def close(self) -> None:
-        """Forget all sessions."""
         self._kept.clear()
         self._bytes = 0
+
+    async def _insert(self, place: str, version: int, data: bytes) -> None:
+        self._collect()
+        if len(self._kept) >= self._settings.max_sessions or not self._has_room(len(data)):
+            raise self._full()
+        self._put(place, version, data)
+
+    async def _find(self, place: str) -> bytes | None:
+        self._collect()
+        found = self._kept.get(place)
+        return None if found is None else found.data
+
+    async def _update(self, place: str, version: int, data: bytes, expected: int) -> bool:
+        self._collect()
+        found = self._kept.get(place)
+        if found is None or found.version != expected:
+            return False
+        if len(data) > len(found.data) and not self._has_room(len(data) - len(found.data)):
+            raise self._full()
+        self._put(place, version, data)
+        return True
+
+    async def _remove(self, place: str) -> bool:
+        self._collect()
+        return self._drop(place)
+
+    async def _prolong(self, place: str) -> None:
+        found = self._kept.get(place)
+        if found is not None:
+            self._put(place, found.version, found.data)
 
     def _put(self, place: str, version: int, data: bytes) -> None:
         self._drop(place)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from miserly.errors import ServeError
 
@@ -138,28 +136,3 @@ class ServeSettings:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ServeError("TLS needs both a certificate (tls_cert) and its private key (tls_key)")
-
-    def to_json(self) -> str:
-        """Return all options as JSON, keys included: for worker processes alone.
-
-        Returns
-        -------
-        str
-        """
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> ServeSettings:
-        """Return the settings that `to_json` wrote.
-
-        Parameters
-        ----------
-        text : str
-            What `to_json` gave.
-
-        Returns
-        -------
-        ServeSettings
-        """
-        record: dict[str, Any] = json.loads(text)
-        return cls(**{one.name: record[one.name] for one in fields(cls) if one.name in record})

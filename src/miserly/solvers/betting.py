@@ -21,7 +21,7 @@ from scipy.special import ndtri
 
 from miserly.utils.compiled import compiled
 
-__all__ = ["PRIOR", "lowest_level", "lowest_limit", "outbids"]
+__all__ = ["PRIOR", "lowest_limit", "outbids"]
 
 Floats = NDArray[np.float64]
 
@@ -85,14 +85,3 @@ def lowest_limit(values: Floats, upper: float, level: float, shares: Floats) -> 
             return bound
         bound = limit
     return bound
-
-
-@compiled(nogil=True)
-def lowest_level(values: Floats, upper: float, limit: float, levels: Floats) -> float:
-    """The least of falling levels down to which, one by one, the claim is refuted: a p-value."""
-    found = 1.0
-    for level in levels:
-        if not outbids(values, upper, limit, level):
-            return found
-        found = level
-    return found

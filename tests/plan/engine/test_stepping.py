@@ -111,3 +111,20 @@ def test_bad_news_is_refused_by_name(plan):
 def test_a_plan_without_nodes_answers_at_once(plan):
     trail = plan.replace(nodes=[], terms=[]).start()
     assert trail.done and float(trail.answer()) == -60 and trail.cost == 0
+
+
+def test_columns_together_set_up_each_group_once():
+    """0 and 1 share group a, 1 and 2 share b. Once 0 is paid, a is open, and 0 costs nothing more."""
+    groups = {"a": {"features": [0, 1], "setup": 10.0}, "b": {"features": [1, 2], "setup": 100.0}}
+    node = Node(range(4), [0] * 4, np.ones(4), [0.0])
+    plan = Plan(
+        costs=Costs([1.0, 2.0, 4.0, 8.0], groups=groups),
+        terms=[Raw(f) for f in range(4)],
+        nodes=[node],
+        base=[0.0],
+    )
+    trail = plan.start()
+    assert [trail.price(f) for f in range(4)] == [11.0, 112.0, 104.0, 8.0]
+    assert [trail.price_of(some) for some in ([0, 1, 2], [2, 1], [])] == [117.0, 116.0, 0.0]
+    trail.tell({0: 1.0})
+    assert [trail.price_of(some) for some in ([0, 1], [0], [2, 3])] == [102.0, 0.0, 112.0]

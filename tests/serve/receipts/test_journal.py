@@ -124,7 +124,7 @@ def test_a_part_of_a_line_that_cannot_be_cut_off_harms_no_other_line(tmp_path, m
 def test_the_limit_counts_what_waits(tmp_path):
     journal = Journal(tmp_path, "m", limit=10)
     journal.append(b"12345678\n")
-    with pytest.raises(NotKept, match="9 bytes of receipts wait, and 10 may"):
+    with pytest.raises(NotKept, match="full: 9 of 10 bytes wait"):
         journal.append(b"1\n")
     everything(journal)
     journal.append(b"1\n")

@@ -113,7 +113,7 @@ class RowTraining:
 
 
 def costs_paths(learner: Any) -> dict[str, Any]:
-    """The parameters of a learner that are its costs, and their values; those that count, first.
+    """The parameters that hold the costs of a learner: its own, or those of its estimators.
 
     >>> from miserly import EarlyExit, GreedyMiserClassifier
     >>> costs_paths(EarlyExit(GreedyMiserClassifier(costs=[1.0, 2.0])))
@@ -133,7 +133,7 @@ def _budget_of(learner: Any) -> Any:
 
 
 def _charge(learner: Any, costs: Costs, budget: float) -> None:
-    """Give plans the list of prices, and the cap, which they were trained to keep only at mean prices."""
+    """Give plans the listed prices and the cap, which training at mean prices did not keep for each row."""
     parameters = learner.get_params(deep=False)
     for name, one in vars(learner).items():
         if name not in parameters and isinstance(one, PlanEstimator):

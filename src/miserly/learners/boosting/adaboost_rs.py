@@ -42,8 +42,8 @@ class AdaBoostRSClassifier(VotingClassifier):
         Largest number of draws, as a multiple of the number of learners. By default learners are drawn until
         the budget is spent. More draws bring the vote closer to that of AdaBoost.
     base : {"stump", "tree"}, default="stump"
-        Base learners. Stumps vote +1 or -1, as in the paper. Trees are grown under the rule, so every split
-        is weighed against its cost, and every leaf has a vote of its own weight.
+        Base learners. Stumps vote +1 or -1, as in the paper. Trees are grown without costs as well, and every
+        leaf has a vote of its own weight.
     max_depth : int, default=3
         Largest depth of trees. Stumps ignore it.
     n_rounds : int, default=400
@@ -89,9 +89,11 @@ class AdaBoostRSClassifier(VotingClassifier):
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the features. It exists only if `X` had names.
 
-    Notes ----- Learner `t` is drawn, with replacement, with probability ``p_t`` proportional to ``alpha_t /
-    cost_t``. Each draw votes with weight ``alpha_t / p_t``. The expectation of the mean vote is the vote of
-    AdaBoost [1]_.
+    Notes
+    -----
+    Learner `t` is drawn, with replacement, with probability ``p_t`` proportional to ``alpha_t / cost_t``.
+    Each draw votes with weight ``alpha_t / p_t``. The expectation of the mean vote is the vote of AdaBoost
+    [1]_.
 
     Differences from the paper:
 

@@ -92,10 +92,10 @@ class ClassifierTree:
             shapes |= {"steer": (n, n_terms), "steer_intercept": (n,)}
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
-                raise PlanError(f"{name} of shape {getattr(self, name).shape}, but {shape} is right")
+                raise PlanError(f"{name} must have the shape {shape}, not {getattr(self, name).shape}")
         divides = (self.up != LEAVE) | (self.low != LEAVE)
         if n_scores > 1 and divides.any() and self.steer is None:
-            raise PlanError(f"{n_scores} scores, and none of them is named to steer: give `steer`")
+            raise PlanError(f"with {n_scores} scores, gates read a score of their own: give `steer`")
 
     @property
     def n_nodes(self) -> int:

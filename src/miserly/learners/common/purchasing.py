@@ -113,7 +113,7 @@ def n_compared(ledger: Ledger) -> int:
     [16, 16, 8, 4, 2]
     """
     prices = np.sort(ledger.prices()[~ledger.paid])
-    n_bought = int(np.searchsorted(np.cumsum(prices), ledger.left, side="right"))
+    n_bought = int(np.count_nonzero(ledger.fits(np.cumsum(prices))))
     return int(np.clip(COMPARED_BY_PURCHASES // max(1, n_bought), 2, MAX_COMPARED))
 
 

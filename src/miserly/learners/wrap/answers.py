@@ -55,7 +55,7 @@ def is_estimator(model: Any) -> bool:
 
 
 def kind_of(model: Any) -> str:
-    """The method of a fitted estimator that tells most; finding it takes longer than some models do."""
+    """The method of a fitted estimator that gives most information. Callers keep it: the lookup is slow."""
     if is_regressor(model):
         return "predict"
     methods = ("predict_proba", "decision_function")

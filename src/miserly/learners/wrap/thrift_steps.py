@@ -128,9 +128,9 @@ def thrift(
 ) -> Thrift:
     """Make a fitted additive model cheaper to run, without fitting it again.
 
-    The steps are: merge trees that ask the same thing; evaluate first what brings most per price; let rows
-    leave once nothing can change their answer. None of them changes a class or the `k` best documents of a
-    query. With a `tolerance`, rows that are sure enough leave as well.
+    The steps are: merge trees with the same splits; evaluate the trees that contribute most per cost first;
+    let rows leave once nothing can change their answer. None of them changes a class or the `k` best
+    documents of a query. With a `tolerance`, rows that are sure enough leave as well.
 
     Parameters
     ----------

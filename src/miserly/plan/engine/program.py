@@ -150,7 +150,7 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
 
 
 def _scratch(plan: Plan) -> tuple[int, int]:
-    """The room that gates need which look at the rest of the chain: nodes of a tree, and bounds of scores."""
+    """Space for gates that look at the rest of the chain: nodes of a tree, and bounds of scores."""
     if len(plan.tables.nodes.rest_error) == 0:
         return 0, 0
     return int(plan.tables.terms.depth.max(initial=0)) + 2, 4 * plan.n_scores

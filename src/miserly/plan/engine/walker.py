@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import fits
+from miserly.costs.prices import listed_price
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.known import KnownValues
@@ -131,21 +132,16 @@ class Walker:
 
     def price_of(self, columns: Sequence[int]) -> float:
         """Return what some columns cost together now; what is paid is free, a group is set up once."""
-        total, opened = 0.0, set()
+        plan, first = self.plan, self._program.opened
+        listed = self._numbers[self._program.prices : self._program.scores]
+        opened = {g for f in columns for g in plan.costs.groups_of(f) if self._state[first + g]}
+        total = 0.0
         for f in columns:
-            total += self.price(f)
-            for g in self.plan.costs.groups_of(f):
-                if g in opened:
-                    total -= self._setup(f, g)
-                opened.add(g)
+            if self._state[KNOWN_AT + f] != _walk.PAID:
+                groups = plan.costs.groups_of(f)
+                total += listed_price(f, groups, opened, listed, plan.n_features)
+                opened.update(groups)
         return total
-
-    def _setup(self, f: int, g: int) -> float:
-        """What a column pays now for the set-up of one of its groups."""
-        program = self._program
-        if self.price(f) == 0.0 or self._state[program.opened + g]:
-            return 0.0
-        return float(self._numbers[program.prices + self.plan.n_features + g])
 
     @property
     def listed_prices(self) -> NDArray[np.float64]:

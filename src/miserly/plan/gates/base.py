@@ -110,7 +110,7 @@ class Gate(ABC):
             if name is not None:
                 fields[name] = value
             elif value != 0:
-                raise PlanError(f"a gate of kind {cls.kind!r} carries numbers that it has no use for")
+                raise PlanError(f"a gate of kind {cls.kind!r} has numbers that it does not use")
         return cls(**fields)
 
     # -- the rule ------------------------------------------------------------------------------------

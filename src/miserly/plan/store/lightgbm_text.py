@@ -67,7 +67,7 @@ def lightgbm_text(plan: Plan, X: Any = None) -> str:
     """
     steps = _rounds(plan)
     counted = None if X is None else plan.encode(X, unknown="missing")
-    blocks = [_block(place, one, counted) for place, one in enumerate(_in_turn(steps, plan))]
+    blocks = [_block(place, one, counted) for place, one in enumerate(_in_turn(steps))]
     categorical = _categorical(plan, steps)
     with_text = [f for f in sorted(plan.categories) if not _is_boolean(plan.categories[f])]
     objective = _OBJECTIVES.get(plan.link)
@@ -139,7 +139,7 @@ def _check(plan: Plan) -> None:
         raise PlanError(f"{_ONLY}, but {why}")
 
 
-def _in_turn(scores: list[list[_Addend]], plan: Plan) -> list[_Addend]:
+def _in_turn(scores: list[list[_Addend]]) -> list[_Addend]:
     """One tree of each score after the other; a score with fewer trees gets some that add nothing."""
     most = max(len(own) for own in scores)
     empty = _Addend(_nothing(0.0), 1.0, 0.0)

@@ -94,7 +94,7 @@ class Journal:
         """Write a line, which must end in a newline. Raises `NotKept` if that is not possible."""
         with self._mutex:
             if self.waiting_bytes + len(line) > self.limit:
-                raise NotKept(f"{self.waiting_bytes:,} bytes of receipts wait, and {self.limit:,} may")
+                raise NotKept(f"the journal is full: {self.waiting_bytes:,} of {self.limit:,} bytes wait")
             try:
                 if self._sizes[self._segments[-1]] >= self._segment:
                     self._next_segment()
@@ -104,7 +104,7 @@ class Journal:
             expected = len(line) + self._torn
             if written != expected:
                 self._cut(written)
-                raise NotKept(f"the journal cannot be written: {written} of {expected} bytes were")
+                raise NotKept(f"the journal cannot be written: only {written} of {expected} bytes")
             self._torn = False
             self._count(written, 1)
             if self.sync == "always":

@@ -1,7 +1,7 @@
 """The process that stores receipts: what it computes delays no answer.
 
-Lines of a journal become rows of tables, which takes longer than the prediction itself. A thread that does it
-holds Python's lock again and again, and answers wait for it.
+Lines of a journal become rows of tables, which takes longer than the prediction itself. A thread would
+hold the interpreter lock for much of that time, and answers would wait for it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DatabaseProcess:
     Notes
     -----
     The process ends when the pipe to it is closed, which also happens when this process is killed. If it ends
-    by itself, the call that it was at is a `DatabaseDown`, and the next call starts another one.
+    by itself, the current call raises `DatabaseDown`, and the next call starts another process.
     """
 
     def __init__(self, url: str) -> None:

@@ -162,13 +162,13 @@ def _imputed(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
             if not getattr(step, "keep_empty_features", False):
                 continue  # a column without values is dropped
             fill = 0 if step.strategy != "constant" else step.fill_value
-        found.append(_filled(column, fill, step, where))
+        found.append(_filled(column, fill))
     if step.add_indicator:
         found += _indicators(step.indicator_, columns, where)
     return found
 
 
-def _filled(column: Column, fill: Any, step: Any, where: str) -> Column:
+def _filled(column: Column, fill: Any) -> Column:
     if isinstance(column, Unread):
         return column if column.fill is not None else replace(column, fill=_plain(fill))
     if np.isnan(column.missing):
@@ -213,11 +213,11 @@ def _encoded(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
     outputs: dict[int, list[Column]] = {}
     for i, column in enumerate(columns):
         places = np.flatnonzero(np.array(made) == i)
-        outputs[i] = _encoded_column(unnamed, i, column, places, where)  # type: ignore[arg-type]
+        outputs[i] = _encoded_column(unnamed, i, column, places)  # type: ignore[arg-type]
     return [outputs[i].pop(0) for i in made]
 
 
-def _encoded_column(step: Any, i: int, column: Unread, places: Any, where: str) -> list[Column]:
+def _encoded_column(step: Any, i: int, column: Unread, places: Any) -> list[Column]:
     categories = [_plain(value) for value in step.categories_[i]]
     values = tuple(value for value in categories if not is_missing(value))
     table = _transformed(step, i, values)[:, places]
