@@ -90,6 +90,9 @@ def test_a_plain_request_is_answered_without_the_name_of_the_server(port):
         (POST + b"content-length: 5\r\ncontent-length: 6\r\n\r\n{}   ", (400, "not_http")),
         (POST + b"content-length: -5\r\n\r\n", (400, "not_http")),
         (POST + b"content-length: 99999999999999999999999\r\n\r\n", (400, "not_http")),
+        (POST + b"transfer-encoding: xchunked\r\n\r\n0\r\n\r\n", (400, "not_http")),
+        (GET + b"host: evil.example\r\n\r\n", (400, "not_http")),  # a proxy may have checked the other one
+        (GET + b"x-api-key: a\r\nX-API-Key: b\r\n\r\n", (400, "not_http")),
         (GET + b"cookie: " + b"x" * 40_000 + b"\r\n\r\n", (431, "head_too_long")),
         (GET + b"x: y\r\n" * 20_000, (431, "head_too_long")),
         (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nhost: x\r\n\r\n", (414, "url_too_long")),
@@ -139,6 +142,26 @@ def test_a_refused_body_is_not_read_for_ever(port):
                 line.sendall(b" " * 65536)
     assert read(talk(port, endless)) == (413, "too_large")  # nothing more is sent: closed after a while
     assert time.monotonic() - began < 3.0
+
+
+@pytest.mark.parametrize("endless", [b"X: y\r\n" * 9000, b"x" * 65536], ids=["lines", "one line"])
+def test_what_follows_a_chunked_body_is_bounded(port, endless):
+    head = POST + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nx: "
+    assert talk(port, head, endless, pause=0.02) == b""  # closed at once, and not as a slow body
+
+
+def test_headers_after_a_chunked_body_are_not_headers_of_the_request(port):
+    body = b"2\r\n{}\r\n0\r\n"
+    late = POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n" + body
+    assert read(talk(port, late + b"Content-Encoding: gzip\r\nHost: y\r\n\r\n"))[0] == 200
+    assert read(talk(port, late, b"Content-Encoding: gzip\r\n\r\n", pause=0.05))[0] == 200
+
+
+def test_a_body_in_chunks_of_one_byte_is_read(port):
+    body = b" " * 20_000
+    head = POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    response = talk(port, head, b"".join(b"1\r\n%c\r\n" % one for one in body) + b"0\r\n\r\n", pause=0.05)
+    assert re.findall(rb'"size": (\d+)', response) == [b"20000"]
 
 
 def test_requests_in_one_piece_are_answered_in_order(port):

@@ -71,6 +71,16 @@ def test_a_stop_pays_for_what_had_come_and_does_not_use_it(models):
     assert back.json()["state"] == "asking" and back.json()["cost"] == 0.0
 
 
+def test_a_stop_of_an_ended_session_is_read_as_any_other(models):
+    bad = [[one("x0", 1.0, lost=[])], [one("nothing", 1.0)], [one("x0", outcome="odd")]]
+    ended, *refused, again = talk(
+        models, "line", ("stop", {}), *[("stop", {"fetched": fetched}) for fetched in bad],
+        ("stop", {"fetched": [one("x0", 1.0)]}),
+    )  # fmt: skip
+    assert [response.status_code for response in refused] == [422, 422, 422]
+    assert again.status_code == 200 and again.json()["receipt"] == ended.json()["receipt"]
+
+
 def test_a_session_that_the_client_ended_for_the_budget_does_not_go_on_by_a_new_one(models):
     async def main():
         async with serving(models) as client:

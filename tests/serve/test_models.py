@@ -169,6 +169,31 @@ def test_two_files_of_one_name_are_reported(folder):
     models = models_in(folder)
     assert models.get("a-b").digest == heart().digest  # the first in order
     assert "another file" in models.problems["a-b"]
+    models.refresh()
+    assert models.n_failures == 1  # reported once
+    (folder / "a-b.miser").unlink()
+    models.refresh()
+    assert models.problems == {}
+
+
+def test_a_file_that_can_be_read_again_has_no_problem(folder, tmp_path_factory):
+    path, aside = folder / "heart.miser", tmp_path_factory.mktemp("aside") / "heart.miser"
+    os.utime(path, (1.0, 1.0))
+    models = models_in(folder)
+    path.rename(aside)
+    path.symlink_to(aside)
+    models.refresh()
+    assert "outside the folder" in models.problems["heart"]
+    path.unlink()
+    aside.rename(path)  # the same file as before
+    models.refresh()
+    assert models.problems == {} and models.names == ["heart"]
+
+
+def test_the_name_of_a_file_cannot_forge_a_line_of_the_log(folder, caplog):
+    (folder / "new\n2026 ERROR forged.miser").write_text("no plan")
+    models_in(folder)
+    assert len(caplog.messages) >= 1 and not any("\n" in one for one in caplog.messages)
 
 
 def test_a_folder_that_cannot_be_listed_changes_nothing(folder, tmp_path):

@@ -12,7 +12,8 @@ from tests.cli.running import run
 from tests.runtime.plans import heart
 
 GIVEN = {
-    "sources": "os:sep", "source_timeout": 1.5, "retries": 2, "reload_every": 7.0, "max_model_bytes": 1000,
+    "sources": "os:sep", "source_timeout": 1.5, "retries": 2, "source_threads": 3,
+    "reload_every": 7.0, "max_model_bytes": 1000,
     "timeout": 3.0, "max_rows": 5, "max_body": 1024, "concurrency": 9, "rate": 11.0, "burst": 12.0,
     "body_timeout": 4.0, "session_ttl": 60.0, "max_sessions": 17, "max_session_bytes": 4096,
     "max_session_size": 2048, "redis": "redis://:geheim@localhost/0", "receipts": "receipts.db",

@@ -222,8 +222,20 @@ def test_the_budget_can_be_tried_and_changed(page):
     page.sees("0 CAD paid")  # nothing has changed yet
     page.click("#apply")
     page.sees("0 of 9 CAD paid")
+    assert page.one("#cap").get_attribute("max") == "13"  # more than the cap can be tried as well
     page.give(61, "Typical angina")
     page.sees("The budget allows no further question.")
+
+
+def test_an_answer_that_is_too_large_for_a_number_is_said_in_words(page):
+    page.begin("numbers", first="smokes")
+    page.give("Yes", then="town")
+    page.click("#value option[value='1']")
+    page.click("#next")
+    page.heading("x")
+    page.one("#value").send_keys("1e308")
+    page.click("#next")
+    page.heading("Answer: not a number")
 
 
 # -- ways back -----------------------------------------------------------------------------------------------

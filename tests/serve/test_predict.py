@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import httpx
 import pytest
@@ -151,6 +152,25 @@ def test_what_is_given_wins_over_the_source_of_the_server(plans):
     )
     assert [one["cost"] for one in many.json()["results"]] == [13.0, 13.0]
     assert [raw["patient"] for raw, _ in seen] == [7, 8]
+
+
+@pytest.mark.filterwarnings("ignore:all 1 threads:RuntimeWarning")
+@pytest.mark.parametrize(("threads", "second"), [(1, "exhausted"), (2, "late")])
+def test_a_call_that_hangs_holds_one_of_the_threads(plans, threads, second):
+    let_go = threading.Event()
+
+    def hangs(raw):
+        let_go.wait(30)
+        return 200.0
+
+    lacking = {name: value for name, value in PATIENT.items() if name != "chol"}
+    body = {"features": lacking, "deadline": 0.1, "receipt": True}
+    try:
+        answers = ask(plans, body, body, sources={"heart": {"chol": hangs}}, source_threads=threads)
+    finally:
+        let_go.set()
+    outcomes = [{one["feature"]: one["outcome"] for one in a.json()["receipt"]["trail"]} for a in answers]
+    assert [one["chol"] for one in outcomes] == ["late", second]
 
 
 def test_a_source_that_hangs_ends_with_the_deadline_or_the_timeout(plans):

@@ -28,7 +28,7 @@ PRICES = {
 }
 RULES = """
 [[operations]]  # what a session asks for depends on its state, which a description cannot say
-include-path = "/v1/sessions/{id}/values"
+include-path = ["/v1/sessions/{id}/values", "/v1/sessions/{id}/stop"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 404, 409, 422]
 """
 

@@ -500,6 +500,19 @@ def test_number_and_bytes_are_bounded(plans):
     with_client(plans, large, max_session_size=4000, sources={"heart": {"blood": lambda raw: {}}})
 
 
+@pytest.mark.parametrize(("depth", "status"), [(200, 201), (260, 422), (900, 422)])
+def test_an_input_that_cannot_be_kept_is_refused(plans, depth, status):
+    async def work(client):
+        body = b'{"input":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}"
+        response = await client.post(NEW, content=body, headers={"content-type": "application/json"})
+        if status == 201:
+            return response.json()["id"]
+        return error(response, 422)["field"]
+
+    found = with_client(plans, work, sources={"heart": {"blood": lambda raw: {}}})
+    assert len(found) == 32 if status == 201 else found == "input"
+
+
 # -- models that change --------------------------------------------------------------------------------------
 
 

@@ -55,6 +55,12 @@ class ModelOptions:
     retries: Annotated[
         int, typer.Option(min=0, help="How often a source is called again.", rich_help_panel=_SOURCES)
     ] = 0
+    source_threads: Annotated[
+        int,
+        typer.Option(
+            min=1, help="The most threads of a model for sources that block.", rich_help_panel=_SOURCES
+        ),
+    ] = 256
     reload_every: Annotated[
         float,
         typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 import warnings
 from collections import deque
@@ -62,11 +63,13 @@ class ThreadPool:
 
     def __init__(self, size: int, name: str = "miserly-source") -> None:
         self.size, self._name = size, name
-        self._lock = threading.Condition()
-        self._jobs: deque[Job] = deque()
+        # An event loop calls `submit` and `abandon`. They take no lock but to start a thread: a thread that
+        # was interrupted while it held one would stop the loop. Single operations of these three are atomic.
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._idle: deque[None] = deque(maxlen=size)  # an item for each thread that no job is meant for
+        self._hanging: set[Job] = set()
+        self._lock = threading.RLock()  # of what follows; `close` may be called by the garbage collector
         self._threads = 0
-        self._idle = 0
-        self._hung = 0
         self._closed = False
         self._warned = False
 
@@ -78,12 +81,12 @@ class ThreadPool:
     @property
     def n_hung(self) -> int:
         """The number of threads that are held by abandoned calls."""
-        return self._hung
+        return len(self._hanging)
 
     @property
     def exhausted(self) -> bool:
         """Whether every thread is held by an abandoned call."""
-        return self._hung >= self.size
+        return len(self._hanging) >= self.size
 
     def submit(self, function: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> Job:
         """Run a function in a thread as soon as one is free.
@@ -100,19 +103,23 @@ class ThreadPool:
         -------
         Job
         """
+        if self._closed:
+            raise RuntimeError("the pool is closed")
         job = Job(function, done)
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the pool is closed")
-            self._jobs.append(job)
-            if self._idle >= len(self._jobs):
-                self._lock.notify()
-            elif self._threads < self.size:
-                self._threads += 1
-                threading.Thread(target=self._work, name=self._name, daemon=True).start()
-            else:
-                self._lock.notify()
+        self._jobs.put(job)
+        try:
+            self._idle.pop()
+        except IndexError:
+            if self._threads < self.size:
+                self._start_thread()
         return job
+
+    def _start_thread(self) -> None:
+        with self._lock:
+            if self._threads >= self.size or self._closed:
+                return
+            self._threads += 1
+        threading.Thread(target=self._work, name=self._name, daemon=True).start()
 
     def abandon(self, job: Job) -> None:
         """Do not wait for a job any more. If it has not started, it never will.
@@ -121,14 +128,15 @@ class ThreadPool:
         ----------
         job : Job
         """
-        with self._lock:
-            if job.abandoned or job.finished:
-                return
-            job.abandoned = True
-            if job.started:
-                self._hung += 1
-            else:
-                self._jobs.remove(job)
+        if job.abandoned or job.finished:
+            return
+        job.abandoned = True
+        if job.started:
+            self._hanging.add(job)
+            if job.finished:  # meanwhile, and perhaps before it was added
+                self._hanging.discard(job)
+        else:
+            job.function = _nothing  # it stays in the queue: without the request that it was for
         if self.exhausted and not self._warned:
             self._warned = True
             warnings.warn(
@@ -142,33 +150,33 @@ class ThreadPool:
         """End all threads that are idle; others end with their calls."""
         with self._lock:
             self._closed = True
-            self._lock.notify_all()
+            for _ in range(self._threads):
+                self._jobs.put(None)
 
     def _work(self) -> None:
-        while True:
-            with self._lock:
-                while not self._jobs:
-                    if self._closed:
-                        self._threads -= 1
-                        return
-                    self._idle += 1
-                    self._lock.wait()
-                    self._idle -= 1
-                job = self._jobs.popleft()
-                job.started = True
-            result, error = None, None
+        while (job := self._jobs.get()) is not None:
+            self._run(job)
+            del job  # not kept while the thread waits
+            self._idle.append(None)
+        with self._lock:
+            self._threads -= 1
+
+    def _run(self, job: Job) -> None:
+        job.started = True  # before `abandoned` is read: `abandon` writes and reads them the other way round
+        result, error = None, None
+        if not job.abandoned:
             try:
                 result = job.function()
             except BaseException as raised:
                 error = raised
-            with self._lock:
-                job.finished = True
-                abandoned = job.abandoned
-                if abandoned:
-                    self._hung -= 1
-            if not abandoned:
-                job.done(result, error)
-            del job, result, error
+        job.finished = True
+        self._hanging.discard(job)
+        if not job.abandoned:
+            job.done(result, error)
+
+
+def _nothing() -> None:
+    """Stand for a function that is not needed any more."""
 
 
 class LoopThread:

@@ -8,6 +8,7 @@ text; here they have the same form as all other errors.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -22,6 +23,7 @@ HEAD_SECONDS = 10.0
 CONNECTIONS = 2048  # for each worker
 UNREAD_BYTES = 4 * 2**20  # of a body that was refused: read, so that the client reads the response
 UNREAD_SECONDS = 5.0
+FRAMING = 8  # bytes around each byte of a chunked body; a chunk of one byte has five
 
 
 class _Refused(Exception):
@@ -34,7 +36,8 @@ class BoundedProtocol(HttpToolsProtocol):
     problem: Problem | None = None
     _timer: asyncio.TimerHandle | None = None
     _in_head, _has_begun, _has_ended, _is_refused = True, False, False, False
-    _n_head = _n_unread = 0
+    _head_is_read = False
+    _n_head = _n_unread = _n_body = _n_framing = 0
 
     def connection_made(self, transport: Any) -> None:
         """Begin: the head must arrive in time."""
@@ -54,22 +57,35 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_refused:
             self._n_unread += len(data)
         else:
-            self._has_ended = False
-            super().data_received(data)
-            if self._in_head and not self._has_ended:  # else most of it may belong to the request before
-                self._n_head += len(data)
+            self._count(data)
         if self.transport.is_closing():
             return
         if self._n_head > HEAD_BYTES and not self._is_refused:
             self.refuse(_HEAD_TOO_LONG)
-        elif self._n_unread > UNREAD_BYTES:
+        elif self._n_unread > UNREAD_BYTES or self._n_framing > HEAD_BYTES + FRAMING * self._n_body:
             self.transport.close()
+
+    def _count(self, data: bytes) -> None:
+        """Read some bytes, and count those of the head, and those around the chunks of a body.
+
+        Bytes that come together with the end of a request are not counted: most of them may belong to it.
+        """
+        was_in_head, n_body = self._in_head, self._n_body
+        self._has_ended = False
+        super().data_received(data)
+        if self._has_ended:
+            return
+        if self._in_head:
+            self._n_head += len(data)
+        elif not was_in_head:
+            self._n_framing += len(data) - (self._n_body - n_body)
 
     # -- callbacks of the parser ---------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        self._in_head, self._has_begun, self._n_unread = True, True, 0
+        self._in_head, self._has_begun, self._head_is_read = True, True, False
+        self._n_unread = self._n_body = self._n_framing = 0
         self._set_timer(HEAD_SECONDS)
         super().on_message_begin()
 
@@ -81,12 +97,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self.problem = Problem(414, "url_too_long", f"an address has at most {URL_BYTES} bytes")
         elif sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD_BYTES:
             self.problem = _HEAD_TOO_LONG
+        else:
+            self.problem = ambiguous(self.headers)
         if self.problem is not None:
             raise _Refused
+        self._head_is_read = True
         super().on_headers_complete()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; those after a chunked body (trailers) are not needed, and could be without end."""
+        if not self._head_is_read:
+            super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
         """Some of the body is there."""
+        self._n_body += len(body)
         if self.cycle.response_complete:
             self._n_unread += len(body)
         super().on_body(body)
@@ -146,4 +171,29 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
+def ambiguous(headers: Sequence[tuple[bytes, bytes]]) -> Problem | None:
+    """Return the problem of a head that another server could read in another way; None if there is none.
+
+    A proxy may check the first of two keys or host names where this service would use the last one.
+
+    >>> ambiguous([(b"host", b"a"), (b"accept", b"*/*")]) is None
+    True
+    >>> ambiguous([(b"host", b"a"), (b"host", b"b")]).message
+    'a request has at most one Host header'
+    """
+    seen = set()
+    for name, value in headers:
+        if name in _ONCE:
+            if name in seen:
+                shown = name.decode("ascii").title()
+                return Problem(400, "not_http", f"a request has at most one {shown} header")
+            seen.add(name)
+            if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+                return Problem(400, "not_http", "the only Transfer-Encoding is chunked")
+    return None
+
+
+_ONCE = frozenset(
+    {b"host", b"origin", b"authorization", b"x-api-key", b"content-type", b"transfer-encoding"}
+)  # headers that decide what a request may do, or where its body ends
 _HEAD_TOO_LONG = Problem(431, "head_too_long", f"the head of a request has at most {HEAD_BYTES} bytes")

@@ -33,15 +33,15 @@ def read_stop(body: dict[str, Any]) -> tuple[str, str]:
     return by, STOPS[by]
 
 
-def read_fetched(model: ServedModel, interview: Interview, given: Any) -> list[SourceReport]:
+def read_fetched(model: ServedModel, interview: Interview | None, given: Any) -> list[SourceReport]:
     """Return what the sources of a client brought for features that are asked for.
 
     Parameters
     ----------
     model : ServedModel
         The model of the session.
-    interview : Interview
-        The interview of the session.
+    interview : Interview or None
+        The interview of the session; None where it has ended, and nothing is asked for.
     given : object
         The field `fetched` of a body; None if there is none.
 
@@ -64,7 +64,7 @@ def read_fetched(model: ServedModel, interview: Interview, given: Any) -> list[S
         if report.feature in reports:
             message = f"{report.feature} is there twice"
             raise Problem(422, "invalid_body", message, f"fetched[{i}].feature")
-        if not interview.is_wanted(report.feature):
+        if interview is not None and not interview.is_wanted(report.feature):
             message = f"{report.feature} is not asked for now; wanted says what is"
             raise Problem(422, "not_asked", message, f"fetched[{i}].feature")
         reports[report.feature] = report

@@ -18,7 +18,7 @@ from miserly.errors import MiserlyError, ServeError
 from miserly.plan import Plan, load
 from miserly.runtime import OnDemand
 from miserly.serve.garbage import freeze_loaded
-from miserly.serve.problems import Problem, hint
+from miserly.serve.problems import Problem, hint, one_line
 from miserly.serve.settings import ServeSettings
 
 __all__ = ["ModelFolder", "ServedModel", "model_name"]
@@ -124,7 +124,8 @@ class _Entry:
 
     versions: list[ServedModel] = field(default_factory=list)  # the newest last
     problem: str | None = None
-    signature: Signature | None = None
+    signature: Signature | None = None  # of the file that was read last; None to read it again
+    namesake: str | None = None  # that another file has the same name, and is not served
     present: bool = True
 
 
@@ -210,7 +211,8 @@ class ModelFolder:
     @property
     def problems(self) -> dict[str, str]:
         """Why the file of a name cannot be loaded, for each that cannot."""
-        return {name: one.problem for name, one in sorted(self._entries.items()) if one.problem}
+        found = {name: one.problem or one.namesake for name, one in sorted(self._entries.items())}
+        return {name: problem for name, problem in found.items() if problem}
 
     # -- files ---------------------------------------------------------------------------------------
 
@@ -221,16 +223,15 @@ class ModelFolder:
         except OSError as error:
             _log.error("cannot look for models: %s", error)
             return
-        seen: dict[str, Path] = {}
+        seen: dict[str, list[Path]] = {}
         for path in files:
-            first = seen.setdefault(model_name(path), path)
-            if first is path:
-                self._refresh_one(model_name(path), path)
-            else:
-                self._report(model_name(path), path, f"another file, {first.name}, has the same model name")
+            seen.setdefault(model_name(path), []).append(path)
+        for name, paths in seen.items():
+            self._refresh_one(name, paths[0])
+            self._report_namesake(name, paths)
         for name, entry in self._entries.items():
             if name not in seen and entry.present:
-                entry.present, entry.problem, entry.signature = False, None, None
+                entry.present, entry.problem, entry.signature, entry.namesake = False, None, None, None
                 _log.info("model %s: its file is gone", name)
 
     def _files(self) -> list[Path]:
@@ -244,7 +245,7 @@ class ModelFolder:
 
     def _refresh_one(self, name: str, path: Path) -> None:
         entry = self._entries.setdefault(name, _Entry())
-        entry.present = True
+        entry.present, data = True, None
         try:
             signature, data = self._read(path, entry.signature)
             if data is None:
@@ -260,6 +261,8 @@ class ModelFolder:
             entry.problem = None
         except (MiserlyError, OSError, MemoryError, RuntimeError) as error:  # a loop of links: RuntimeError
             reason = (error.strerror or "") if isinstance(error, OSError) else str(error)
+            if data is None:  # it could not be read: when it can be again, it may be the same as before
+                entry.signature = None
             if isinstance(error, RuntimeError) and not isinstance(error, MiserlyError):
                 reason = "it cannot be read"
             self._report(name, path, f"the file on disk cannot be loaded: {reason or 'out of memory'}")
@@ -269,11 +272,26 @@ class ModelFolder:
         entry = self._entries[name]
         if problem != entry.problem:
             self.n_failures += 1
-            _log.error("model %s: %s: %s", name, path, problem)
+            _log.error("model %s: %s: %s", name, one_line(str(path)), problem)
         entry.problem = problem
 
+    def _report_namesake(self, name: str, paths: list[Path]) -> None:
+        """Log that several files have one model name, if that is news; the first is served."""
+        entry, problem = self._entries[name], None
+        if len(paths) > 1:
+            problem = f"{paths[1].name}: another file, {paths[0].name}, has the same model name"
+            if problem != entry.namesake:
+                self.n_failures += 1
+                _log.error("model %s: %s", name, one_line(problem))
+        entry.namesake = problem
+
     def _add(self, name: str, entry: _Entry, plan: Plan) -> None:
-        rules = {"timeout": self._settings.source_timeout, "retries": self._settings.retries}
+        settings = self._settings
+        rules = {
+            "timeout": settings.source_timeout,
+            "retries": settings.retries,
+            "threads": settings.source_threads,
+        }
         model = ServedModel.of(name, plan, self._sources(name), **rules)
         others = [one for one in entry.versions if one.digest != model.digest]
         entry.versions = [*others, model][-VERSIONS:]

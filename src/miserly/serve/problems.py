@@ -22,6 +22,7 @@ __all__ = [
     "crash_response",
     "hint",
     "json_response",
+    "one_line",
     "problem_body",
     "problem_response",
 ]
@@ -68,6 +69,15 @@ def hint(name: str, known: Collection[str]) -> str:
     Long names and long lists get none: comparing them takes too long.
     """
     return did_you_mean(name, known) if len(name) <= 60 and len(known) <= 200 else ""
+
+
+def one_line(text: str) -> str:
+    """Return a text for a line of the log: what is not printable is a blank, so that no name forges a line.
+
+    >>> one_line("new\\nline")
+    'new line'
+    """
+    return "".join(one if one.isprintable() else " " for one in text)
 
 
 def json_response(record: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -6,6 +6,7 @@ import functools
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -177,6 +178,38 @@ def _bind(settings: ServeSettings) -> socket.socket:
     return listener
 
 
+class Seldom(logging.Filter):
+    """Lets the same warning pass once a minute, so that clients cannot fill the log with bad requests.
+
+    Parameters
+    ----------
+    seconds : float, default=60.0
+        The time between two lines with the same warning.
+
+    Examples
+    --------
+    >>> seldom = Seldom()
+    >>> record = logging.makeLogRecord({"msg": "Invalid HTTP request received.", "levelno": logging.WARNING})
+    >>> seldom.filter(record), seldom.filter(record)
+    (True, False)
+    """
+
+    def __init__(self, seconds: float = 60.0) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._last: dict[str, float] = {}  # by message without arguments: there are few
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a line is logged."""
+        now, message = time.monotonic(), str(record.msg)
+        if record.levelno > logging.WARNING:
+            return True
+        if now - self._last.get(message, -self._seconds) < self._seconds:
+            return False
+        self._last[message] = now
+        return True
+
+
 def _log_to_stderr() -> None:
     """Warnings of the server, and all about models, as lines on standard error."""
     log = logging.getLogger("miserly.serve")
@@ -188,5 +221,6 @@ def _log_to_stderr() -> None:
         log.propagate = False
         server = logging.getLogger("uvicorn.error")
         server.addHandler(handler)
+        server.addFilter(Seldom())
         server.setLevel(logging.WARNING)
         server.propagate = False

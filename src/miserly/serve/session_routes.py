@@ -344,10 +344,11 @@ async def stop(request: Request) -> Response:
 def _stop(session: _Session, body: dict[str, Any]) -> bool:
     interview = session.interview
     by, reason = read_stop(body)
-    if interview.stopped_by:
-        return False
-    interview.stop(reason, by, read_fetched(session.model, interview, body.get("fetched")))
-    return True
+    has_ended = bool(interview.stopped_by)
+    fetched = read_fetched(session.model, None if has_ended else interview, body.get("fetched"))
+    if not has_ended:
+        interview.stop(reason, by, fetched)
+    return not has_ended
 
 
 async def change_budget(request: Request) -> Response:

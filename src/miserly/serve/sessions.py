@@ -91,8 +91,17 @@ class SessionRecord:
         Returns
         -------
         bytes
+
+        Raises
+        ------
+        Problem
+            422 if its `input` cannot be written again: JSON that is read may be nested deeper.
         """
-        return orjson.dumps({one.name: getattr(self, one.name) for one in fields(self)})
+        try:
+            return orjson.dumps({one.name: getattr(self, one.name) for one in fields(self)})
+        except TypeError:
+            message = "input is nested too deeply to be kept; 200 levels are allowed"
+            raise Problem(422, "invalid_input", message, "input") from None
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SessionRecord:

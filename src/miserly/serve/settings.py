@@ -40,6 +40,9 @@ class ServeSettings:
         Seconds that one call of a source may take.
     retries : int, default=0
         How often a source that failed is called again.
+    source_threads : int, default=256
+        The most threads for sources that block, for each model and worker. A call that hangs holds its thread
+        until it returns; while all threads are held so, calls fail with the outcome ``exhausted``.
     max_body : int, default=1 MiB
         The most bytes of a request body.
     concurrency : int, default=256
@@ -104,6 +107,7 @@ class ServeSettings:
     timeout: float = 30.0
     source_timeout: float | None = None
     retries: int = 0
+    source_threads: int = 256
     max_body: int = _MIB
     concurrency: int = 256
     rate: float | None = None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from miserly.runtime.faults import CANCELLED, DECLINED
 from miserly.runtime.receipt import DELIVERED
+from miserly.serve.problems import one_line
 from miserly.serve.service import AnswerEvent
 
 __all__ = ["SourceLog"]
@@ -62,7 +63,7 @@ class SourceLog:
         why = message[:_LONGEST] if self._values else _kind(message, outcome)
         more = f" ({skipped} more in the last {now - last:.0f} seconds)" if skipped else ""
         line = f"model {model}: the source of {feature}: {outcome}{why and f': {why}'}{more}"
-        _log.warning("%s", "".join(one if one.isprintable() else " " for one in line))
+        _log.warning("%s", one_line(line))
 
 
 def _kind(message: str, outcome: str) -> str:

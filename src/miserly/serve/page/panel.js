@@ -131,7 +131,7 @@ function roundAmount(most) {
 
 function changeBudget(session, names, does) {
   const limit = cap(session);
-  const most = Math.max(Math.ceil(session.cost + session.question.most), 1);
+  const most = Math.max(Math.ceil(session.cost + session.question.most), Math.ceil(names.mostPaid), 1);
   const start = Math.min(limit ?? most, most);
   const slider = el("input", { id: "cap", type: "range", min: 0, max: most, step: most > 20 ? 1 : most / 100, value: start });
   const exact = el("input", { id: "cap-exact", inputmode: "decimal", autocomplete: "off", value: limit ?? "", placeholder: "no limit", "aria-label": "Budget as a number" });

@@ -43,7 +43,7 @@ export function startScreen(model, begin) {
     model.problem && el("p", { class: "note" }, sentence(model.problem)),
     el("form", { class: "card", submit, novalidate: true },
       el("label", { for: "budget" }, "Budget for this case", model.unit && ` (${model.unit})`, el("span", { class: "quiet" }, ", optional")),
-      el("p", { class: "hint", id: "budget-hint" }, "No more than this is paid. Leave it empty for no limit."),
+      el("p", { class: "hint", id: "budget-hint" }, "No more than this is paid. Leave it empty to set no limit."),
       el("div", { class: "row" }, input, el("button", { class: "primary" }, "Start")),
       error),
     questionTable(model),

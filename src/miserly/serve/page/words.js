@@ -44,9 +44,11 @@ export class Names {
   constructor(model) {
     this.classes = new Map(Object.entries(model?.class_names ?? {}));
     this.features = new Map((model?.features ?? []).map((one) => [one.name, one]));
+    this.mostPaid = model?.max_cost ?? 0;
   }
 
   answer(value) {
+    if (value === null || value === undefined) return "not a number";
     const text = String(value);
     return this.classes.get(text) ?? (typeof value === "number" ? number(value) : text);
   }
