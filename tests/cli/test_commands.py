@@ -175,7 +175,7 @@ def test_default_cost_prices_the_columns_that_the_costs_leave_out(folder, tmp_pa
         tmp_path / "costs.csv",
         *options,
     )
-    assert "no cost for column 'age'" in complaints(run(*words))[0]
+    assert "no cost for column 'age'; --default-cost gives one" in complaints(run(*words))[0]
     done = run(*words, "--default-cost", 2, "--json")
     assert done.exit_code == 0, done.output
     if command == "fit":

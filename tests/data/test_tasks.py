@@ -49,6 +49,13 @@ def diabetes():
     return X, np.round(150 + 50 * X[:, 0]).astype(int)
 
 
+@pytest.mark.parametrize("given", [{"task": "numbers"}, {"metric": "mae"}, {"task": "ranking", "qid": [1, 1]}])
+def test_text_is_no_number_and_no_grade(given):
+    with pytest.raises(DataError, match=r"labels taken as .*, but row 1 holds 'yes'; give task"):
+        read_task(np.array([3, "yes"], dtype=object), **given)
+    assert read_task(np.array([3, 4.5], dtype=object), **given).task != "classes"
+
+
 def test_whole_numbers_with_many_values_are_numbers_in_frontier(diabetes, capsys):
     found = frontier(
         [CostLassoRegressor()], *diabetes, max_fits=4, cv=2, certify=0, random_state=0, verbose=1

@@ -202,7 +202,7 @@ def _costs(
         lacking = [one for one in names if one not in priced]
         if lacking and default is None:
             for name in lacking:
-                near = did_you_mean(name, priced)
+                near = did_you_mean(name, priced) or "; --default-cost gives one"
                 problems.add(f"{path}: no cost for column {name!r}{near} {columns}")
             return None
     try:

@@ -74,7 +74,10 @@ class CostChanges(CostQueries):
             return self._taken(np.array([self._index[c] for c in columns], dtype=np.int64), columns)
         if default is None:
             column = next(column for column in columns if column not in self._index)
-            raise CostError(f"no cost for column {column!r}{did_you_mean(column, self._index)}")
+            near = did_you_mean(column, self._index)
+            raise CostError(
+                f"no cost for column {column!r}{near or '; costs.bind(columns, default=...) gives one'}"
+            )
         record = self.select(found).to_dict(notes=True)
         price = read_price(default, "a column without one")
         record["features"] = {column: record["features"].get(column, price) for column in columns}

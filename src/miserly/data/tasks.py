@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import DataError
+from miserly.utils.checks import as_number, shown
 
 __all__ = ["DEFAULT_METRICS", "TASKS", "Task", "TaskChoice", "read_task", "task_of_metric"]
 
@@ -73,7 +74,7 @@ def read_task(
     Raises
     ------
     DataError
-        If `task` is none of these, or ranking has no queries.
+        If `task` is none of these, ranking has no queries, or labels that are to be numbers are not.
 
     Examples
     --------
@@ -84,6 +85,13 @@ def read_task(
     >>> print(read_task(np.array([151, 75, 141, 206, 135, 97])))
     labels taken as numbers: 6 different whole numbers in 6 rows
     """
+    taken = _choice(np.asarray(y), task, qid, metric)
+    if taken.task != "classes":
+        _check_numbers(np.asarray(y), taken)
+    return taken
+
+
+def _choice(y: NDArray[Any], task: str, qid: Any, metric: str | None) -> TaskChoice:
     if task == "ranking" and qid is None:
         raise DataError('task="ranking" needs qid, the query of each row')
     if task in TASKS:
@@ -95,7 +103,17 @@ def read_task(
     of_metric = task_of_metric(metric)
     if of_metric in ("classes", "numbers"):
         return TaskChoice(of_metric, f"the metric is {metric}")
-    return _by_labels(np.asarray(y))
+    return _by_labels(y)
+
+
+def _check_numbers(y: NDArray[Any], taken: TaskChoice) -> None:
+    if y.dtype.kind in "biuf":
+        return
+    for row, label in enumerate(y.ravel().tolist()):
+        if as_number(label) is None:
+            raise DataError(
+                f'{taken}, but row {row} holds {shown(label)}; give task="classes" and a metric of classes'
+            )
 
 
 def task_of_metric(metric: str | None) -> Task | None:

@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+_NO_SHARE = 1e-250
 
 
 class LogisticLink(Link):
@@ -117,7 +118,8 @@ class Proportions(Link):
     """One score for each class, 0 or more; the probabilities are the shares in their sum.
 
     The scores of a forest are sums of the probabilities of its trees. Every node of the chain then answers
-    with the average of the trees so far.
+    with the average of the trees so far. A share below 1e-250 is that of the answer before the first tree,
+    which has next to no weight; it is exactly 0.
     """
 
     name: ClassVar[str] = "proportions"
@@ -126,7 +128,8 @@ class Proportions(Link):
     chances: ClassVar[int] = BY_SHARES
 
     def probabilities(self, scores: Floats) -> Floats:
-        return _shares(scores)
+        shares = _shares(scores)
+        return np.where(shares < _NO_SHARE, 0.0, shares)
 
     def confidence(self, scores: Floats) -> Floats:
         top, total = scores[:, 0], np.zeros(len(scores))

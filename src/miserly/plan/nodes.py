@@ -36,7 +36,8 @@ class Node:
     up, low : int, default=LEAVE
         The child nodes, by number. `LEAVE` means that the row leaves.
     single : bool, default=False
-        Whether every product and every sum is rounded to float32, for models that add up in single precision.
+        Whether the values of terms, every product and every sum are rounded to float32, for models that
+        compute in single precision.
     """
 
     terms: NDArray[np.int64]

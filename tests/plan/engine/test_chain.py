@@ -62,12 +62,12 @@ def test_scores_have_the_bits_of_numpy(n_scores, categorical, single):
     assert all((walk(row) == score).all() for row, score in zip(X, run.scores, strict=True))
 
 
-def test_single_precision_rounds_products_and_sums():
-    # 0.1 and 0.7 are not float32 numbers, so both the product and each sum are rounded.
+def test_single_precision_rounds_values_products_and_sums():
+    # 0.1 and 0.7 are not float32 numbers, so the value, the product and each sum are rounded.
     nodes = [
         Node([k], [0], [np.float32(0.7)], [0.0], up=k + 1 if k < 2 else -1, single=True) for k in range(3)
     ]
-    trees = [leaf(float(np.float32(value))) for value in (0.1, 1e8, -1e8)]
+    trees = [leaf(value) for value in (0.1, 1e8, -1e8)]
     plan = Plan(costs=Costs([1.0]), terms=trees, nodes=nodes, base=[np.float32(0.3)])
     expected = np.float32(0.3)
     for tree in trees:

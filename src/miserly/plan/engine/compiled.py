@@ -180,7 +180,8 @@ def _add(weight, values, work, c):
 @compiled()
 def _add_single(weight, values, work, c):
     for r in range(values.shape[0]):
-        work[r, c] = np.float32(work[r, c] + np.float64(np.float32(weight * values[r])))
+        added = np.float32(weight * np.float64(np.float32(values[r])))
+        work[r, c] = np.float32(work[r, c] + np.float64(added))
 
 
 @compiled()

@@ -111,9 +111,8 @@ def score_chain(
                 c, w, shift = channel[e], weight[e], root[e] - walked
                 if single[k]:
                     for i in range(low, high):
-                        scores[i, c] = _rounded(
-                            scores[i, c] + _rounded(w * value[at[i - low] + shift], True), True
-                        )
+                        added = _rounded(w * _rounded(value[at[i - low] + shift], True), True)
+                        scores[i, c] = _rounded(scores[i, c] + added, True)
                 else:
                     for i in range(low, high):
                         scores[i, c] += w * value[at[i - low] + shift]
@@ -149,5 +148,5 @@ def score_few(nodes, tables, value, root, grows, twin, pointer, weight, channel,
                 if not twin[e]:
                     first = e
                 node = at[first] + (root[e] - root[first])
-                c, added = channel[e], _rounded(weight[e] * value[node], single[k])
+                c, added = channel[e], _rounded(weight[e] * _rounded(value[node], single[k]), single[k])
                 scores[row, c] = _rounded(scores[row, c] + added, single[k])

@@ -93,11 +93,11 @@ class _Clerk:
                 else:
                     values = self.plan.terms[t].evaluate(self.X, rows)
                 last_term = t
-            added, c = node.weights[j] * values, node.channels[j]
+            c = node.channels[j]
             if node.single:
-                scores[:, c] = _single(scores[:, c] + _single(added))
+                scores[:, c] = _single(scores[:, c] + _single(node.weights[j] * _single(values)))
             else:
-                scores[:, c] += added
+                scores[:, c] += node.weights[j] * values
         return rows, scores
 
     def _evaluate_paying(self, k: int, j: int, term: Term, rows: Any, scores: Any) -> tuple[Any, Any, Any]:

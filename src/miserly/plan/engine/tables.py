@@ -52,7 +52,7 @@ class Nodes(NamedTuple):
 
     bias: NDArray[np.float64]
     inherits: NDArray[np.bool_]
-    single: NDArray[np.bool_]  # whether products and sums are rounded to float32
+    single: NDArray[np.bool_]  # whether values, products and sums are rounded to float32
     gate: NDArray[np.int8]  # its code
     number: NDArray[np.float64]  # of the gate, as `Gate.numbers` gives them
     whole: NDArray[np.int64]

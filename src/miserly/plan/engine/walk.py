@@ -328,7 +328,8 @@ def _sum_terms(program, constants, state, numbers, k):
             if status != ENDED:
                 state[ENTRY] = e
                 return status
-        place, added = work + program[channel + e], _rounded(constants[weight + e] * numbers[VALUE], single)
+        place = work + program[channel + e]
+        added = _rounded(constants[weight + e] * _rounded(numbers[VALUE], single), single)
         numbers[place] = _rounded(numbers[place] + added, single)
         state[PHASE] = AT_TERM
         e += 1

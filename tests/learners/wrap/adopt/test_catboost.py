@@ -137,6 +137,13 @@ def test_the_library_is_needed_for_objects_only(tmp_path, monkeypatch):
     assert differences(adopt(path).predict_proba(X), expected) < 1e-11
 
 
+def test_a_file_with_rows_and_no_categories(tmp_path):
+    estimator, X = train("MultiClass"), new_rows(False)
+    path = tmp_path / "model.json"
+    estimator.save_model(str(path), format="json", pool=catboost.Pool(X[:50]))
+    assert differences(adopt(path).predict_proba(X), estimator.predict_proba(X)) < 1e-11
+
+
 # -- categories ----------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,8 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from miserly import DataError, MiserlyError, adopt
 from miserly.learners.wrap.adopt.readers.ubjson import parse_ubjson
@@ -193,10 +195,21 @@ def test_a_linear_booster():
         parameters = {"booster": "gblinear", "objective": objective, "nthread": 1, **more}
         booster = xgb.train(parameters, xgb.DMatrix(X, y), 5)
         model = adopt(booster)
-        found = model.predict(new) if not more else model.predict_proba(new)
-        assert np.abs(found - booster.predict(xgb.DMatrix(new))).max() < 1e-5
+        margins = booster.predict(xgb.DMatrix(new), output_margin=True)
+        assert (model.raw_scores(new) == margins.reshape(len(new), -1)).all()
+        found = model.predict_proba(new) if more else model.predict(new)
+        assert differences(found, booster.predict(xgb.DMatrix(new))) < 1e-6
         with pytest.raises(DataError, match="no rounds"):
             adopt(booster, iterations=2)
+
+
+def test_scales_before_a_linear_booster_are_added_up_in_float64():
+    # Around 1e6 the raw values have no digits left in float32; the booster reads scaled ones.
+    X, signal = make_rows(N_TRAIN, missing=False, categorical=False)
+    pipeline = make_pipeline(StandardScaler(), xgb.XGBRegressor(booster="gblinear", n_jobs=1))
+    pipeline.fit(X + 1e6, signal)
+    expected = pipeline.predict(X + 1e6)
+    assert np.abs(adopt(pipeline).predict(X + 1e6) - expected).max() < 1e-6 * np.abs(expected).max()
 
 
 def test_parallel_trees_are_one_round():

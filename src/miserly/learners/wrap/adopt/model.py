@@ -85,7 +85,7 @@ class AdoptedModel:
     origin : Origin, optional
         Where the model came from.
     single : bool, default=False
-        Whether the library adds up in float32.
+        Whether the library computes in float32.
 
     Examples
     --------

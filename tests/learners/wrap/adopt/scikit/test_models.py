@@ -188,7 +188,7 @@ def test_every_node_of_a_forest_answers_with_the_trees_so_far(rows, labels):
         expected = np.mean(
             [tree.predict_proba(rows.new[:200]) for tree in forest.estimators_[: i + 1]], axis=0
         )
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-200)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_every_node_of_a_forest_of_numbers_answers_with_the_trees_so_far(rows):

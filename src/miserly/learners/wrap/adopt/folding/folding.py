@@ -58,6 +58,7 @@ def fold(
         n_features=n_features,
         feature_names=feature_names,
         categories=categories,
+        single=model.single and not any(isinstance(term, Raw) for term in model.terms),  # weights are scaled
     )
 
 

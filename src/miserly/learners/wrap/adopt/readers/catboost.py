@@ -234,7 +234,7 @@ def _columns(info: Document) -> tuple[Columns, dict[int, list[Any]]]:
     if not columns.names:
         raise DataError("the CatBoost model has no features")
     categories: dict[int, list[Any]] = {}
-    if "cat_features_hash" in info:
+    if info.values.get("cat_features_hash") is not None:  # null if no column holds categories
         hashes = _hashes(info)
         for feature in info.inners("categorical_features"):
             column = columns.categorical[feature.whole("feature_index", 0, _MAX_COLUMNS)]
