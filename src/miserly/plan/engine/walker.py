@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 from miserly.costs import fits
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
+from miserly.plan.engine.acquiring import Acquiring
 from miserly.plan.engine.known import KnownValues
 from miserly.plan.engine.program import KNOWN_AT, VALUES_AT, Program
 from miserly.plan.engine.rest import bounds_of_row
-from miserly.plan.engine.walk import ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
+from miserly.plan.engine.walk import ACQUIRE, ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
 from miserly.plan.gates import ListwiseGate
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
 __all__ = ["Walker", "stepper"]
+
+
+_SERVED = (TERM, GATE, ACQUIRE)  # what the walk leaves to its caller
 
 
 class Walker:
@@ -42,7 +46,7 @@ class Walker:
     plan : Plan
     """
 
-    __slots__ = ("_given", "_numbers", "_program", "_state", "_status", "_walk", "plan")
+    __slots__ = ("_acquiring", "_given", "_numbers", "_program", "_state", "_status", "_walk", "plan")
     _waits_at_gates = False
 
     def __init__(self, plan: Plan, budget: float, whole: bool) -> None:
@@ -52,6 +56,7 @@ class Walker:
         self._state[_at.WHOLE] = whole
         self._numbers[_at.BUDGET] = budget
         self._given: list[int] = []
+        self._acquiring: Acquiring | None = None
         self._status = ENDED
 
     def copy(self) -> Self:
@@ -62,6 +67,7 @@ class Walker:
                 setattr(other, name, getattr(self, name))
         other._state, other._numbers = self._state.copy(), self._numbers.copy()
         other._given = list(self._given)
+        other._acquiring = None if self._acquiring is None else self._acquiring.copy()
         return other
 
     # -- what was paid -------------------------------------------------------------------------------
@@ -177,7 +183,7 @@ class Walker:
         self._status = status = self._walk(program[0], program[1], state, numbers)
         if status == NEED:
             return int(state[_at.NEEDED])
-        if status in (TERM, GATE):
+        if status in _SERVED:
             self._serve()
         return self.need
 
@@ -285,16 +291,19 @@ class Walker:
         """Walk until something is needed that the trail does not have."""
         program = self._program
         self._status = self._walk(program.integers, program.reals, self._state, self._numbers)
-        if self._status in (TERM, GATE):
+        if self._status in _SERVED:
             self._serve()
 
     def _serve(self) -> None:
-        """Do what the walk leaves to the trail, a term or a gate that it has no rule for, and walk on."""
+        """Do what the walk leaves to the trail (terms and gates without a rule, acquisitions), and walk on."""
         program = self._program
-        while self._status in (TERM, GATE):
+        while self._status in _SERVED:
             if self._status == GATE and self._waits_at_gates and isinstance(self.gate, ListwiseGate):
                 return
-            status = self._evaluate() if self._status == TERM else self._pass_gate()
+            if self._status == ACQUIRE:
+                status = self._acquire()
+            else:
+                status = self._evaluate() if self._status == TERM else self._pass_gate()
             if status == ENDED:
                 status = self._walk(program.integers, program.reals, self._state, self._numbers)
             self._status = status
@@ -313,6 +322,24 @@ class Walker:
         self._numbers[_at.VALUE] = term.evaluate_one(known)
         self._state[_at.PHASE] = _walk.HAS_VALUE
         return ENDED
+
+    def _acquire(self) -> int:
+        """Buy what the node here chooses. Its scores count from the first purchase. Gives a status."""
+        state, numbers, k = self._state, self._numbers, self.node
+        if self._acquiring is None:
+            acquisition = self.plan.nodes[k].acquisition
+            assert acquisition is not None
+            self._acquiring = Acquiring(acquisition, self._walk is not _walk.walk)
+        status = self._acquiring.advance(self._program, state, numbers)
+        first, n = self._program.scores, self.plan.n_scores
+        numbers[first : first + n] = numbers[first + n : first + 2 * n]
+        for c, score in enumerate(self._acquiring.scores(self.plan.n_outputs)):
+            numbers[first + c] += score
+        state[_at.EXIT] = k
+        if status == ENDED:
+            numbers[first + n : first + 2 * n] = numbers[first : first + n]
+            state[_at.PHASE], self._acquiring = _walk.ACQUIRED, None
+        return status
 
     def _pass_gate(self, cut: float | None = None) -> int:
         """Decide at the gate here, which the walk has no rule for; on its own a row is a query of one."""
