@@ -58,9 +58,8 @@ def arrays_of(data):
 
 
 def repacked(header, arrays):
-    version = (
-        5 if "node_single" in arrays else 3 if "budget" in header else 2 if "kernel_scale" in arrays else 1
-    )
+    version = 3 if "budget" in header else 2 if "kernel_scale" in arrays else 1
+    version = 6 if "mixture_node" in arrays else 5 if "node_single" in arrays else version
     return pack(header, arrays, SCHEMAS[version], version)
 
 

@@ -158,9 +158,10 @@ class MixtureAcquisition:
         shapes = self.mean.shape, self.covariance.shape, self.label.shape
         if shapes != ((c, n), (c, n, n), (c,)):
             raise PlanError("an acquisition needs a mean, a covariance and a class for each component")
-        if not np.array_equal(np.unique(self.label), np.arange(max(2, self.label.max(initial=0) + 1))):
+        classes = np.unique(self.label)
+        if len(classes) < 2 or classes.tolist() != list(range(len(classes))):
             raise PlanError("an acquisition needs components of two or more classes, numbered from 0")
-        if (np.diff(self.label) < 0).any():
+        if (self.label[1:] < self.label[:-1]).any():
             raise PlanError("the components of an acquisition must be in the order of their classes")
         if not (np.isfinite(self.weight).all() and (self.weight > 0.0).all() and self.weight.max() <= 1.0):
             raise PlanError("the weights of components must be above 0, and at most 1")
