@@ -18,7 +18,7 @@ from miserly.plan.store.container import Arrays, Schema, bounds, check_bounds, i
 __all__ = ["ACQUISITIONS", "acquisition_arrays", "check_acquisitions", "read_acquisitions"]
 
 ACQUISITIONS: Schema = {
-    "mixture_node": ("<i8", ("mixtures",)),
+    "node_mixture": ("<i8", ("nodes",)),
     "mixture_number": ("<f8", ("mixtures", 4)),
     "mixture_column_start": ("<i8", ("mixture bounds",)),
     "mixture_component_start": ("<i8", ("mixture bounds",)),
@@ -37,11 +37,14 @@ _COMPONENTS = ("weight", "label")
 
 
 def acquisition_arrays(nodes: Sequence[Node]) -> Arrays:
-    """The acquisitions of some nodes; mixture m is that of node ``mixture_node[m]``."""
-    places = [k for k, node in enumerate(nodes) if node.acquisition is not None]
-    some = [node.acquisition for node in nodes if node.acquisition is not None]
+    """The acquisitions of some nodes; node k has mixture ``node_mixture[k]``, -1 for none.
+
+    An acquisition that several nodes share is there once.
+    """
+    found = {id(node.acquisition): node.acquisition for node in nodes if node.acquisition is not None}
+    place, some = {key: m for m, key in enumerate(found)}, list(found.values())
     arrays: Arrays = {
-        "mixture_node": ints(places),
+        "node_mixture": ints([place.get(id(node.acquisition), -1) for node in nodes]),
         "mixture_number": np.array(
             [[getattr(one, name) for name in _NUMBERS] for one in some], dtype=np.float64
         ).reshape(-1, 4),
@@ -63,9 +66,9 @@ def check_acquisitions(arrays: Arrays, sizes: dict[str | int, int]) -> None:
         raise PlanFormatError(f"{sizes['mixtures']} acquisitions need {sizes['mixtures'] + 1} offsets")
     check_bounds(arrays, "mixture_column_start", sizes["mixture columns"])
     check_bounds(arrays, "mixture_component_start", sizes["mixture components"])
-    nodes = arrays["mixture_node"].tolist()
-    if nodes != sorted(set(nodes)) or any(not 0 <= k < sizes["nodes"] for k in nodes):
-        raise PlanFormatError("acquisitions must belong to different nodes, in their order")
+    first_met = list(dict.fromkeys(m for m in arrays["node_mixture"].tolist() if m != -1))
+    if first_met != list(range(sizes["mixtures"])):
+        raise PlanFormatError("acquisitions must be in the order of the nodes that have them, and all be used")
     columns, components = (
         np.diff(arrays[f"mixture_{name}_start"]).tolist() for name in ("column", "component")
     )
@@ -76,14 +79,14 @@ def check_acquisitions(arrays: Arrays, sizes: dict[str | int, int]) -> None:
         raise PlanFormatError("the covariances of acquisitions do not match their columns and components")
 
 
-def read_acquisitions(arrays: Arrays) -> dict[int, MixtureAcquisition]:
-    """The acquisitions by node; none in files of versions that do not have them."""
-    found: dict[int, MixtureAcquisition] = {}
-    if "mixture_node" not in arrays:
-        return found
+def read_acquisitions(arrays: Arrays) -> list[MixtureAcquisition | None]:
+    """The acquisition of each node; none in files of versions that do not have them."""
+    if "node_mixture" not in arrays:
+        return [None] * (len(arrays["node_start"]) - 1)
+    found: list[MixtureAcquisition | None] = []
     column, component = (arrays[f"mixture_{name}_start"].tolist() for name in ("column", "component"))
     means = triangles = 0
-    for m, k in enumerate(arrays["mixture_node"].tolist()):
+    for m in range(len(arrays["mixture_number"])):
         n, c = column[m + 1] - column[m], component[m + 1] - component[m]
         size = n * (n + 1) // 2
         mean = arrays["mixture_mean"][means : means + c * n].reshape(c, n)
@@ -94,6 +97,6 @@ def read_acquisitions(arrays: Arrays) -> dict[int, MixtureAcquisition]:
         parts = {name: arrays[f"mixture_{name}"][column[m] : column[m + 1]] for name in _COLUMNS}
         parts |= {name: arrays[f"mixture_{name}"][component[m] : component[m + 1]] for name in _COMPONENTS}
         numbers = dict(zip(_NUMBERS, arrays["mixture_number"][m].tolist(), strict=True))
-        found[k] = MixtureAcquisition(**parts, mean=mean, covariance=covariance, **numbers)
+        found.append(MixtureAcquisition(**parts, mean=mean, covariance=covariance, **numbers))
         means, triangles = means + c * n, triangles + c * size
-    return found
+    return [None if m < 0 else found[m] for m in arrays["node_mixture"].tolist()]

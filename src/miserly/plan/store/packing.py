@@ -149,7 +149,7 @@ def read_nodes(arrays: Arrays) -> list[Node]:
             up[k],
             low[k],
             single[k],
-            acquisitions.get(k),
+            acquisitions[k],
         )
         for k in range(len(start) - 1)
     ]
@@ -180,7 +180,7 @@ def check_sizes(arrays: Arrays, n_features: int, version: int) -> dict[str | int
     for kind, term in TERMS.items():
         if term.check_arrays(arrays, sizes) != (arrays["term_kind"] == term.code).sum():
             raise PlanFormatError(f"the tables of {kind} terms do not match the list of terms")
-    if "mixture_node" in arrays:
+    if "node_mixture" in arrays:
         check_acquisitions(arrays, sizes)
     return sizes
 
