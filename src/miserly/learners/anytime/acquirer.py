@@ -38,8 +38,9 @@ class AcquirerClassifier(PlanClassifier, WeightedFit):
     costs : Costs, array-like, mapping of name to cost or None, default=None
         Costs of the features and of groups of features. By default each feature costs 1.
     tradeoff : float, default=0.0
-        A feature is bought only if it is expected to lower the Brier score of the row by `tradeoff` for each
-        unit of its price. The default buys features as long as they fit the budget.
+        A feature is bought only if it is expected to lower the squared error of the class probabilities of the
+        row (the Brier score, summed over the classes) by `tradeoff` for each unit of its price. The default
+        buys features as long as they fit the budget.
     budget : float or None, default=None
         Cap on the cost of every row. By default there is no cap.
     confidence : float, default=1.0
