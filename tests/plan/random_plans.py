@@ -132,6 +132,7 @@ def random_acquisition(rng, d, n_classes):
         float(rng.choice([0.0, 0.5, 0.7, 1.0])),
         float(rng.choice([0.8, 1.0])),
         float(rng.choice([0.0, 0.01])),
+        sharpness=float(rng.choice([0.25, 0.5, 0.75, 1.0])),
     )
 
 

@@ -1,8 +1,9 @@
 """Acquisitions: nodes that choose for each row which feature to buy next.
 
-A node with an acquisition scores the features of a pool by what is known of the row so far, buys the best one,
-observes its value, and begins again. It ends when it is sure enough of the class, or when no feature that fits
-the budget is worth its price. `MixtureAcquisition` holds the model of the features; `engine.beliefs` runs it.
+A node with an acquisition scores the features of a pool by what is known of the row so far, buys the best
+one, observes its value, and begins again. It ends when it is sure enough of the class, or when no feature
+that fits the budget is worth its price. `MixtureAcquisition` holds the model of the features, and
+`engine.beliefs` runs it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class MixtureTable(NamedTuple):
     start: Ints  # class k has the components start[k] to start[k + 1]
     mean: Floats
     covariance: Floats
-    numbers: Floats  # price_exponent, confidence, tradeoff, clip
+    numbers: Floats  # price_exponent, confidence, tradeoff, clip, sharpness
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +52,8 @@ class MixtureAcquisition:
     feature : array of (n_columns,)
         The feature of each column. Columns of one feature follow one another.
     category : array of (n_columns,)
-        -1 for a column of numbers, else the code of a category: the column is 1 where the feature has it, else
-        0.
+        -1 for a column of numbers, else the code of a category: the column is 1 where the feature has it, and
+        else 0.
     centre, scale : arrays of (n_columns,)
         A value `x` becomes ``(x - centre) / scale``, clipped to plus or minus `clip`.
     mean : array of (n_components, n_columns)
@@ -71,13 +72,18 @@ class MixtureAcquisition:
         A feature is bought only if it is expected to lower the Brier score by `tradeoff` times its price.
     clip : float, default=6.0
         Largest absolute value of a standardised value.
+    sharpness : {0.25, 0.5, 0.75, 1.0}, default=1.0
+        The power of the density of each observed value. Below 1 it makes up for what the mixture does not
+        know about how values depend on each other, which would make it too sure.
 
     Notes
     -----
     With probabilities `p_k` of the classes given what was observed, and the covariance `c_k` between a column
-    and the indicator of class `k`, the gain of a column is the share of its variance that lies between the
-    classes, ``sum_k c_k^2 / p_k / variance``. Its expected decrease of the Brier score is that of a linear
-    prediction from it, ``sum_k c_k^2 / variance``. A feature has the largest values of its columns.
+    and the indicator of class `k`, the gain of a column is ``sum_k c_k^2 / sqrt(p_k) / variance``. It lies
+    between the share of the variance that is between the classes, ``sum_k c_k^2 / p_k / variance``, which
+    asks for features that tell improbable classes apart, and the decrease of the Brier score by a linear
+    prediction from the column, ``sum_k c_k^2 / variance``. For two classes all three give the same order. A
+    feature has the largest values of its columns.
 
     Features that the row has already bought, or knows, are observed first, in the order of the pool, for
     nothing. A missing value is paid and teaches nothing. Features that do not fit what is left of the budget
@@ -114,6 +120,7 @@ class MixtureAcquisition:
     confidence: float = 1.0
     tradeoff: float = 0.0
     clip: float = 6.0
+    sharpness: float = 1.0
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -132,7 +139,9 @@ class MixtureAcquisition:
     def _check_columns(self) -> None:
         n = len(self.feature)
         if not n or any(getattr(self, name).shape != (n,) for name in ("category", "centre", "scale")):
-            raise PlanError("an acquisition needs a feature, a category, a centre and a scale for each column")
+            raise PlanError(
+                "an acquisition needs a feature, a category, a centre and a scale for each column"
+            )
         changes = np.count_nonzero(np.diff(self.feature)) + 1
         if self.feature.min() < 0 or changes != len(np.unique(self.feature)):
             raise PlanError("the columns of a feature of an acquisition must follow one another")
@@ -152,6 +161,8 @@ class MixtureAcquisition:
             raise PlanError("the tradeoff of an acquisition must be a finite number, 0 or more")
         if not 0.0 < self.clip <= _MOST:
             raise PlanError(f"an acquisition clips values at a number above 0, at most {_MOST:g}")
+        if self.sharpness not in (0.25, 0.5, 0.75, 1.0):  # powers that square roots give, to the last bit
+            raise PlanError("the sharpness of an acquisition must be 0.25, 0.5, 0.75 or 1")
 
     def _check_components(self) -> None:
         n, c = len(self.feature), len(self.weight)
@@ -183,12 +194,22 @@ class MixtureAcquisition:
 
     @cached_property
     def pool(self) -> tuple[int, ...]:
-        """The features that it may buy, each once, in their order."""
+        """The features that it may buy, each once, in their order.
+
+        Returns
+        -------
+        tuple of int
+        """
         return tuple(dict.fromkeys(self.feature.tolist()))
 
     @cached_property
     def table(self) -> MixtureTable:
-        """Its arrays, for the engines."""
+        """Its arrays, for the engines.
+
+        Returns
+        -------
+        MixtureTable
+        """
         first = np.flatnonzero(np.diff(self.feature, prepend=-1))
         return MixtureTable(
             pool=np.array(self.pool, dtype=np.int64),
@@ -200,7 +221,9 @@ class MixtureAcquisition:
             start=np.searchsorted(self.label, np.arange(self.n_classes + 1)).astype(np.int64),
             mean=self.mean,
             covariance=self.covariance,
-            numbers=np.array([self.price_exponent, self.confidence, self.tradeoff, self.clip]),
+            numbers=np.array(
+                [self.price_exponent, self.confidence, self.tradeoff, self.clip, self.sharpness]
+            ),
         )
 
     def problem_in(self, n_features: int, n_outputs: int) -> str | None:
@@ -209,7 +232,9 @@ class MixtureAcquisition:
         Parameters
         ----------
         n_features : int
+            Number of features of the plan.
         n_outputs : int
+            Number of outputs of the plan.
 
         Returns
         -------

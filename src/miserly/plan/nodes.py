@@ -40,8 +40,8 @@ class Node:
     single : bool, default=False
         Whether every product and every sum is rounded to float32, for models that add up in single precision.
     acquisition : MixtureAcquisition, optional
-        Chooses for each row what to buy, and adds the logarithms of the class probabilities to the scores (with
-        one output, the log odds of the second class). Such a node has no terms.
+        Chooses for each row what to buy, and adds the logarithms of the class probabilities to the scores
+        (with one output, the log odds of the second class). Such a node has no terms.
     """
 
     terms: NDArray[np.int64]

@@ -100,8 +100,8 @@ class Plan(Runnable, Exportable):
         self.terms = tuple(terms)
         self.nodes = tuple(nodes)
         self._listwise = any(node.gate.listwise for node in self.nodes)
-        self._acquires = any(node.acquisition is not None for node in self.nodes)
-        self._looks_at_known = self._acquires or any(node.gate.looks_at_known for node in self.nodes)
+        self.acquires = any(node.acquisition is not None for node in self.nodes)
+        self._looks_at_known = self.acquires or any(node.gate.looks_at_known for node in self.nodes)
         self.base: NDArray[np.float64] = np.atleast_1d(np.array(base, dtype=np.float64))
         self.link = link
         self.n_outputs = len(self.base) if n_outputs is None else int(n_outputs)
@@ -137,11 +137,6 @@ class Plan(Runnable, Exportable):
     def listwise(self) -> bool:
         """Whether some gate compares a document with the others of its query."""
         return self._listwise
-
-    @property
-    def acquires(self) -> bool:
-        """Whether some node chooses for each row which features to buy."""
-        return self._acquires
 
     @property
     def looks_at_known(self) -> bool:
@@ -250,9 +245,7 @@ class Plan(Runnable, Exportable):
         mask = np.zeros(self.n_features, dtype=np.bool_)
         for t in used:
             mask[self.terms[t].features] = True
-        for node in self.nodes:
-            if node.acquisition is not None:
-                mask[list(node.acquisition.pool)] = True
+        mask[[f for node in self.nodes if node.acquisition for f in node.acquisition.pool]] = True
         return np.flatnonzero(mask)
 
     @property

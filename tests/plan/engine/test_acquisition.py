@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -129,6 +130,13 @@ def test_indicators_of_a_category_are_bought_together():
     assert plan.run([[9.0, 1.0]]).cost.tolist() == [3.0]
 
 
+def test_sharpness_is_a_power_of_densities():
+    # Log odds of 2 m x, times the sharpness; other variances count with it too.
+    assert plan_with(two_classes(sharpness=0.5)).run([[0.5, 0.25]]).scores == pytest.approx([1.0])
+    like = two_classes(mean=np.zeros((2, 2)), covariance=[EYE, [[16.0, 0.0], [0.0, 1.0]]], sharpness=0.25)
+    assert plan_with(like).run([[0.0, 0.0]]).scores == pytest.approx([-0.25 * np.log(4.0)])
+
+
 def test_correlated_features_are_not_counted_twice():
     same = [[1.0, 0.999], [0.999, 1.0]]
     like = two_classes(mean=[[-1.0, -1.0], [1.0, 1.0]], covariance=[same, same])
@@ -145,7 +153,7 @@ def test_cost_never_falls_as_the_budget_rises(seed, with_known):
     X = random_rows(plan, seed)
     known = np.random.default_rng(seed).random(X.shape) < 0.3 if with_known else None
     costs = [plan.run(X, budget, known=known).cost for budget in (0.0, 0.5, 1.0, 2.0, 3.5, 5.0, 8.0, None)]
-    for smaller, larger in zip(costs, costs[1:], strict=False):
+    for smaller, larger in pairwise(costs):
         assert (smaller <= larger + 1e-9).all()
 
 
@@ -155,7 +163,7 @@ def test_a_copy_of_a_trail_goes_its_own_way(seed):
     plan = random_plan(3 * seed)
     X = random_rows(plan, seed, n=2)
     trail = plan.start(budget=6.0)
-    for step in range(plan.n_features):
+    for _ in range(plan.n_features):
         if trail.done:
             break
         other = trail.copy()
@@ -209,7 +217,7 @@ def test_compiled_and_numpy_beliefs_are_equal_over_many_observations():
     like = MixtureAcquisition(
         np.arange(n), np.full(n, -1), np.zeros(n), np.ones(n), rng.normal(size=(c, n)),
         half @ half.transpose(0, 2, 1) / n + 0.1 * np.eye(n), np.full(c, 1 / c), np.arange(c) // 8,
-        price_exponent=0.37,
+        price_exponent=0.37, sharpness=0.75,
     )  # fmt: skip
     plan = Plan(costs=Costs(rng.uniform(0.5, 2.0, n)), terms=[], base=np.zeros(3), link="softmax",
                 nodes=[Node([], [], [], np.zeros(3), inherits=False, acquisition=like)])  # fmt: skip
@@ -263,6 +271,7 @@ def test_nodes_that_share_an_acquisition_store_it_once():
         ({"price_exponent": 1.5}, "price exponent from 0 to 1"),
         ({"tradeoff": np.inf}, "tradeoff .* finite"),
         ({"clip": 0.0}, "clips values"),
+        ({"sharpness": 0.6}, "sharpness"),
         ({"mean": [[0.0], [1.0]]}, "a mean, a covariance and a class"),
         ({"mean": [[0.0, 0.0], [np.nan, 0.0]]}, "from -1e"),
         ({"label": [0, 0]}, "two or more classes"),

@@ -6,7 +6,7 @@ categories. `choose_pool` is the one place that decides which features an acquir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,23 +14,22 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs, fits, read_budget
 from miserly.data.rows import Rows
-from miserly.solvers.mixture import clusters_of_classes, discriminant_order
+from miserly.solvers.mixture import discriminant_order
 
-__all__ = ["Columns", "choose_pool", "read_columns"]
+__all__ = ["PoolColumns", "choose_pool", "read_columns"]
 
 CLIP = 6.0  # standard deviations
 MOST_CATEGORIES = 16  # indicators of a feature
 MOST_ROWS = 10_000  # that choose the pool
 MOST_SCREENED = 1_000  # columns whose covariances are compared
-N_CLUSTERS = 4  # of each class, which the pool separates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """Columns made from features: their feature, category, centre and scale, as `MixtureAcquisition` has them.
+class PoolColumns:
+    """Columns made from features: feature, category, centre and scale, as `MixtureAcquisition` has them.
 
     Parameters
     ----------
@@ -48,10 +47,15 @@ class Columns:
     scale: Floats
     clip: float = CLIP
 
-    def take(self, columns: Ints) -> Columns:
+    def take(self, columns: Ints) -> PoolColumns:
         """Some of the columns."""
-        parts = (self.feature, self.category, self.centre, self.scale)
-        return Columns(*(part[columns] for part in parts), self.clip)
+        return replace(
+            self,
+            feature=self.feature[columns],
+            category=self.category[columns],
+            centre=self.centre[columns],
+            scale=self.scale[columns],
+        )
 
     def standardised(self, X: NDArray[Any]) -> Floats:
         """The values of the columns in rows, NaN where they are missing."""
@@ -66,7 +70,7 @@ def _raw(X: NDArray[Any], feature: Ints, category: Ints) -> Floats:
     return raw
 
 
-def read_columns(samples: Rows, categorical: NDArray[np.bool_]) -> Columns:
+def read_columns(samples: Rows, categorical: NDArray[np.bool_]) -> PoolColumns:
     """The columns of all features that have more than one value.
 
     Parameters
@@ -78,7 +82,7 @@ def read_columns(samples: Rows, categorical: NDArray[np.bool_]) -> Columns:
 
     Returns
     -------
-    Columns
+    PoolColumns
     """
     pairs = [(f, code) for f in range(samples.X.shape[1]) for code in _codes(samples, f, categorical[f])]
     feature, category = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -91,7 +95,7 @@ def read_columns(samples: Rows, categorical: NDArray[np.bool_]) -> Columns:
             centre[q] = np.average(values[known], weights=weight[known])
             scale[q] = np.sqrt(np.average((values[known] - centre[q]) ** 2, weights=weight[known]))
     varies = np.flatnonzero(scale > 1e-9 * np.maximum(1.0, np.abs(centre)))
-    return Columns(feature, category, centre, scale).take(varies)
+    return PoolColumns(feature, category, centre, scale).take(varies)
 
 
 def _codes(samples: Rows, f: int, categorical: bool) -> list[int]:
@@ -107,20 +111,20 @@ def _codes(samples: Rows, f: int, categorical: bool) -> list[int]:
 
 def choose_pool(
     samples: Rows,
-    columns: Columns,
+    columns: PoolColumns,
     costs: Costs,
     budget: float | None,
     size: int,
     price_exponent: float,
     seed: int,
-) -> Columns | None:
+) -> PoolColumns | None:
     """The columns of the features to model, in the order of stepwise discriminant analysis.
 
     Parameters
     ----------
     samples : Rows
         Training rows, with classes as codes.
-    columns : Columns
+    columns : PoolColumns
         The columns of all features.
     costs : Costs
         Prices of the features.
@@ -131,11 +135,11 @@ def choose_pool(
     price_exponent : float
         Gains are divided by the price to this power.
     seed : int
-        Random seed of the rows and of their clusters.
+        Random seed of the rows that are used, if there are very many.
 
     Returns
     -------
-    Columns or None
+    PoolColumns or None
         None if no feature varies, or none fits the budget.
     """
     limit, nothing = read_budget(budget), np.zeros(len(costs), dtype=np.bool_)
@@ -149,7 +153,6 @@ def choose_pool(
     values = np.nan_to_num(columns.standardised(some.X))
     kept = _screened(values, some, columns, costs, price_exponent)
     columns, values = columns.take(kept), values[:, kept]
-    cluster = clusters_of_classes(values, some.y, N_CLUSTERS, weight=some.weight, seed=seed)
     bought = nothing.copy()
 
     def take(gain: Floats) -> Ints:
@@ -161,12 +164,12 @@ def choose_pool(
         bought[f] = True
         return np.flatnonzero(columns.feature == f)
 
-    steps = discriminant_order(values, cluster, size, take, weight=some.weight)
+    steps = discriminant_order(values, some.y, size, take, weight=some.weight)
     return columns.take(np.concatenate(steps))
 
 
 def _screened(
-    values: Floats, samples: Rows, columns: Columns, costs: Costs, price_exponent: float
+    values: Floats, samples: Rows, columns: PoolColumns, costs: Costs, price_exponent: float
 ) -> Ints:
     """All columns, or of very many, those of the features that separate the classes best by themselves."""
     if len(columns.feature) <= MOST_SCREENED:
@@ -182,7 +185,7 @@ def _screened(
     return np.flatnonzero(np.isin(columns.feature, list(order)))
 
 
-def _per_price(gain: Floats, columns: Columns, price: Floats, price_exponent: float) -> Floats:
+def _per_price(gain: Floats, columns: PoolColumns, price: Floats, price_exponent: float) -> Floats:
     """Gains of columns by the price of their features; free features come first."""
     own = price[columns.feature]
     largest = gain.max(initial=0.0) + 1.0

@@ -10,10 +10,10 @@ import numpy as np
 from miserly.plan.engine import beliefs as _beliefs
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.beliefs import SURE, Beliefs, log_scores
-from miserly.plan.engine.program import KNOWN_AT, VALUES_AT, Program
+from miserly.plan.engine.program import EXIT, KNOWN_AT, N_SCORES, PHASE, VALUES_AT, Program
 
 if TYPE_CHECKING:
-    from miserly.plan.acquisition import MixtureAcquisition
+    from miserly.plan.plan import Plan
 
 __all__ = ["Acquiring"]
 
@@ -23,16 +23,20 @@ class Acquiring:
 
     Parameters
     ----------
-    acquisition : MixtureAcquisition
-        What chooses.
+    plan : Plan
+        The plan.
+    k : int
+        The node.
     compiled : bool
         Whether compiled code computes the beliefs.
     """
 
-    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_left", "_table")
+    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_k", "_left", "_n_outputs", "_table")
 
-    def __init__(self, acquisition: MixtureAcquisition, compiled: bool) -> None:
-        self._table = acquisition.table
+    def __init__(self, plan: Plan, k: int, compiled: bool) -> None:
+        acquisition = plan.nodes[k].acquisition
+        assert acquisition is not None
+        self._k, self._n_outputs, self._table = k, plan.n_outputs, acquisition.table
         self._engine, self._dues = _parts(compiled)
         self._due = np.empty(len(self._table.pool))
         self._beliefs = Beliefs.empty(self._table)
@@ -49,7 +53,23 @@ class Acquiring:
         return other
 
     def advance(self, program: Program, state: Any, numbers: Any) -> int:
-        """Buy until a value is needed, or to the end. Gives `NEED` or `ENDED`."""
+        """Buy until a value is needed, or to the end. Gives `NEED` or `ENDED`.
+
+        What was observed counts at once: the row can answer from it while it waits for a value.
+        """
+        status = self._buy(program, state, numbers)
+        first, n = program.scores, program.integers[N_SCORES]
+        added = self._scores()
+        for c in range(n):
+            numbers[first + c] = numbers[first + n + c] + (added[c] if c < self._n_outputs else 0.0)
+        state[EXIT] = self._k
+        if status == _walk.ENDED:
+            for c in range(n):
+                numbers[first + n + c] = numbers[first + c]
+            state[PHASE] = _walk.ACQUIRED
+        return status
+
+    def _buy(self, program: Program, state: Any, numbers: Any) -> int:
         while True:
             if self._observe_paid(state, numbers) or self._chosen < 0 or not self._is_given(state):
                 self._chosen = self._choose(program, state, numbers)
@@ -57,14 +77,14 @@ class Acquiring:
                 return _walk.ENDED
             status = _walk.pay(program.integers, state, numbers, self._left[self._chosen])
             if status == _walk.NEED:
-                return status
+                return int(status)
             if status != _walk.ENDED:  # another budget than when it was chosen
                 self._chosen = -1
 
-    def scores(self, n_outputs: int) -> list[float]:
+    def _scores(self) -> list[float]:
         """The scores by what was observed so far."""
         self._engine.posterior(self._table, self._beliefs)
-        return log_scores(self._beliefs.chances.tolist(), n_outputs)
+        return log_scores(self._beliefs.chances.tolist(), self._n_outputs)
 
     def _is_given(self, state: Any) -> bool:
         return bool(state[KNOWN_AT + self._left[self._chosen]] != _walk.UNKNOWN)
@@ -79,7 +99,7 @@ class Acquiring:
 
     def _choose(self, program: Program, state: Any, numbers: Any) -> int:
         table, beliefs, engine = self._table, self._beliefs, self._engine
-        exponent, confidence, tradeoff, _ = table.numbers.tolist()
+        exponent, confidence, tradeoff, _, _ = table.numbers.tolist()
         if not self._left or engine.posterior(table, beliefs) >= confidence - SURE:
             return -1
         engine.gains(table, beliefs)

@@ -13,7 +13,7 @@ The rules of a run, which `compiled`, `reference` and `stepping` share:
 - What a row knows already is not acquired and costs nothing, and its group is open. A row may pay other
   prices than those of the plan. Evaluations cost the same for all rows.
 - A node with an acquisition buys only what fits, so a budget never stops a row in it.
-- So whatever the budget, a row buys the same things in the same order, up to a node that chooses its purchases.
+- So whatever the budget, a row buys the same things in the same order, up to a node that chooses purchases.
   Cost never falls as the budget rises; `MixtureAcquisition` says why that holds there too.
 """
 

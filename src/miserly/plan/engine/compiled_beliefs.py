@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from miserly.costs import prices as _prices
 from miserly.plan import links
-from miserly.plan.engine import beliefs as _beliefs
 from miserly.plan.acquisition import MixtureTable
-from miserly.plan.engine.beliefs import Beliefs
-from miserly.plan.engine.beliefs import LEAST_PART, LEAST_SHARE, LEAST_VARIANCE, SURE
+from miserly.plan.engine import beliefs as _beliefs
+from miserly.plan.engine.beliefs import LEAST_PART, LEAST_SHARE, LEAST_VARIANCE, SURE, Beliefs
 from miserly.plan.engine.threads import pieces, side_by_side
 from miserly.utils.compiled import compiled
 
@@ -25,6 +24,7 @@ _fits = _part(_prices.fits)
 _price = _part(_prices.row_price)
 _mark_paid = _part(_prices.mark_paid)
 _standardised = compiled()(_beliefs.standardised)
+_power = compiled()(_beliefs.power)
 restart = compiled()(_beliefs.restart)
 choose = compiled()(_beliefs.choose)
 
@@ -55,7 +55,7 @@ def _add_line(covariance, factor, count, c, q):
 def observe(table, beliefs, q, z):
     """As `beliefs.observe`."""
     share, mean, variance, factor = beliefs.share, beliefs.mean, beliefs.variance, beliefs.factor
-    count = beliefs.count[0]
+    count, sharpness = beliefs.seen[0], table.numbers[4]
     n_components, n = mean.shape
     errors, inverses = np.empty(n_components), np.empty(n_components)
     least = math.inf
@@ -73,11 +73,12 @@ def observe(table, beliefs, q, z):
             own_mean[f] += error * line[f]
         errors[c], inverses[c] = error, inverse
         least = min(least, error * error)
-    beliefs.count[0] = count + 1
+    beliefs.seen[0] = count + 1
     total = 0.0
     for c in range(n_components):
         if share[c] > 0.0:
-            share[c] = share[c] * _exp(-0.5 * (errors[c] * errors[c] - least)) * inverses[c]
+            squared = errors[c] * errors[c] - least
+            share[c] = share[c] * (_exp(-0.5 * sharpness * squared) * _power(inverses[c], sharpness))
             total += share[c]
     kept = 0.0
     for c in range(n_components):
@@ -128,11 +129,11 @@ def gains(table, beliefs):
     ratio[:], drop[:] = 0.0, 0.0
     for k in range(n_classes):
         if counts[k]:
-            own, chance = means[k], chances[k]
+            own, chance, root = means[k], chances[k], math.sqrt(chances[k])
             for f in range(n):
                 covariance = own[f] - chance * mean[f]
                 drop[f] += covariance * covariance
-                ratio[f] += covariance * covariance / chance
+                ratio[f] += covariance * covariance / root
     for f in range(n):
         rest = square[f] - mean[f] * mean[f]
         rest = rest if rest > LEAST_VARIANCE else LEAST_VARIANCE

@@ -109,16 +109,16 @@ class _Clerk:
                 scores[:, c] += added
         return rows, scores
 
-    def acquire(
-        self, k: int, rows: NDArray[np.int64], acquire: Callable[..., None]
-    ) -> NDArray[np.float64]:
+    def acquire(self, k: int, rows: NDArray[np.int64], acquire: Callable[..., None]) -> NDArray[np.float64]:
         """The scores of node `k`, which chooses its purchases. All rows finish it."""
         node, state, n_outputs = self.plan.nodes[k], self.state, self.plan.n_outputs
         assert node.acquisition is not None
         chances = np.empty((len(rows), node.acquisition.n_classes))
         books = (state.acquired, state.opened, state.spent, self.prices)
         acquire(node.acquisition.table, self.X, rows, *books, self.limit, chances)
-        scores = (state.scores[rows] if node.inherits else np.zeros((len(rows), self.plan.n_scores))) + node.bias
+        scores = (
+            state.scores[rows] if node.inherits else np.zeros((len(rows), self.plan.n_scores))
+        ) + node.bias
         added = np.array([log_scores(one, n_outputs) for one in chances.tolist()]).reshape(-1, n_outputs)
         scores[:, :n_outputs] += added
         return scores

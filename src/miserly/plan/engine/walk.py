@@ -7,7 +7,8 @@ Python runs it on lists, which are faster than NumPy for single numbers. It take
     state, numbers     : where the row is, what it knows and what it has paid
 
 What `walk` cannot do it leaves to its caller, and says so by what it returns: a feature is needed, a term
-has no rule here, a gate compares the row with others, or a node chooses its purchases. The rules are those of `batch`.
+has no rule here, a gate compares the row with others, or a node chooses its purchases. The rules are those
+of `batch`.
 """
 
 from __future__ import annotations

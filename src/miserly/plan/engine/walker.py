@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,15 +16,16 @@ from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.acquiring import Acquiring
 from miserly.plan.engine.known import KnownValues
-from miserly.plan.engine.program import KNOWN_AT, VALUES_AT, Program
+from miserly.plan.engine.program import KNOWN_AT, VALUES_AT
 from miserly.plan.engine.rest import bounds_of_row
+from miserly.plan.engine.stepper import stepper
 from miserly.plan.engine.walk import ACQUIRE, ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
 from miserly.plan.gates import ListwiseGate
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Walker", "stepper"]
+__all__ = ["Walker"]
 
 
 _SERVED = (TERM, GATE, ACQUIRE)  # what the walk leaves to its caller
@@ -295,7 +296,7 @@ class Walker:
             self._serve()
 
     def _serve(self) -> None:
-        """Do what the walk leaves to the trail (terms and gates without a rule, acquisitions), and walk on."""
+        """Do what the walk leaves to the trail, terms and gates without a rule, purchases; and walk on."""
         program = self._program
         while self._status in _SERVED:
             if self._status == GATE and self._waits_at_gates and isinstance(self.gate, ListwiseGate):
@@ -324,21 +325,12 @@ class Walker:
         return ENDED
 
     def _acquire(self) -> int:
-        """Buy what the node here chooses. Its scores count from the first purchase. Gives a status."""
-        state, numbers, k = self._state, self._numbers, self.node
+        """Buy what the node here chooses. Gives a status."""
         if self._acquiring is None:
-            acquisition = self.plan.nodes[k].acquisition
-            assert acquisition is not None
-            self._acquiring = Acquiring(acquisition, self._walk is not _walk.walk)
-        status = self._acquiring.advance(self._program, state, numbers)
-        first, n = self._program.scores, self.plan.n_scores
-        numbers[first : first + n] = numbers[first + n : first + 2 * n]
-        for c, score in enumerate(self._acquiring.scores(self.plan.n_outputs)):
-            numbers[first + c] += score
-        state[_at.EXIT] = k
+            self._acquiring = Acquiring(self.plan, self.node, self._walk is not _walk.walk)
+        status = self._acquiring.advance(self._program, self._state, self._numbers)
         if status == ENDED:
-            numbers[first + n : first + 2 * n] = numbers[first : first + n]
-            state[_at.PHASE], self._acquiring = _walk.ACQUIRED, None
+            self._acquiring = None
         return status
 
     def _pass_gate(self, cut: float | None = None) -> int:
@@ -386,36 +378,3 @@ class Walker:
     def known_values(self) -> Mapping[int, float]:
         """The values by column; NaN where nothing is known."""
         return KnownValues(self._numbers, VALUES_AT, self.plan.n_features)
-
-
-_compiled_walk: Callable[..., int] | None = None  # once somebody has asked for it
-
-
-def stepper(plan: Plan, compiled: bool = False) -> tuple[Program, Callable[..., int]]:
-    """The program of a plan and the walk that runs it.
-
-    Parameters
-    ----------
-    plan : Plan
-    compiled : bool, default=False
-        Compile the walk if numba is there, for all trails from now on. Compiling, or reading what was
-        compiled before, takes longer than many walks in Python, so trails alone do not ask for it.
-
-    Returns
-    -------
-    tuple of Program and callable
-    """
-    global _compiled_walk
-    if compiled and _compiled_walk is None:
-        from miserly.utils.compiled import is_compiling
-
-        if is_compiling():
-            from miserly.plan.engine.compiled_walk import walk
-
-            _compiled_walk = walk
-    compiled = _compiled_walk is not None
-    program = plan.programs.get(compiled)
-    if program is None:
-        arrays = Program.of(plan)
-        program = plan.programs[compiled] = arrays if compiled else arrays.as_lists()
-    return program, _compiled_walk or _walk.walk

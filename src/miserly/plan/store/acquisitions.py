@@ -7,6 +7,7 @@ Means and covariances are in single precision, of covariances the lower triangle
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ __all__ = ["ACQUISITIONS", "acquisition_arrays", "check_acquisitions", "read_acq
 
 ACQUISITIONS: Schema = {
     "node_mixture": ("<i8", ("nodes",)),
-    "mixture_number": ("<f8", ("mixtures", 4)),
+    "mixture_number": ("<f8", ("mixtures", 5)),
     "mixture_column_start": ("<i8", ("mixture bounds",)),
     "mixture_component_start": ("<i8", ("mixture bounds",)),
     "mixture_feature": ("<i8", ("mixture columns",)),
@@ -31,7 +32,7 @@ ACQUISITIONS: Schema = {
     "mixture_mean": ("<f4", ("mixture means",)),
     "mixture_covariance": ("<f4", ("mixture covariances",)),
 }
-_NUMBERS = ("price_exponent", "confidence", "tradeoff", "clip")
+_NUMBERS = ("price_exponent", "confidence", "tradeoff", "clip", "sharpness")
 _COLUMNS = ("feature", "category", "centre", "scale")
 _COMPONENTS = ("weight", "label")
 
@@ -47,7 +48,7 @@ def acquisition_arrays(nodes: Sequence[Node]) -> Arrays:
         "node_mixture": ints([place.get(id(node.acquisition), -1) for node in nodes]),
         "mixture_number": np.array(
             [[getattr(one, name) for name in _NUMBERS] for one in some], dtype=np.float64
-        ).reshape(-1, 4),
+        ).reshape(-1, 5),
         "mixture_column_start": bounds([len(one.feature) for one in some]),
         "mixture_component_start": bounds([len(one.weight) for one in some]),
     }
@@ -61,14 +62,16 @@ def acquisition_arrays(nodes: Sequence[Node]) -> Arrays:
 
 
 def check_acquisitions(arrays: Arrays, sizes: dict[str | int, int]) -> None:
-    """Offsets rise from nothing to the whole, and there are as many numbers as components and columns need."""
+    """Offsets rise from nothing to the whole, and match the numbers of means and covariances."""
     if sizes["mixture bounds"] != sizes["mixtures"] + 1:
         raise PlanFormatError(f"{sizes['mixtures']} acquisitions need {sizes['mixtures'] + 1} offsets")
     check_bounds(arrays, "mixture_column_start", sizes["mixture columns"])
     check_bounds(arrays, "mixture_component_start", sizes["mixture components"])
     first_met = list(dict.fromkeys(m for m in arrays["node_mixture"].tolist() if m != -1))
     if first_met != list(range(sizes["mixtures"])):
-        raise PlanFormatError("acquisitions must be in the order of the nodes that have them, and all be used")
+        raise PlanFormatError(
+            "acquisitions must be in the order of the nodes that have them, and all be used"
+        )
     columns, components = (
         np.diff(arrays[f"mixture_{name}_start"]).tolist() for name in ("column", "component")
     )
@@ -94,7 +97,8 @@ def read_acquisitions(arrays: Arrays) -> list[MixtureAcquisition | None]:
         rows, others = np.tril_indices(n)
         covariance = np.zeros((c, n, n), dtype=np.float32)
         covariance[:, rows, others] = covariance[:, others, rows] = lower
-        parts = {name: arrays[f"mixture_{name}"][column[m] : column[m + 1]] for name in _COLUMNS}
+        own = slice(column[m], column[m + 1])
+        parts: dict[str, Any] = {name: arrays[f"mixture_{name}"][own] for name in _COLUMNS}
         parts |= {name: arrays[f"mixture_{name}"][component[m] : component[m + 1]] for name in _COMPONENTS}
         numbers = dict(zip(_NUMBERS, arrays["mixture_number"][m].tolist(), strict=True))
         found.append(MixtureAcquisition(**parts, mean=mean, covariance=covariance, **numbers))

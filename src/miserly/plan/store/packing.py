@@ -165,7 +165,7 @@ def _read_gates(arrays: Arrays) -> list[Gate]:
 
 def check_sizes(arrays: Arrays, n_features: int, version: int) -> dict[str | int, int]:
     """Dimensions of one name agree; offsets rise from nothing to the whole; codes stand for something."""
-    sizes: dict[str | int, int] = {"features": n_features, 8: 8, 4: 4}
+    sizes: dict[str | int, int] = {"features": n_features, 8: 8, 5: 5}
     for name, (_, dimensions) in SCHEMAS[version].items():
         for dimension, size in zip(dimensions, arrays[name].shape, strict=True):
             if sizes.setdefault(dimension, size) != size:
