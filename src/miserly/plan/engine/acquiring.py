@@ -9,7 +9,7 @@ import numpy as np
 
 from miserly.plan.engine import beliefs as _beliefs
 from miserly.plan.engine import walk as _walk
-from miserly.plan.engine.beliefs import SURE, Beliefs, log_scores
+from miserly.plan.engine.beliefs import Beliefs, log_scores
 from miserly.plan.engine.program import EXIT, KNOWN_AT, N_SCORES, PHASE, VALUES_AT, Program
 
 if TYPE_CHECKING:
@@ -31,14 +31,16 @@ class Acquiring:
         Whether compiled code computes the beliefs.
     """
 
-    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_k", "_left", "_n_outputs", "_table")
+    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_k", "_left", "_n_outputs", "_pool",
+                 "_table")  # fmt: skip
 
     def __init__(self, plan: Plan, k: int, compiled: bool) -> None:
         acquisition = plan.nodes[k].acquisition
         assert acquisition is not None
         self._k, self._n_outputs, self._table = k, plan.n_outputs, acquisition.table
         self._engine, self._dues = _parts(compiled)
-        self._due = np.empty(len(self._table.pool))
+        self._pool = self._table.pool if compiled else acquisition.pool
+        self._due = np.empty(len(acquisition.pool))
         self._beliefs = Beliefs.empty(self._table)
         self._left = dict(enumerate(acquisition.pool))  # by place: features that were not observed
         self._chosen = -1
@@ -59,7 +61,7 @@ class Acquiring:
         """
         status = self._buy(program, state, numbers)
         first, n = program.scores, program.integers[N_SCORES]
-        added = self._scores()
+        added = log_scores(self._beliefs.chances.tolist(), self._n_outputs)
         for c in range(n):
             numbers[first + c] = numbers[first + n + c] + (added[c] if c < self._n_outputs else 0.0)
         state[EXIT] = self._k
@@ -81,11 +83,6 @@ class Acquiring:
             if status != _walk.ENDED:  # another budget than when it was chosen
                 self._chosen = -1
 
-    def _scores(self) -> list[float]:
-        """The scores by what was observed so far."""
-        self._engine.posterior(self._table, self._beliefs)
-        return log_scores(self._beliefs.chances.tolist(), self._n_outputs)
-
     def _is_given(self, state: Any) -> bool:
         return bool(state[KNOWN_AT + self._left[self._chosen]] != _walk.UNKNOWN)
 
@@ -98,13 +95,8 @@ class Acquiring:
         return bool(paid)
 
     def _choose(self, program: Program, state: Any, numbers: Any) -> int:
-        table, beliefs, engine = self._table, self._beliefs, self._engine
-        exponent, confidence, tradeoff, _, _ = table.numbers.tolist()
-        if not self._left or engine.posterior(table, beliefs) >= confidence - SURE:
-            return -1
-        engine.gains(table, beliefs)
-        self._dues(program.integers, state, numbers, table.pool, self._due)
-        return int(engine.choose(table.first, beliefs.ratio, beliefs.drop, self._due, exponent, tradeoff))
+        self._dues(program.integers, state, numbers, self._pool, self._due)
+        return int(self._engine.decide(self._table, self._beliefs, self._due))
 
 
 def _parts(compiled: bool) -> tuple[ModuleType, Any]:

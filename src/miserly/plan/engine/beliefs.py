@@ -24,6 +24,7 @@ __all__ = [
     "Beliefs",
     "acquire_rows",
     "choose",
+    "decide",
     "gains",
     "log_scores",
     "observe",
@@ -202,6 +203,19 @@ def choose(first: Any, ratio: Any, drop: Any, due: Any, exponent: float, tradeof
     return chosen
 
 
+def decide(table: MixtureTable, beliefs: Beliefs, due: Any) -> int:
+    """The place in the pool of the feature to buy, -1 if the row is sure or none is worth it.
+
+    `due` are prices as for `choose`. Afterwards the probabilities of the classes are up to date.
+    """
+    exponent, confidence, tradeoff, _, _ = table.numbers.tolist()
+    if posterior(table, beliefs) >= confidence - SURE:
+        return -1
+    gains(table, beliefs)
+    lists = (table.first.tolist(), beliefs.ratio.tolist(), beliefs.drop.tolist(), due.tolist())
+    return choose(*lists, exponent, tradeoff)
+
+
 def log_scores(chances: Any, n_outputs: int) -> list[float]:
     """Scores from the probabilities of the classes: logarithms, or with one output the log odds.
 
@@ -228,19 +242,17 @@ def acquire_rows(
 ) -> None:
     """Acquire features for some rows, one row after the other; `chances` gets their class probabilities."""
     beliefs = Beliefs.empty(table)
-    pool, first = table.pool, table.first.tolist()
-    exponent, confidence, tradeoff, _, _ = table.numbers.tolist()
+    pool = table.pool
     for r, i in enumerate(rows.tolist()):
         restart(table, beliefs)
         left = [not taken for taken in acquired[i, pool].tolist()]
         for p in range(len(pool)):
             if not left[p]:
                 observe_feature(table, beliefs, p, float(X[i, pool[p]]))
-        while posterior(table, beliefs) < confidence - SURE and any(left):
-            gains(table, beliefs)
+        while True:
             price = prices_by_row(np.full(len(pool), i), pool, acquired, opened, prices)
-            due = np.where(left & fits(spent[i], price, budget), price, -1.0).tolist()
-            p = choose(first, beliefs.ratio.tolist(), beliefs.drop.tolist(), due, exponent, tradeoff)
+            due = np.where(left & fits(spent[i], price, budget), price, -1.0)
+            p = decide(table, beliefs, due)
             if p < 0:
                 break
             spent[i] += due[p]

@@ -16,7 +16,7 @@ from miserly.plan.engine.beliefs import LEAST_PART, LEAST_SHARE, LEAST_VARIANCE,
 from miserly.plan.engine.threads import pieces, side_by_side
 from miserly.utils.compiled import compiled
 
-__all__ = ["acquire_rows", "choose", "gains", "observe_feature", "posterior", "restart"]
+__all__ = ["acquire_rows", "decide", "gains", "observe_feature", "posterior", "restart"]
 
 _part = compiled(forceinline=True)
 _exp = _part(links.exp)
@@ -26,7 +26,7 @@ _mark_paid = _part(_prices.mark_paid)
 _standardised = compiled()(_beliefs.standardised)
 _power = compiled()(_beliefs.power)
 restart = compiled()(_beliefs.restart)
-choose = compiled()(_beliefs.choose)
+_choose = compiled()(_beliefs.choose)
 
 
 @compiled()
@@ -142,6 +142,15 @@ def gains(table, beliefs):
 
 
 @compiled()
+def decide(table, beliefs, due):
+    """As `beliefs.decide`."""
+    if posterior(table, beliefs) >= table.numbers[1] - SURE:
+        return -1
+    gains(table, beliefs)
+    return _choose(table.first, beliefs.ratio, beliefs.drop, due, table.numbers[0], table.numbers[2])
+
+
+@compiled()
 def observe_feature(table, beliefs, p, x):
     if x == x:
         for q in range(table.first[p], table.first[p + 1]):
@@ -151,19 +160,18 @@ def observe_feature(table, beliefs, p, x):
 @compiled()
 def _acquire_row(table, beliefs, x, i, acquired, opened, spent, own, groups, setup, budget, due):
     """All purchases of row `i`, whose values are `x`."""
-    pool, numbers = table.pool, table.numbers
+    pool = table.pool
     restart(table, beliefs)
     for p in range(pool.shape[0]):
         if acquired[i, pool[p]]:
             observe_feature(table, beliefs, p, np.float64(x[pool[p]]))
-    while posterior(table, beliefs) < numbers[1] - SURE:
-        gains(table, beliefs)
+    while True:
         for p in range(pool.shape[0]):
             due[p] = -1.0
             if not acquired[i, pool[p]]:
                 price = _price(i, pool[p], opened, own, groups, setup)
                 due[p] = price if _fits(spent[i], price, budget) else -1.0
-        p = choose(table.first, beliefs.ratio, beliefs.drop, due, numbers[0], numbers[2])
+        p = decide(table, beliefs, due)
         if p < 0:
             return
         spent[i] += due[p]

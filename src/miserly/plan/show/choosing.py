@@ -8,7 +8,7 @@ import numpy as np
 
 from miserly.costs import fits
 from miserly.plan.acquisition import MixtureAcquisition
-from miserly.plan.engine.beliefs import Beliefs, choose, gains, posterior, restart
+from miserly.plan.engine.beliefs import Beliefs, decide, restart
 from miserly.plan.nodes import Node
 from miserly.plan.show.phrases import number, plural
 
@@ -73,10 +73,7 @@ def first_choice(plan: Plan, chooses: MixtureAcquisition) -> int | None:
     table = chooses.table
     beliefs = Beliefs.empty(table)
     restart(table, beliefs)
-    if posterior(table, beliefs) >= chooses.confidence:
-        return None
-    gains(table, beliefs)
     price = plan.costs.marginals(np.zeros(plan.n_features, dtype=np.bool_))[table.pool]
     due = np.where(fits(0.0, price, plan.budget), price, -1.0)
-    p = choose(table.first, beliefs.ratio, beliefs.drop, due, chooses.price_exponent, chooses.tradeoff)
+    p = decide(table, beliefs, due)
     return None if p < 0 else int(table.pool[p])
