@@ -95,9 +95,10 @@ def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
         return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."
     step = "step" if len(parts) == 1 else "node"
     limit = f" It never pays more than {words.price(plan.budget)}." if math.isfinite(plan.budget) else ""
+    chosen = ", or from what it has bought where it chooses" if plan.acquires else ""
     stopped = (
         "The plan can be stopped at any time, for a budget or a deadline: it then answers from the last "
-        f"{step} it finished, and before the first one it answers {base}, for nothing.{limit}"
+        f"{step} it finished{chosen}, and before the first one it answers {base}, for nothing.{limit}"
     )
     return f"{_wrapped(text)}\n{_wrapped(stopped)}"
 
