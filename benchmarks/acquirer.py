@@ -3,8 +3,8 @@
     MISERLY_DATA=... python benchmarks/acquirer.py [--quick] [--pixels 5 10 20 30 50] [--auto]
 
 The standard split, 60,000 rows to learn from and 10,000 to test; every pixel costs 1, and a row may buy as
-many as the budget says. One model for each budget. `noise` and `sharpness` were chosen on 2,000 rows of the training
-part, with models of 12,000 others; with --auto each fit chooses them on a validation set of its own, which
+many as the budget says. One model for each budget. `noise` and `sharpness` were chosen on rows of the
+training part, with models of other rows of it; with --auto each fit chooses them on its own validation set, which
 takes longer. --quick learns from 5,000 rows and tests on 1,000.
 """
 
