@@ -4,7 +4,7 @@
 
 The standard split, 60,000 rows to learn from and 10,000 to test; every pixel costs 1, and a row may buy as
 many as the budget says. One model for each budget. `noise` and `sharpness` were chosen on rows of the
-training part, with models of other rows of it; with --auto each fit chooses them on its own validation set, which
+training part, with models of other rows of it. With --auto each fit chooses them on a validation set, which
 takes longer. --quick learns from 5,000 rows and tests on 1,000.
 """
 
@@ -66,7 +66,7 @@ def main() -> None:
     rows = []
     for budget in given.pixels:
         accuracy, cost, seconds, micro, size = measure(budget, train, test, given.auto)
-        goal = GOAL.get(budget, "")
+        goal = str(GOAL.get(budget, ""))
         rows.append(
             [budget, f"{accuracy:.2f}", goal, f"{cost:.1f}", f"{seconds:.0f}", f"{micro:.0f}", f"{size:.1f}"]
         )
