@@ -34,6 +34,7 @@ BENCHMARKS = {
     "serve_speed": Benchmark(("--quick",)),
     "serve_stress": Benchmark(("--quick",)),
     "email_triage": Benchmark(("--quick",)),
+    "acquirer": Benchmark(("--quick",), needs_data=True),
     "grow_speed": Benchmark(
         ("--rows", "20000", "--features", "100", "--trees", "5"),
         ("--rows", "473134", "--features", "519", "--trees", "20"),

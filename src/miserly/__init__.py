@@ -35,6 +35,7 @@ _HOME = {
     "AnswerClassifier": "miserly.learners",
     "AnswerRegressor": "miserly.learners",
     "AFRClassifier": "miserly.learners",
+    "AcquirerClassifier": "miserly.learners",
     "CSTCRegressor": "miserly.learners",
     "CSTCClassifier": "miserly.learners",
     "CSCCClassifier": "miserly.learners",

@@ -100,4 +100,5 @@ def test_rows_that_know_everything_pay_for_evaluations_alone(case: Case):
     evaluation = free.evaluated @ np.array([term.evaluation for term in plan.terms])
     np.testing.assert_allclose(free.cost, evaluation, rtol=0, atol=1e-9)
     assert not free.acquired.any()
-    np.testing.assert_array_equal(free.scores, plan.run(rows.X, qid=rows.qid).scores)
+    if not plan.acquires:  # where nodes choose, what a row knows changes what it learns
+        np.testing.assert_array_equal(free.scores, plan.run(rows.X, qid=rows.qid).scores)

@@ -58,9 +58,8 @@ def arrays_of(data):
 
 
 def repacked(header, arrays):
-    version = (
-        5 if "node_single" in arrays else 3 if "budget" in header else 2 if "kernel_scale" in arrays else 1
-    )
+    version = 3 if "budget" in header else 2 if "kernel_scale" in arrays else 1
+    version = 6 if "node_mixture" in arrays else 5 if "node_single" in arrays else version
     return pack(header, arrays, SCHEMAS[version], version)
 
 
@@ -115,7 +114,8 @@ def array_numbers(data, rng):
     full = [name for name in arrays if arrays[name].size]
     for _ in range(rng.integers(1, 4)):
         array = arrays[full[rng.integers(len(full))]].reshape(-1)
-        array[rng.integers(len(array))] = awkward_number(array, rng)
+        with np.errstate(over="ignore"):  # numbers beyond float32
+            array[rng.integers(len(array))] = awkward_number(array, rng)
     return repacked(header, arrays)
 
 

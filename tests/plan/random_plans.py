@@ -1,6 +1,8 @@
-"""Random plans of every shape, for property tests: all terms, chains and trees, all gates."""
+"""Random plans of every shape, for property tests: all terms, chains and trees, all gates, acquisitions."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from miserly.plan import (
     Capacity,
     Confidence,
     Kernel,
+    MixtureAcquisition,
     Node,
     Onward,
     Plan,
@@ -111,6 +114,43 @@ def random_gate(rng, link, n_scores, listwise):
     return Onward()
 
 
+def random_acquisition(rng, d, n_classes):
+    """A mixture over some of the features, with indicators of two categories for the categorical column."""
+    pool = rng.permutation(d)[: rng.integers(1, d + 1)].tolist()
+    columns = [(f, c) for f in pool for c in ((0, 3) if f == CATEGORICAL else (-1,))]
+    n, label = len(columns), np.sort([*range(n_classes), *rng.integers(0, n_classes, rng.integers(0, 4))])
+    half = rng.normal(size=(len(label), n, n)).astype(np.float32).astype(float)
+    weight = rng.uniform(0.1, 1.0, len(label))
+    return MixtureAcquisition(
+        *np.array(columns).T,
+        rng.normal(size=n),
+        rng.uniform(0.5, 2.0, n),
+        rng.normal(size=(len(label), n)) * 2.0,
+        half @ half.transpose(0, 2, 1) + 0.5 * np.eye(n),
+        weight / weight.sum(),
+        label,
+        float(rng.choice([0.0, 0.5, 0.7, 1.0])),
+        float(rng.choice([0.8, 1.0])),
+        float(rng.choice([0.0, 0.01])),
+        sharpness=float(rng.choice([0.25, 0.5, 0.75, 1.0])),
+    )
+
+
+def with_acquisitions(seed, plan):
+    """The plan of every third seed with nodes that choose their purchases, instead of some that do not."""
+    rng = np.random.default_rng([seed, 3])
+    if seed % 3 or not plan.nodes:
+        return plan
+    nodes = [
+        replace(node, terms=[], channels=[], weights=[], single=False,
+                acquisition=random_acquisition(rng, plan.n_features, max(2, plan.n_outputs)))
+        if rng.random() < 0.4
+        else node
+        for node in plan.nodes
+    ]  # fmt: skip
+    return plan.replace(nodes=nodes)
+
+
 def random_plan(seed, listwise=False):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 7))
@@ -143,8 +183,9 @@ def random_plan(seed, listwise=False):
             )
         )
     classes = None if link == "identity" else np.array(["a", "b", "c"])[: max(2, n_outputs)]
-    return Plan(costs=costs, terms=terms, nodes=nodes, base=rng.normal(size=n_scores), link=link,
+    plan = Plan(costs=costs, terms=terms, nodes=nodes, base=rng.normal(size=n_scores), link=link,
                 n_outputs=n_outputs, classes=classes)  # fmt: skip
+    return with_acquisitions(seed, plan)
 
 
 def random_rows(plan, seed, n=25, dtype=np.float64):

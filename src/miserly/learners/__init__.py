@@ -10,6 +10,7 @@ from typing import Any
 from sklearn.base import OutlierMixin
 
 from miserly.learners.anytime import (
+    AcquirerClassifier,
     AFRClassifier,
 )
 from miserly.learners.base import PlanEstimator, ordering_weights
@@ -65,6 +66,7 @@ __all__ = [
     "AFRClassifier",
     "ASTCClassifier",
     "ASTCRegressor",
+    "AcquirerClassifier",
     "AdaBoostBTClassifier",
     "AdaBoostRSClassifier",
     "AdoptedClassifier",

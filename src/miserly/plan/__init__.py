@@ -1,5 +1,6 @@
 """The program a fitted model is: terms, nodes, batch run, stepping, save and load."""
 
+from miserly.plan.acquisition import MixtureAcquisition
 from miserly.plan.decisions import Decision
 from miserly.plan.gates import (
     Capacity,
@@ -24,6 +25,7 @@ __all__ = [
     "Decision",
     "Gate",
     "Kernel",
+    "MixtureAcquisition",
     "Node",
     "Onward",
     "Plan",

@@ -73,6 +73,10 @@ def _check_node(plan: Plan, k: int, node: Node) -> None:
     for child in (node.up, node.low):
         if child != LEAVE and not k < child < len(plan.nodes):
             raise PlanError(f"node {k} leads to node {child}: children come after their parent")
+    if node.acquisition is not None:
+        problem = node.acquisition.problem_in(plan.n_features, plan.n_outputs)
+        if problem:
+            raise PlanError(f"node {k} has {problem}")
     problem = node.gate.problem_in(plan.n_scores, plan.link)
     if problem:
         raise PlanError(f"node {k} has {problem}")

@@ -130,7 +130,9 @@ def shift_outputs(plan: Plan, offset: ArrayLike) -> Plan:
 
 
 def is_chain(plan: Plan) -> bool:
-    """Whether every row goes through all nodes, one after the other."""
+    """Whether every row goes through all nodes, one after the other, and none chooses its purchases."""
+    if plan.acquires:
+        return False
     following = [*range(1, len(plan.nodes)), LEAVE]
     return all(
         not node.gate.decides and node.up == after

@@ -1,7 +1,8 @@
 """Nodes: where a plan scores rows and sends them on.
 
 A node adds weighted terms to its scores, one per channel. It starts from its `bias`, added to the scores of
-its parent if it `inherits`. Its gate then decides where each row goes.
+its parent if it `inherits`. Its gate then decides where each row goes. A node with an acquisition chooses its
+purchases for each row, and adds the scores that they give.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import PlanError
+from miserly.plan.acquisition import MixtureAcquisition
 from miserly.plan.gates import Gate, Onward
 
 __all__ = ["LEAVE", "Node"]
@@ -38,6 +40,9 @@ class Node:
     single : bool, default=False
         Whether the values of terms, every product and every sum are rounded to float32, for models that
         compute in single precision.
+    acquisition : MixtureAcquisition, optional
+        Chooses for each row what to buy, and adds the logarithms of the class probabilities to the scores
+        (with one output, the log odds of the second class). Such a node has no terms.
     """
 
     terms: NDArray[np.int64]
@@ -49,6 +54,7 @@ class Node:
     up: int = LEAVE
     low: int = LEAVE
     single: bool = False
+    acquisition: MixtureAcquisition | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -64,6 +70,8 @@ class Node:
         if not isinstance(self.gate, Gate):
             raise PlanError(f"the gate of a node must be a Gate, not {type(self.gate).__name__}")
         self.gate.check()
+        if self.acquisition is not None and (shape != (0,) or self.single):
+            raise PlanError("a node with an acquisition has no terms, and is not in single precision")
 
     @property
     def is_exit(self) -> bool:

@@ -100,7 +100,8 @@ class Plan(Runnable, Exportable):
         self.terms = tuple(terms)
         self.nodes = tuple(nodes)
         self._listwise = any(node.gate.listwise for node in self.nodes)
-        self._looks_at_known = any(node.gate.looks_at_known for node in self.nodes)
+        self.acquires = any(node.acquisition is not None for node in self.nodes)
+        self._looks_at_known = self.acquires or any(node.gate.looks_at_known for node in self.nodes)
         self.base: NDArray[np.float64] = np.atleast_1d(np.array(base, dtype=np.float64))
         self.link = link
         self.n_outputs = len(self.base) if n_outputs is None else int(n_outputs)
@@ -139,7 +140,7 @@ class Plan(Runnable, Exportable):
 
     @property
     def looks_at_known(self) -> bool:
-        """Whether some gate looks at the features that a row has bought, so that runs must keep account."""
+        """Whether answers depend on which features a row has bought, so that runs must keep account."""
         return self._looks_at_known
 
     @property
@@ -244,6 +245,7 @@ class Plan(Runnable, Exportable):
         mask = np.zeros(self.n_features, dtype=np.bool_)
         for t in used:
             mask[self.terms[t].features] = True
+        mask[[f for node in self.nodes if node.acquisition for f in node.acquisition.pool]] = True
         return np.flatnonzero(mask)
 
     @property

@@ -1,7 +1,8 @@
 """What each node of a plan buys that no node before it on the way has bought, and the plan's stretches.
 
-Costs here are those of a row that meets everything a term may need (counting whole trees): what is known of a
-plan before it runs. Words and pictures of plans are made from these.
+Costs here are those of a row that meets everything a term may need (counting whole trees), and that buys all
+features of an acquisition: what is known of a plan before it runs. Words and pictures of plans are made from
+these.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ class _Account:
         terms = [t for t in dict.fromkeys(self.plan.nodes[k].terms.tolist()) if t not in self.evaluated]
         self.evaluated.update(terms)
         items = [self._item(feature) for t in terms for feature in self._unpaid(self.plan.terms[t])]
+        chooses = self.plan.nodes[k].acquisition
+        items += [self._item(f) for f in (chooses.pool if chooses else ()) if not self.paid[f]]
         evaluation = math.fsum(self.plan.terms[t].evaluation for t in terms)
         price = math.fsum([item.price for item in items]) + evaluation
         return Purchase(tuple(items), len(terms), evaluation, spent + price), terms
@@ -139,15 +142,19 @@ def costliest(plan: Plan) -> float:
     parents = plan.parents
     k = int(np.argmax([purchase.total for purchase in purchases(plan)]))
     terms: set[int] = set()
+    chosen: set[int] = set()  # by acquisitions
     while k >= 0:
-        terms.update(plan.nodes[k].terms.tolist())
+        node = plan.nodes[k]
+        terms.update(node.terms.tolist())
+        chosen.update(node.acquisition.pool if node.acquisition else ())
         k = int(parents[k])
     evaluations = (plan.terms[t].evaluation for t in terms)
-    return terms_price(_features(plan, terms), evaluations, plan.costs.prices)
+    return terms_price(_features(plan, terms, chosen), evaluations, plan.costs.prices)
 
 
-def _features(plan: Plan, terms: set[int]) -> NDArray[np.bool_]:
+def _features(plan: Plan, terms: set[int], chosen: set[int]) -> NDArray[np.bool_]:
     mask = np.zeros(plan.n_features, dtype=np.bool_)
+    mask[list(chosen)] = True
     for t in terms:
         mask[plan.terms[t].features] = True
     return mask

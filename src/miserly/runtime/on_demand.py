@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from miserly.errors import SourceError
-from miserly.plan.engine.walker import stepper
+from miserly.plan.engine.stepper import stepper
 from miserly.runtime.arguments import offer, plan_of, read_seconds
 from miserly.runtime.batches import run_many, stream
 from miserly.runtime.drivers import run_async, run_here, run_in_threads, run_plain

@@ -182,6 +182,8 @@ def why_here(trail: Trail, guide: Guide) -> str:
     plan, k = trail.plan, trail.node
     parents, noun, words = guide.parents, guide.noun, guide.words
     text = f"{noun} {k + 1} of {len(plan.nodes)} uses it"
+    if plan.nodes[k].acquisition is not None:
+        text += ": given what is known, it tells the answers apart best for its price"
     parent, child = parents[k], k
     while parent >= 0 and not plan.nodes[parent].gate.decides:
         parent, child = parents[parent], parent

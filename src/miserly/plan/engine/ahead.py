@@ -7,7 +7,7 @@ from math import inf
 
 from miserly.costs import fits
 from miserly.plan.engine.stepping import Trail
-from miserly.plan.nodes import LEAVE
+from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.terms import Term, Tree
 
 __all__ = ["certain", "possible", "remaining"]
@@ -32,6 +32,8 @@ def certain(trail: Trail, *, onward: bool = False) -> list[int]:
     """
     if trail.need < 0:
         return []
+    if trail.plan.nodes[trail.node].acquisition is not None:
+        return [trail.need]  # what comes next depends on its value
     sure: dict[int, None] = {}
     bought: dict[int, None] = {}  # all that may be bought before the next one
     most = trail.spent
@@ -72,8 +74,10 @@ def possible(trail: Trail) -> list[int]:
     plan = trail.plan
     found = [f for t, _ in _terms_ahead(trail) for f in plan.terms[t].features.tolist()]
     node = plan.nodes[trail.node]
+    found += _pool(node)
     for child in (node.up, node.low):
         if child != LEAVE:
+            found += _pool(plan.nodes[child])
             for t in plan.nodes[child].terms.tolist():
                 term = plan.terms[t]
                 found += [int(term.feature[0])] if isinstance(term, Tree) else term.features.tolist()
@@ -102,19 +106,26 @@ def remaining(trail: Trail) -> tuple[list[int], float]:
     terms: dict[int, bool] = {}  # and whether their evaluation is to be paid
     for t, is_fresh in _terms_ahead(trail):
         terms.setdefault(t, is_fresh)
-    reached = {plan.nodes[trail.node].up, plan.nodes[trail.node].low}
+    reached, chosen = {plan.nodes[trail.node].up, plan.nodes[trail.node].low}, _pool(plan.nodes[trail.node])
     for k in range(trail.node + 1, len(plan.nodes)):
         if k in reached:
             node = plan.nodes[k]
             reached |= {node.up, node.low}
+            chosen += _pool(node)
             for t in node.terms.tolist():
                 terms.setdefault(t, not evaluated[t])
     columns = dict.fromkeys(f for t in terms for f in plan.terms[t].features.tolist())
+    columns.update(dict.fromkeys(chosen))
     known = trail.known_flags
     found = [f for f in columns if f != trail.need and not known[f]]
     most = trail.price_of([trail.need, *found])
     most += sum(plan.terms[t].evaluation for t, is_fresh in terms.items() if is_fresh)
     return found, min(most, max(0.0, trail.budget - trail.spent))
+
+
+def _pool(node: Node) -> list[int]:
+    """The columns that a node may choose."""
+    return [] if node.acquisition is None else list(node.acquisition.pool)
 
 
 def _terms_ahead(trail: Trail, onward: bool = False) -> Iterator[tuple[int, bool]]:
@@ -129,7 +140,7 @@ def _terms_ahead(trail: Trail, onward: bool = False) -> Iterator[tuple[int, bool
                 yield t, bool(nodes.fresh[e]) and e != now
             last = t
         node = trail.plan.nodes[k]
-        if not onward or node.gate.decides:
+        if not onward or node.gate.decides or node.acquisition is not None:
             return
         k, last = node.up, -1
         first = int(nodes.pointer[k])

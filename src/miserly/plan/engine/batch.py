@@ -12,7 +12,9 @@ The rules of a run, which `compiled`, `reference` and `stepping` share:
   before the gate, the others stop at it: which would go on cannot be known.
 - What a row knows already is not acquired and costs nothing, and its group is open. A row may pay other
   prices than those of the plan. Evaluations cost the same for all rows.
-- So whatever the budget, a row buys the same things in the same order, and cost never falls as it rises.
+- A node with an acquisition buys only what fits, so a budget never stops a row in it.
+- So whatever the budget, a row buys the same things in the same order, up to a node that chooses purchases.
+  Cost never falls as the budget rises; `MixtureAcquisition` says why that holds there too.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ __all__ = ["Run", "encode", "engine_for", "levels", "ranked", "run_rows", "settl
 
 # Plain NumPy walks a million trees down for one row each in about 0.3 seconds; compiling takes much longer.
 _MUCH = 3_000_000
+_ACQUIRING_ROWS = 100  # rows that choose their purchases take milliseconds each
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -125,6 +128,9 @@ def run_rows(
     whole = count == "tree"
     if engine is None:
         run_reference(part, matrix, order, start, limit, account, whole, state, prices)
+    elif part.acquires:
+        acquire = engine.acquiring(n_threads)
+        run_reference(part, matrix, order, start, limit, account, whole, state, prices, acquire)
     elif not account and (chain := chain_of(part)) is not None:
         engine.run_chain(chain, matrix, state, n_threads)
     else:
@@ -183,7 +189,8 @@ def engine_for(plan: Plan, n_rows: int) -> bool | None:
     >>> engine_for(Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.0]), n_rows=100)
     False
     """
-    return False if n_rows * len(plan.terms) < _MUCH else None
+    few = n_rows < _ACQUIRING_ROWS if plan.acquires else n_rows * len(plan.terms) < _MUCH
+    return False if few else None
 
 
 def _engine(plan: Plan, compiled: bool | None) -> Any:

@@ -12,10 +12,8 @@ its own blocks.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +40,7 @@ from miserly.plan.engine.compiled_rules import (
     send_rows,
     values_of,
 )
+from miserly.plan.engine.threads import pieces, side_by_side
 from miserly.utils.compiled import compiled
 
 if TYPE_CHECKING:
@@ -49,11 +48,10 @@ if TYPE_CHECKING:
     from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
-__all__ = ["run_chain", "run_plan", "score_few", "without_rule"]
+__all__ = ["acquiring", "run_chain", "run_plan", "score_few", "without_rule"]
 
 BLOCK_ROWS = 128
 FEW_ROWS = 16  # as many as are scored row by row
-PARALLEL_ROWS = 2048  # fewer rows than this are not worth waking other threads for
 
 
 def without_rule(plan: Plan) -> str | None:
@@ -282,10 +280,17 @@ def run_chain(chain: Chain, matrix: Any, state: State, n_threads: int | None) ->
     if len(matrix) <= FEW_ROWS:
         score_few(*chain, matrix, state.scores)
         return
-    _side_by_side(
+    side_by_side(
         lambda low, high: score_chain(*chain, matrix, low, high, BLOCK_ROWS, state.scores),
-        _pieces(len(matrix), n_threads, len(matrix)),
+        pieces(len(matrix), n_threads, len(matrix)),
     )
+
+
+def acquiring(n_threads: int | None) -> Callable[..., None]:
+    """The compiled `acquire_rows` of plans with nodes that choose their purchases; the rest runs in NumPy."""
+    from miserly.plan.engine.compiled_beliefs import acquire_rows
+
+    return partial(acquire_rows, n_threads=n_threads)
 
 
 def run_plan(
@@ -309,7 +314,7 @@ def run_plan(
         some = blocks[low : high + 1]
         run_blocks(tables, matrix, order, start, some, limit, account, whole, state.scores, books)
 
-    _side_by_side(run_piece, _pieces(len(blocks) - 1, n_threads, len(matrix)))
+    side_by_side(run_piece, pieces(len(blocks) - 1, n_threads, len(matrix)))
 
 
 def _blocks(start: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -319,22 +324,3 @@ def _blocks(start: NDArray[np.int64]) -> NDArray[np.int64]:
     block = start[:-1] // BLOCK_ROWS
     first = np.flatnonzero(np.diff(block, prepend=-1)) if len(block) else np.zeros(0, np.int64)
     return np.append(first, len(start) - 1).astype(np.int64)
-
-
-def _pieces(n: int, n_threads: int | None, n_rows: int) -> list[tuple[int, int]]:
-    """`n` things cut into one piece per thread; one piece where there are few rows."""
-    if n_rows < PARALLEL_ROWS:
-        return [(0, n)]
-    many = max(1, min(n_threads or os.cpu_count() or 1, n))
-    cuts = np.linspace(0, n, many + 1).astype(int).tolist()
-    return list(pairwise(cuts))
-
-
-def _side_by_side(work: Callable[[int, int], None], pieces: list[tuple[int, int]]) -> None:
-    """Run each piece, in threads of its own if there are several: `work` releases the interpreter's lock."""
-    if len(pieces) == 1:
-        work(*pieces[0])
-        return
-    with ThreadPoolExecutor(len(pieces)) as pool:
-        for done in [pool.submit(work, *piece) for piece in pieces]:
-            done.result()

@@ -48,9 +48,9 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
     OPENED, EVALUATED, PRICES, SCORES,
     SIGNS, REST_LOW, REST_HIGH, REST_SIZE, REST_ERROR, TERM_LOW, TERM_HIGH, STACK, BOUNDS,
-    NODE_SINGLE, TREE_SPAN,
-) = range(46)  # fmt: skip
-_HEAD = 46
+    NODE_SINGLE, TREE_SPAN, NODE_ACQUIRES,
+) = range(47)  # fmt: skip
+_HEAD = 47
 
 
 class Program(NamedTuple):
@@ -133,6 +133,7 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
         TERM_POINTER: terms.pointer, TERM_FEATURE: terms.features,
         NODE_POINTER: nodes.pointer, ENTRY_TERM: nodes.term, ENTRY_CHANNEL: nodes.channel,
         ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_SINGLE: nodes.single, NODE_GATE: gate,
+        NODE_ACQUIRES: [node.acquisition is not None for node in plan.nodes],
         NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low,
         GROUP: prices.groups[inside], GROUP_POINTER: np.append(0, np.cumsum(inside.sum(axis=1))),
     }  # fmt: skip

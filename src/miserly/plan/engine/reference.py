@@ -6,6 +6,7 @@ that both give the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import RowPrices, fits
 from miserly.costs.prices import prices_by_row
+from miserly.plan.engine.beliefs import acquire_rows, log_scores
 from miserly.plan.engine.rest import bounds_of_scores, settled
 from miserly.plan.gates import Gate, ListwiseGate
 from miserly.plan.terms import Term
@@ -36,8 +38,12 @@ def run_reference(
     whole: bool,
     state: State,
     prices: RowPrices | None = None,
+    acquire: Callable[..., None] = acquire_rows,
 ) -> None:
-    """Run all rows, updating `state`; at other `prices` than those of the plan, if given."""
+    """Run all rows, updating `state`; at other `prices` than those of the plan, if given.
+
+    `acquire` does the purchases of nodes that choose them: `beliefs.acquire_rows`, or the same compiled.
+    """
     bundle = np.empty(len(X), dtype=np.int64)
     bundle[order] = np.repeat(np.arange(len(start) - 1), np.diff(start))
     size = np.diff(start)
@@ -46,7 +52,10 @@ def run_reference(
         rows = np.flatnonzero(state.at == k)
         if rows.size == 0:
             continue
-        rows, scores = clerk.run_node(k, rows, account)
+        if node.acquisition is None:
+            rows, scores = clerk.run_node(k, rows, account)
+        else:
+            scores = clerk.acquire(k, rows, acquire)
         state.scores[rows] = scores
         state.trail[rows, 0] = k
         if node.gate.listwise:  # which needs every document of the query that has not left
@@ -99,6 +108,20 @@ class _Clerk:
             else:
                 scores[:, c] += node.weights[j] * values
         return rows, scores
+
+    def acquire(self, k: int, rows: NDArray[np.int64], acquire: Callable[..., None]) -> NDArray[np.float64]:
+        """The scores of node `k`, which chooses its purchases. All rows finish it."""
+        node, state, n_outputs = self.plan.nodes[k], self.state, self.plan.n_outputs
+        assert node.acquisition is not None
+        chances = np.empty((len(rows), node.acquisition.n_classes))
+        books = (state.acquired, state.opened, state.spent, self.prices)
+        acquire(node.acquisition.table, self.X, rows, *books, self.limit, chances)
+        scores = (
+            state.scores[rows] if node.inherits else np.zeros((len(rows), self.plan.n_scores))
+        ) + node.bias
+        added = np.array([log_scores(one, n_outputs) for one in chances.tolist()]).reshape(-1, n_outputs)
+        scores[:, :n_outputs] += added
+        return scores
 
     def _evaluate_paying(self, k: int, j: int, term: Term, rows: Any, scores: Any) -> tuple[Any, Any, Any]:
         """Pay for a fresh term and evaluate it; rows that cannot pay are stopped and dropped."""

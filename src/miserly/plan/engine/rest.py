@@ -66,6 +66,8 @@ def problem_after(plan: Plan, k: int) -> str | None:
         node = plan.nodes[k]
         if not node.inherits:
             return f"a gate that settles answers, but node {k} after it starts from new scores"
+        if node.acquisition is not None:
+            return f"a gate that settles answers, but node {k} after it chooses its purchases"
 
 
 class Rest(NamedTuple):

@@ -7,7 +7,8 @@ Python runs it on lists, which are faster than NumPy for single numbers. It take
     state, numbers     : where the row is, what it knows and what it has paid
 
 What `walk` cannot do it leaves to its caller, and says so by what it returns: a feature is needed, a term
-has no rule here, or a gate compares the row with others. The rules are those of `batch`.
+has no rule here, a gate compares the row with others, or a node chooses its purchases. The rules are those
+of `batch`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from miserly.plan.engine.program import (
     N_SCORES,
     NEEDED,
     NODE,
+    NODE_ACQUIRES,
     NODE_BIAS,
     NODE_GATE,
     NODE_INHERITS,
@@ -83,12 +85,13 @@ from miserly.plan.engine.program import (
 from miserly.plan.engine.walk_rest import REST_HELPERS, is_settled
 from miserly.plan.links import BY_LOG_ODDS, BY_SHARES
 
-__all__ = ["HELPERS", "KNOWN", "PAID", "UNKNOWN", "mark_paid", "pay", "price", "walk"]
+__all__ = ["HELPERS", "KNOWN", "PAID", "UNKNOWN", "dues", "mark_paid", "pay", "price", "walk"]
 
 # What `walk` returns.
-ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE = range(6)
-# Where in a node the row is: before it, before a term, at a term that is paid, with its value, after a gate.
-AT_NODE, AT_TERM, IN_TERM, HAS_VALUE, SENT = range(5)
+ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE, ACQUIRE = range(7)
+# Where in a node the row is: before it, before a term, at a term that is paid, with its value, after a gate,
+# after the purchases of an acquisition.
+AT_NODE, AT_TERM, IN_TERM, HAS_VALUE, SENT, ACQUIRED = range(6)
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -136,6 +139,16 @@ def pay(program, state, numbers, f):
     numbers[SPENT] += due
     mark_paid(program, state, f)
     return ENDED
+
+
+def dues(program, state, numbers, pool, due):
+    """Set what features of a pool cost now; -1 for those that are paid or do not fit the budget."""
+    for p in range(len(pool)):
+        due[p] = -1.0
+        if state[KNOWN_AT + pool[p]] != PAID:
+            asked = price(program, state, numbers, pool[p])
+            if fits(numbers[SPENT], asked, numbers[BUDGET]):
+                due[p] = asked
 
 
 def _pay_whole(program, constants, state, numbers, t):
@@ -340,13 +353,15 @@ def walk(program, constants, state, numbers):
     """Go on until something is needed; gives what, one of the codes above.
 
     After `NEED` and `NEED_ALL` the caller gives values, after `TERM` the value of the term, after `GATE`
-    whether the row goes up, and calls again.
+    whether the row goes up, after `ACQUIRE` the scores of the acquisition, and calls again.
     """
     k = state[NODE]
     while k >= 0:
         if state[PHASE] != SENT:
             if state[PHASE] == AT_NODE:
                 _begin_node(program, constants, state, numbers, k)
+            if program[program[NODE_ACQUIRES] + k] and state[PHASE] != ACQUIRED:
+                return ACQUIRE
             status = _sum_terms(program, constants, state, numbers, k)
             if status != ENDED:
                 return status

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,16 +15,21 @@ from miserly.costs import fits
 from miserly.costs.prices import listed_price
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
+from miserly.plan.engine.acquiring import Acquiring
 from miserly.plan.engine.known import KnownValues
-from miserly.plan.engine.program import KNOWN_AT, VALUES_AT, Program
+from miserly.plan.engine.program import KNOWN_AT, VALUES_AT
 from miserly.plan.engine.rest import bounds_of_row
-from miserly.plan.engine.walk import ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
+from miserly.plan.engine.stepper import stepper
+from miserly.plan.engine.walk import ACQUIRE, ENDED, GATE, NEED, NEED_ALL, STOPPED, TERM
 from miserly.plan.gates import ListwiseGate
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Walker", "stepper"]
+__all__ = ["Walker"]
+
+
+_SERVED = (TERM, GATE, ACQUIRE)  # what the walk leaves to its caller
 
 
 class Walker:
@@ -43,7 +48,7 @@ class Walker:
     plan : Plan
     """
 
-    __slots__ = ("_given", "_numbers", "_program", "_state", "_status", "_walk", "plan")
+    __slots__ = ("_acquiring", "_given", "_numbers", "_program", "_state", "_status", "_walk", "plan")
     _waits_at_gates = False
 
     def __init__(self, plan: Plan, budget: float, whole: bool) -> None:
@@ -53,6 +58,7 @@ class Walker:
         self._state[_at.WHOLE] = whole
         self._numbers[_at.BUDGET] = budget
         self._given: list[int] = []
+        self._acquiring: Acquiring | None = None
         self._status = ENDED
 
     def copy(self) -> Self:
@@ -63,6 +69,7 @@ class Walker:
                 setattr(other, name, getattr(self, name))
         other._state, other._numbers = self._state.copy(), self._numbers.copy()
         other._given = list(self._given)
+        other._acquiring = None if self._acquiring is None else self._acquiring.copy()
         return other
 
     # -- what was paid -------------------------------------------------------------------------------
@@ -173,7 +180,7 @@ class Walker:
         self._status = status = self._walk(program[0], program[1], state, numbers)
         if status == NEED:
             return int(state[_at.NEEDED])
-        if status in (TERM, GATE):
+        if status in _SERVED:
             self._serve()
         return self.need
 
@@ -281,16 +288,19 @@ class Walker:
         """Walk until something is needed that the trail does not have."""
         program = self._program
         self._status = self._walk(program.integers, program.reals, self._state, self._numbers)
-        if self._status in (TERM, GATE):
+        if self._status in _SERVED:
             self._serve()
 
     def _serve(self) -> None:
-        """Do what the walk leaves to the trail, a term or a gate that it has no rule for, and walk on."""
+        """Do what the walk leaves to the trail, terms and gates without a rule, purchases; and walk on."""
         program = self._program
-        while self._status in (TERM, GATE):
+        while self._status in _SERVED:
             if self._status == GATE and self._waits_at_gates and isinstance(self.gate, ListwiseGate):
                 return
-            status = self._evaluate() if self._status == TERM else self._pass_gate()
+            if self._status == ACQUIRE:
+                status = self._acquire()
+            else:
+                status = self._evaluate() if self._status == TERM else self._pass_gate()
             if status == ENDED:
                 status = self._walk(program.integers, program.reals, self._state, self._numbers)
             self._status = status
@@ -309,6 +319,15 @@ class Walker:
         self._numbers[_at.VALUE] = term.evaluate_one(known)
         self._state[_at.PHASE] = _walk.HAS_VALUE
         return ENDED
+
+    def _acquire(self) -> int:
+        """Buy what the node here chooses. Gives a status."""
+        if self._acquiring is None:
+            self._acquiring = Acquiring(self.plan, self.node, self._walk is not _walk.walk)
+        status = self._acquiring.advance(self._program, self._state, self._numbers)
+        if status == ENDED:
+            self._acquiring = None
+        return status
 
     def _pass_gate(self, cut: float | None = None) -> int:
         """Decide at the gate here, which the walk has no rule for; on its own a row is a query of one."""
@@ -355,36 +374,3 @@ class Walker:
     def known_values(self) -> Mapping[int, float]:
         """The values by column; NaN where nothing is known."""
         return KnownValues(self._numbers, VALUES_AT, self.plan.n_features)
-
-
-_compiled_walk: Callable[..., int] | None = None  # once somebody has asked for it
-
-
-def stepper(plan: Plan, compiled: bool = False) -> tuple[Program, Callable[..., int]]:
-    """The program of a plan and the walk that runs it.
-
-    Parameters
-    ----------
-    plan : Plan
-    compiled : bool, default=False
-        Compile the walk if numba is there, for all trails from now on. Compiling, or reading what was
-        compiled before, takes longer than many walks in Python, so trails alone do not ask for it.
-
-    Returns
-    -------
-    tuple of Program and callable
-    """
-    global _compiled_walk
-    if compiled and _compiled_walk is None:
-        from miserly.utils.compiled import is_compiling
-
-        if is_compiling():
-            from miserly.plan.engine.compiled_walk import walk
-
-            _compiled_walk = walk
-    compiled = _compiled_walk is not None
-    program = plan.programs.get(compiled)
-    if program is None:
-        arrays = Program.of(plan)
-        program = plan.programs[compiled] = arrays if compiled else arrays.as_lists()
-    return program, _compiled_walk or _walk.walk

@@ -12,6 +12,7 @@ import numpy as np
 from miserly.plan.links import LINKS
 from miserly.plan.nodes import Node
 from miserly.plan.purchases import Item, Purchase, Row, Stretch, bill, chain_bill, purchases, stretches
+from miserly.plan.show.choosing import acquisition_words
 from miserly.plan.show.phrases import listing, number, plural
 from miserly.plan.show.wording import Wording, exits, when
 from miserly.plan.terms import TERMS, Term
@@ -94,9 +95,10 @@ def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
         return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."
     step = "step" if len(parts) == 1 else "node"
     limit = f" It never pays more than {words.price(plan.budget)}." if math.isfinite(plan.budget) else ""
+    chosen = ", or from what it has bought where it chooses" if plan.acquires else ""
     stopped = (
         "The plan can be stopped at any time, for a budget or a deadline: it then answers from the last "
-        f"{step} it finished, and before the first one it answers {base}, for nothing.{limit}"
+        f"{step} it finished{chosen}, and before the first one it answers {base}, for nothing.{limit}"
     )
     return f"{_wrapped(text)}\n{_wrapped(stopped)}"
 
@@ -106,7 +108,8 @@ def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
 
 def _chain(plan: Plan, words: Wording) -> list[str]:
     nodes = range(len(plan.nodes))
-    sections = [["What it may buy, in this order:", *_bill(plan, words, purchases(plan))]]
+    order = "in an order that depends on the row" if plan.acquires else "in this order"
+    sections = [[f"What it may buy, {order}:", *_bill(plan, words, purchases(plan))]]
     places = exits(plan, nodes, words, "step")
     if places:
         restarts = [k for k, node in enumerate(plan.nodes) if k > 0 and not node.inherits]
@@ -285,6 +288,8 @@ def _workings(plan: Plan, node: Node, words: Wording, subject: str) -> list[str]
     >>> _workings(plan, node, Wording(plan), "step 1")
     ['step 1 sets the score to 0.1 + 0.5 × age - 2 × chol']
     """
+    if node.acquisition is not None:
+        return acquisition_words(plan, node, words, subject)
     touched = np.flatnonzero(node.bias).tolist() if node.inherits else range(plan.n_scores)
     entries: dict[int, list[int]] = {channel: [] for channel in touched}
     for i, channel in enumerate(node.channels.tolist()):

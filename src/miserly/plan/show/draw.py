@@ -86,7 +86,8 @@ def draw(plan: Plan) -> Drawing:
 def _summary(plan: Plan, words: Wording, parts: int) -> str:
     size = plural(len(plan.nodes), "step" if parts <= 1 else "node")
     features = f"{len(plan.features)} of {plural(plan.n_features, 'feature')}"
-    return f"{size} · {features} · at most {words.price(plan.max_cost)}"
+    chosen = " · the order depends on the row" if plan.acquires else ""
+    return f"{size} · {features} · at most {words.price(plan.max_cost)}{chosen}"
 
 
 def _page(svg: str) -> str:

@@ -27,7 +27,14 @@ __all__ = ["dumps", "load", "load_file", "loads", "save"]
 _HEADER = ("costs", "link", "n_outputs", "classes", "categories", "info")
 _BUDGETED = (*_HEADER, "budget")  # version 3: who does not know of budgets must not run such plans
 _DECIDED = (*_BUDGETED, "decision")  # version 4; the budget may be null
-_KEYS = {1: _HEADER, 2: _HEADER, 3: _BUDGETED, 4: _DECIDED, 5: _DECIDED}  # version 5: both may be null
+_KEYS = {
+    1: _HEADER,
+    2: _HEADER,
+    3: _BUDGETED,
+    4: _DECIDED,
+    5: _DECIDED,
+    6: _DECIDED,
+}  # from 5: both may be null
 _CLASS_DTYPES = {
     "bool": bool,
     **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), int),
@@ -133,6 +140,8 @@ def dumps(plan: Plan) -> bytes:
     version = max((term.file_version for term in plan.terms), default=1)
     if any(node.single for node in plan.nodes):
         version = 5
+    if plan.acquires:
+        version = 6
     if np.isfinite(plan.budget):
         version, header["budget"] = max(version, 3), plan.budget
     if plan.decision is not None:

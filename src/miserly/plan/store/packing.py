@@ -17,6 +17,12 @@ from miserly.errors import PlanFormatError
 from miserly.plan.gates import GATES, Gate, gate_from_numbers
 from miserly.plan.nodes import Node
 from miserly.plan.plan import Plan
+from miserly.plan.store.acquisitions import (
+    ACQUISITIONS,
+    acquisition_arrays,
+    check_acquisitions,
+    read_acquisitions,
+)
 from miserly.plan.store.container import (
     VERSION,
     Arrays,
@@ -51,7 +57,7 @@ _NODES: Schema = {
     "node_up": ("<i8", ("nodes",)),
     "node_low": ("<i8", ("nodes",)),
 }
-_LATER_NODES: dict[int, Schema] = {5: {"node_single": ("|u1", ("nodes",))}}
+_LATER_NODES: dict[int, Schema] = {5: {"node_single": ("|u1", ("nodes",))}, 6: ACQUISITIONS}
 
 
 def schema_of(version: int) -> Schema:
@@ -119,6 +125,7 @@ def node_arrays(plan: Plan) -> Arrays:
         "node_up": ints([node.up for node in nodes]),
         "node_low": ints([node.low for node in nodes]),
         "node_single": np.array([bool(node.single) for node in nodes], dtype=np.uint8),
+        **acquisition_arrays(nodes),
     }
 
 
@@ -129,7 +136,7 @@ def read_nodes(arrays: Arrays) -> list[Node]:
     single = (
         read_bools(arrays, "node_single").tolist() if "node_single" in arrays else [False] * len(inherits)
     )
-    gates = _read_gates(arrays)
+    gates, acquisitions = _read_gates(arrays), read_acquisitions(arrays)
     up, low = arrays["node_up"].tolist(), arrays["node_low"].tolist()
     return [
         Node(
@@ -142,6 +149,7 @@ def read_nodes(arrays: Arrays) -> list[Node]:
             up[k],
             low[k],
             single[k],
+            acquisitions[k],
         )
         for k in range(len(start) - 1)
     ]
@@ -157,7 +165,7 @@ def _read_gates(arrays: Arrays) -> list[Gate]:
 
 def check_sizes(arrays: Arrays, n_features: int, version: int) -> dict[str | int, int]:
     """Dimensions of one name agree; offsets rise from nothing to the whole; codes stand for something."""
-    sizes: dict[str | int, int] = {"features": n_features, 8: 8}
+    sizes: dict[str | int, int] = {"features": n_features, 8: 8, 5: 5}
     for name, (_, dimensions) in SCHEMAS[version].items():
         for dimension, size in zip(dimensions, arrays[name].shape, strict=True):
             if sizes.setdefault(dimension, size) != size:
@@ -172,6 +180,8 @@ def check_sizes(arrays: Arrays, n_features: int, version: int) -> dict[str | int
     for kind, term in TERMS.items():
         if term.check_arrays(arrays, sizes) != (arrays["term_kind"] == term.code).sum():
             raise PlanFormatError(f"the tables of {kind} terms do not match the list of terms")
+    if "node_mixture" in arrays:
+        check_acquisitions(arrays, sizes)
     return sizes
 
 
@@ -210,6 +220,8 @@ def digest(plan: Plan) -> str:
     arrays = {"base": plan.base, **term_arrays(plan), **node_arrays(plan)}
     for name in [name for name, usual in _USUAL.items() if (arrays[name] == usual).all()]:
         del arrays[name]
+    if not plan.acquires:
+        arrays = {name: values for name, values in arrays.items() if name not in ACQUISITIONS}
     for name in sorted(arrays, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)):
         values = arrays[name]
         found.update(f"{name} {values.dtype.str} {values.shape}".encode())
