@@ -54,6 +54,8 @@ _HOME = {
     "ReducedSVC": "miserly.learners",
     "SpeedBoostClassifier": "miserly.learners",
     "BudgetedTreeClassifier": "miserly.learners",
+    "BudgetedSelectorClassifier": "miserly.learners",
+    "BudgetedSelectorRegressor": "miserly.learners",
     "Binariser": "miserly.learners",
     "BudgetedEstimator": "miserly.selection",
     "Frontier": "miserly.selection",

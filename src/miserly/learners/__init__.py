@@ -16,6 +16,8 @@ from miserly.learners.base import PlanEstimator, ordering_weights
 from miserly.learners.boosting import (
     AdaBoostBTClassifier,
     AdaBoostRSClassifier,
+    BudgetedSelectorClassifier,
+    BudgetedSelectorRegressor,
     BudgetedTreeClassifier,
     GreedyMiserClassifier,
     GreedyMiserRanker,
@@ -74,6 +76,8 @@ __all__ = [
     "AnswerClassifier",
     "AnswerRegressor",
     "Binariser",
+    "BudgetedSelectorClassifier",
+    "BudgetedSelectorRegressor",
     "BudgetedTreeClassifier",
     "CSCCClassifier",
     "CSTCClassifier",
