@@ -97,9 +97,7 @@ def level_gains(
 
 
 @threaded
-def _all_gains(
-    codes, features, n_bins, categorical, order, start, gradient, hessian, l2, min_samples, gains
-):
+def _all_gains(codes, features, n_bins, categorical, order, start, gradient, hessian, l2, min_samples, gains):
     for place in prange(len(features)):
         f = features[place]
         gains[place] = _feature_gain(

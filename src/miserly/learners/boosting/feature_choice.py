@@ -109,4 +109,3 @@ def _reinvested(
 def _prices_differ(costs: Costs) -> bool:
     own, _, setup = costs.prices
     return bool((own != own[0]).any() or setup.any())
-

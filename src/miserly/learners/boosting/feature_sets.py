@@ -51,10 +51,8 @@ class SetOptions:
         Whether labels are classes.
     validation_fraction : float
         Share of the rows in a validation set.
-    max_depth : int
-        Largest depth of a tree.
-    min_samples_leaf : int
-        Smallest number of rows in a leaf.
+    growth : GrowOptions
+        Limits of trees.
     categorical : bool array of (d,)
         Columns that hold categories.
     seed : int
@@ -67,16 +65,10 @@ class SetOptions:
     metric: Metric
     is_classifier: bool
     validation_fraction: float
-    max_depth: int
-    min_samples_leaf: int
+    growth: GrowOptions
     categorical: NDArray[np.bool_]
     seed: int
     n_threads: int | None
-
-    @property
-    def growth(self) -> GrowOptions:
-        """Limits of trees."""
-        return GrowOptions(max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf)
 
 
 class FeatureSets:
@@ -224,9 +216,7 @@ class FeatureSets:
         metric, loss = np.mean(ranks, axis=0)
         return float(metric), float(loss)
 
-    def _scores_of(
-        self, features: Features, learned: NDArray[np.bool_], wanted: NDArray[np.bool_]
-    ) -> Floats:
+    def _scores_of(self, features: Features, learned: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> Floats:
         """Scores of some rows by a model that learned from others."""
         scores = np.tile(self._base, (int(wanted.sum()), 1))
         rounds = self._boost(features, learned) if features else []

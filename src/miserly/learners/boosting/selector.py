@@ -24,7 +24,7 @@ from miserly.data.target import Target
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.grower import MAX_DEPTH
 from miserly.learners.base import PlanClassifier, PlanRegressor
-from miserly.learners.base.arguments import categorical_columns, constraints
+from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.feature_choice import choose_features
 from miserly.learners.boosting.feature_sets import FeatureSets, SetOptions, boost
@@ -51,6 +51,7 @@ class BudgetedSelector(WeightedFit):
         *("costs", "budget", "step", "n_rounds", "min_samples_leaf", "max_bins", "categorical_features"),
         *("validation_fraction", "metric", "random_state", "n_jobs"),
         max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
+        l2_regularization=[NOT_NEGATIVE],
     )
 
     def __init__(
@@ -62,6 +63,7 @@ class BudgetedSelector(WeightedFit):
         max_depth: int = 4,
         n_rounds: int = 100,
         min_samples_leaf: int = 20,
+        l2_regularization: float = 1.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         validation_fraction: float = 0.25,
@@ -75,6 +77,7 @@ class BudgetedSelector(WeightedFit):
         self.max_depth = max_depth
         self.n_rounds = n_rounds
         self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.validation_fraction = validation_fraction
@@ -118,8 +121,7 @@ class BudgetedSelector(WeightedFit):
             metric=get_metric(self.metric or self.default_metric),
             is_classifier=is_classifier(self),
             validation_fraction=self.validation_fraction,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
+            growth=self._growth,
             categorical=categorical_columns(self.categorical_features, rows.table, self.n_features_in_),
             seed=rows.seed,
             n_threads=self.n_threads,
@@ -149,8 +151,13 @@ class BudgetedSelector(WeightedFit):
         X = np.ascontiguousarray(samples.X[:, chosen])
         categorical = categorical_columns(self.categorical_features, rows.table, self.n_features_in_)
         bins = Bins.fit(X, self.max_bins, categorical[chosen], random_state=rows.seed)
-        options = GrowOptions(max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf)
-        return Grower(bins.transform(X, self.n_threads), free, options, self.n_threads)
+        return Grower(bins.transform(X, self.n_threads), free, self._growth, self.n_threads)
+
+    @property
+    def _growth(self) -> GrowOptions:
+        return GrowOptions(
+            max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf, l2=self.l2_regularization
+        )
 
 
 def _boost_in_order(booster: Booster, n_features: int, n_rounds: int) -> list[Round]:
@@ -198,6 +205,8 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
         Number of rounds. Each round adds one tree.
     min_samples_leaf : int, default=20
         Smallest number of training rows in a leaf.
+    l2_regularization : float, default=1.0
+        L2 penalty on the values of the leaves. Without it, leaves of rare classes take too large steps.
     max_bins : int, default=255
         Largest number of bins into which the values of a feature are grouped.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -290,6 +299,8 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         Number of rounds. Each round adds one tree per class (one tree if there are two classes).
     min_samples_leaf : int, default=20
         Smallest number of training rows in a leaf.
+    l2_regularization : float, default=1.0
+        L2 penalty on the values of the leaves. Without it, leaves of rare classes take too large steps.
     max_bins : int, default=255
         Largest number of bins into which the values of a feature are grouped.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -362,6 +373,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         max_depth: int = 4,
         n_rounds: int = 100,
         min_samples_leaf: int = 20,
+        l2_regularization: float = 1.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         class_weight: Any = None,
@@ -377,6 +389,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
             max_depth=max_depth,
             n_rounds=n_rounds,
             min_samples_leaf=min_samples_leaf,
+            l2_regularization=l2_regularization,
             max_bins=max_bins,
             categorical_features=categorical_features,
             validation_fraction=validation_fraction,
