@@ -1,10 +1,10 @@
-"""The gain of one more level of splits: how much each feature would lower the loss in the cells of a partition.
+"""The gain of one more level of splits: how much each feature would lower the loss in the cells of rows.
 
 Rows are divided into cells, by a tree on the features that are bought, and into two halves. In each cell the
 best split on a feature is chosen on one half, with its leaf values, and evaluated on the other half. Both
-directions are summed over the cells. A split that fits noise gains nothing on the other half, so features with
-many values have no advantage. A feature that matters only together with a bought one has its gain in the cells,
-where the bought one hardly varies.
+directions are summed over the cells. A split that fits noise gains nothing on the other half, so features
+with many values have no advantage. A feature that matters only together with a bought one has its gain in the
+cells, where the bought one hardly varies.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def level_gains(
 
     With sums G and H over the rows of a side in the half that chooses, the side has the value
     ``v = -G / (H + l2)``. With sums G' and H' over the other half it lowers the loss by
-    ``-(v G' + v^2 H' / 2)``, less the same of the whole cell. Gradients may have several columns, one for each
-    score, which are summed.
+    ``-(v G' + v^2 H' / 2)``, less the same of the whole cell. Gradients may have several columns, one for
+    each score, which are summed.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -17,7 +18,7 @@ SWAP_ALPHA = 0.5
 TRIALS = 64  # sets that swaps evaluate at most ...
 LEAST_TRIALS = 8  # ... and at least
 WORK = 40_000_000  # rows that the trees of all trials may see
-PASSES = 2  # over the features of a set, which are dropped in turn
+PASSES = 3  # over the features of a set, which are dropped in turn; the best swap of a pass is made
 
 
 def choose_features(sets: FeatureSets, costs: Costs, budget: float) -> list[int]:
@@ -54,8 +55,8 @@ def choose_features(sets: FeatureSets, costs: Costs, budget: float) -> list[int]
 def improve_by_swaps(order: list[int], sets: FeatureSets, costs: Costs, budget: float) -> list[int]:
     """Drop one feature, spend the money on others, and keep the change if it is better on validation rows.
 
-    The features of least gain are dropped first. The money buys one of the features with the largest gains
-    next to the rest, and more if some is left.
+    A pass tries to drop each feature, that of least gain first. The money buys one of the features with the
+    largest gains next to the rest, and more if some is left. The best swap of a pass is made.
 
     Parameters
     ----------
@@ -70,21 +71,24 @@ def improve_by_swaps(order: list[int], sets: FeatureSets, costs: Costs, budget: 
         Features that fit the budget. New ones come last.
     """
     left = int(np.clip(WORK // sets.work, LEAST_TRIALS, TRIALS))
-    for _ in range(PASSES):
-        before = list(order)
-        n_each = max(1, left // max(1, len(order) * PASSES))
-        for feature in _least_first(order, sets):
-            best = sets.rank(tuple(sorted(order)))
-            for other in _reinvested(order, feature, sets, costs, budget, n_each):
-                if left == 0:
-                    return order
-                left -= 1
-                if sets.rank(tuple(sorted(other))) > best:
-                    order = other
-                    break
-        if order == before:
+    for n_passes in range(PASSES, 0, -1):
+        n_each = max(1, left // max(1, len(order) * n_passes))
+        others = _swapped(order, sets, costs, budget, n_each)
+        trials = list(islice(others, max(1, left // n_passes)))
+        left -= len(trials)
+        best = max(trials, key=lambda other: sets.rank(tuple(sorted(other))), default=order)
+        if sets.rank(tuple(sorted(best))) <= sets.rank(tuple(sorted(order))):
             break
+        order = best
     return order
+
+
+def _swapped(
+    order: list[int], sets: FeatureSets, costs: Costs, budget: float, n_each: int
+) -> Iterator[list[int]]:
+    """The set without each of its features, with `n_each` ways to spend the money."""
+    for feature in _least_first(order, sets):
+        yield from _reinvested(order, feature, sets, costs, budget, n_each)
 
 
 def _least_first(order: list[int], sets: FeatureSets) -> list[int]:

@@ -1,8 +1,8 @@
 """Purchase orders: which features a budget buys, given how much features gain.
 
-Both builders rank features by gain per marginal price to the power `alpha`. With 1 a feature must be worth its
-price. With 0 prices only decide what fits. Between the two the better power depends on the data and on the
-budget, so callers compare several.
+Both builders rank features by gain per marginal price to the power `alpha`. With 1 a feature must be worth
+its price. With 0 prices only decide what fits. Which power is better depends on the data and on the budget,
+so callers compare several.
 
 - `backward_set` starts with all features that fit alone, and drops the least until the rest fits together.
   Features that matter only together are kept together.
