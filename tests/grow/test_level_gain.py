@@ -20,7 +20,7 @@ def gains(X, gradient, half, cells=None, hessian=None, categorical=None, **optio
 
 def test_a_split_is_chosen_on_one_half_and_evaluated_on_the_other():
     # Half 0 has the gradients -1 and 3, half 1 has -2 and 2; all hessians are 1.
-    # Chosen on half 0: left v = 1, right v = -3, whole v = -(2) / 2 = -1. On half 1 (-2, 2), -(v G + v^2 H / 2):
+    # Chosen on half 0: left v = 1, right v = -3, whole v = -(2) / 2 = -1. On half 1, -(v G + v^2 H / 2):
     #   left 2 - 1/2 = 1.5; right 6 - 9/2 = 1.5; whole: G = 0, H = 2: -(0 + 1) = -1.   1.5 + 1.5 + 1 = 4.
     # Chosen on half 1: left v = 2, right v = -2, whole v = 0. On half 0 (-1, 3):
     #   left 2 - 2 = 0; right 6 - 2 = 4; whole 0.                                      0 + 4 - 0 = 4.
@@ -29,7 +29,7 @@ def test_a_split_is_chosen_on_one_half_and_evaluated_on_the_other():
 
 
 def test_a_split_that_the_other_half_contradicts_has_a_negative_gain():
-    # Half 0: left v = 1, right v = -1. On half 1, whose gradients are opposite: (-1 - 1/2) twice. And vice versa.
+    # Half 0: left v = 1, right v = -1. On half 1, which is the opposite: (-1 - 1/2) twice. And vice versa.
     found = gains([[0], [1], [0], [1]], [-1, 1, 1, -1], [False, False, True, True])
     assert found.tolist() == [-6.0]
 

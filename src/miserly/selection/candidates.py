@@ -246,6 +246,7 @@ def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:
         return [
             every.CostLassoRegressor(),
             every.GreedyMiserRegressor(),
+            every.BudgetedSelectorRegressor(),
             every.ASTCRegressor(),
             every.ASTCRegressor(terms="boosted"),
             every.CSTCRegressor(),
@@ -254,6 +255,7 @@ def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:
         every.GreedyMiserClassifier(),
         every.CostLassoClassifier(),
         every.EarlyExit(every.GreedyMiserClassifier()),
+        every.BudgetedSelectorClassifier(),
         every.SpeedBoostClassifier(),
         every.ASTCClassifier(),
         every.ASTCClassifier(terms="boosted"),

@@ -25,8 +25,8 @@ def test_forward_pays_the_setup_of_a_group_once():
 
 
 def test_backward_saves_the_setup_with_the_last_feature_of_a_group():
-    # All cost 12. Dropping saves 1, 2, 2, 3: the rates are 1, 3, 2.5, 1, and feature 0 is dropped. 11 is still
-    # too much for 8: feature 3 has the rate 1. The rest costs 8, and nothing is left.
+    # All cost 12. Dropping saves 1, 2, 2, 3: the rates are 1, 3, 2.5, 1, and feature 0 is dropped. 11 is
+    # still too much for 8: feature 3 has the rate 1. The rest costs 8, and nothing is left.
     ledger = Ledger(LAB, 8.0)
     assert backward_set(constant(GAINS), ledger, alpha=1.0) == [1, 2]
     assert ledger.spent == 8.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +22,7 @@ from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import Loss
 from miserly.metrics import Metric
 
-__all__ = ["FeatureSets", "SetOptions", "boost", "columns_of"]
+__all__ = ["FeatureSets", "SetOptions", "boost", "columns_of", "feature_sets"]
 
 Floats = NDArray[np.float64]
 Features = tuple[int, ...]  # sorted
@@ -35,6 +37,7 @@ MIN_CELL = 20
 MIN_HESSIAN = 1e-3
 VALIDATION_ROWS = 3000  # wanted in all validation sets together ...
 MAX_SPLITS = 5  # ... of which there are at most so many
+N_TABLES = 4  # whose results are kept: a search fits the same rows, or folds of them, at many budgets
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +243,48 @@ class FeatureSets:
             step=STEP,
         )
         return boost(booster, N_ROUNDS)
+
+
+_recent: OrderedDict[bytes, FeatureSets] = OrderedDict()
+
+
+def feature_sets(rows: Rows, options: SetOptions) -> FeatureSets:
+    """The `FeatureSets` of some rows, with the results of earlier fits to the same rows in this process.
+
+    Fits at several budgets need models on the same sets. Results are the same with and without earlier fits.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    options : SetOptions
+        How models are grown and evaluated.
+
+    Returns
+    -------
+    FeatureSets
+        That of an earlier call, if rows and options are equal, else a new one. Four are kept.
+    """
+    key = _fingerprint(rows, options)
+    found = _recent.pop(key, None) or FeatureSets(rows, options)
+    _recent[key] = found
+    while len(_recent) > N_TABLES:
+        _recent.popitem(last=False)
+    return found
+
+
+def _fingerprint(rows: Rows, options: SetOptions) -> bytes:
+    digest = hashlib.blake2b(digest_size=32)
+    for array in (rows.X, rows.y, rows.weight, rows.qid, options.categorical):
+        values = np.ascontiguousarray(np.empty(0) if array is None else array)
+        text = repr((values.dtype.str, values.shape)) if values.dtype != object else repr(values.tolist())
+        digest.update(text.encode())
+        digest.update(b"" if values.dtype == object else values.reshape(-1).view(np.uint8))
+    metric = options.metric
+    digest.update(repr((type(options.loss), options.loss.n_scores, options.is_classifier)).encode())
+    digest.update(repr((metric.name, metric.needs, id(metric.function), options.growth)).encode())
+    digest.update(repr((options.validation_fraction, options.seed)).encode())
+    return digest.digest()
 
 
 def boost(booster: Booster, n_rounds: int) -> list[Round]:

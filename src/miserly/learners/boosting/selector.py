@@ -29,14 +29,12 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
         ever pays more. By default all features are used.
     step : float, default=0.1
         Learning rate: the factor by which each tree is multiplied before it is added.
-    max_depth : int, default=4
-        Largest depth of a tree.
+    max_depth : int, default=6
+        Largest depth of a tree. Sets of features are compared by trees of depth 4 at most.
     n_rounds : int, default=100
         Number of rounds. Each round adds one tree.
     min_samples_leaf : int, default=20
         Smallest number of training rows in a leaf.
-    l2_regularization : float, default=1.0
-        L2 penalty on the values of the leaves. Without it, leaves of rare classes take too large steps.
     max_bins : int, default=255
         Largest number of bins into which the values of a feature are grouped.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -80,7 +78,8 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     dropped, and the money is spent again.
 
     Sets are compared by short boosted models (20 rounds) on at most 10,000 rows. Small tables have up to five
-    validation sets.
+    validation sets. Leaf values have an L2 penalty of 1, or less with fewer than 2,000 rows: without it,
+    leaves of rare classes take too large steps.
 
     If evaluating trees has a cost, up to a fifth of the budget is kept for it.
 
@@ -123,14 +122,12 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         ever pays more. By default all features are used.
     step : float, default=0.1
         Learning rate: the factor by which each tree is multiplied before it is added.
-    max_depth : int, default=4
-        Largest depth of a tree.
+    max_depth : int, default=6
+        Largest depth of a tree. Sets of features are compared by trees of depth 4 at most.
     n_rounds : int, default=100
         Number of rounds. Each round adds one tree per class (one tree if there are two classes).
     min_samples_leaf : int, default=20
         Smallest number of training rows in a leaf.
-    l2_regularization : float, default=1.0
-        L2 penalty on the values of the leaves. Without it, leaves of rare classes take too large steps.
     max_bins : int, default=255
         Largest number of bins into which the values of a feature are grouped.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -200,10 +197,9 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         costs: Any = None,
         budget: float | None = None,
         step: float = 0.1,
-        max_depth: int = 4,
+        max_depth: int = 6,
         n_rounds: int = 100,
         min_samples_leaf: int = 20,
-        l2_regularization: float = 1.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         class_weight: Any = None,
@@ -219,7 +215,6 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
             max_depth=max_depth,
             n_rounds=n_rounds,
             min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
             max_bins=max_bins,
             categorical_features=categorical_features,
             validation_fraction=validation_fraction,

@@ -23,10 +23,10 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.grower import MAX_DEPTH
-from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, constraints
+from miserly.learners.base.arguments import categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.feature_choice import choose_features
-from miserly.learners.boosting.feature_sets import FeatureSets, SetOptions, boost
+from miserly.learners.boosting.feature_sets import SetOptions, boost, feature_sets
 from miserly.learners.common.booster import Booster, Round, nodes_of, reserve_of, terms_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.losses import Loss
@@ -36,6 +36,9 @@ from miserly.plan import Plan
 __all__ = ["BudgetedSelector"]
 
 FIRST_ROUNDS = 0.25  # of the rounds: in these the features come one after the other
+SET_DEPTH = 4  # largest depth of the trees by which sets of features are compared
+L2 = 1.0  # penalty on leaf values; without it, leaves of rare classes take too large steps ...
+FEW_ROWS = 2000  # ... and in proportion for fewer rows, so that a row of weight two counts as two rows
 
 
 class BudgetedSelector(WeightedFit):
@@ -50,7 +53,6 @@ class BudgetedSelector(WeightedFit):
         *("costs", "budget", "step", "n_rounds", "min_samples_leaf", "max_bins", "categorical_features"),
         *("validation_fraction", "metric", "random_state", "n_jobs"),
         max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
-        l2_regularization=[NOT_NEGATIVE],
     )
 
     def __init__(
@@ -59,10 +61,9 @@ class BudgetedSelector(WeightedFit):
         costs: Any = None,
         budget: float | None = None,
         step: float = 0.1,
-        max_depth: int = 4,
+        max_depth: int = 6,
         n_rounds: int = 100,
         min_samples_leaf: int = 20,
-        l2_regularization: float = 1.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         validation_fraction: float = 0.25,
@@ -76,7 +77,6 @@ class BudgetedSelector(WeightedFit):
         self.max_depth = max_depth
         self.n_rounds = n_rounds
         self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.validation_fraction = validation_fraction
@@ -120,12 +120,12 @@ class BudgetedSelector(WeightedFit):
             metric=get_metric(self.metric or self.default_metric),
             is_classifier=is_classifier(self),
             validation_fraction=self.validation_fraction,
-            growth=self._growth,
+            growth=self._growth(rows.training, SET_DEPTH),
             categorical=categorical_columns(self.categorical_features, rows.table, self.n_features_in_),
             seed=rows.seed,
             n_threads=self.n_threads,
         )
-        return choose_features(FeatureSets(rows.training, options), rows.costs, budget)
+        return choose_features(feature_sets(rows.training, options), rows.costs, budget)
 
     def _boost(self, rows: FitData, loss: Loss, chosen: list[int], budget: float) -> list[Round]:
         """Rounds of boosting on the chosen features, whose trees fit what is left of the budget."""
@@ -142,7 +142,9 @@ class BudgetedSelector(WeightedFit):
             tradeoff=0.0,
             step=self.step,
         )
-        rounds = _boost_in_order(booster, len(chosen), self.n_rounds)
+        is_chosen = len(chosen) < len(rows.costs)  # all features together have no order
+        n_first = min(len(chosen) - 1, int(FIRST_ROUNDS * self.n_rounds)) if is_chosen else 0
+        rounds = _boost_in_order(booster, n_first, self.n_rounds)
         columns = np.array(chosen, dtype=np.int32)
         return [_on_columns(one, columns, len(rows.costs)) for one in rounds]
 
@@ -150,18 +152,21 @@ class BudgetedSelector(WeightedFit):
         X = np.ascontiguousarray(samples.X[:, chosen])
         categorical = categorical_columns(self.categorical_features, rows.table, self.n_features_in_)
         bins = Bins.fit(X, self.max_bins, categorical[chosen], random_state=rows.seed)
-        return Grower(bins.transform(X, self.n_threads), free, self._growth, self.n_threads)
+        return Grower(
+            bins.transform(X, self.n_threads), free, self._growth(samples, MAX_DEPTH), self.n_threads
+        )
 
-    @property
-    def _growth(self) -> GrowOptions:
+    def _growth(self, samples: Rows, max_depth: int) -> GrowOptions:
         return GrowOptions(
-            max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf, l2=self.l2_regularization
+            max_depth=min(self.max_depth, max_depth),
+            min_samples_leaf=self.min_samples_leaf,
+            l2=L2 * min(1.0, len(samples) / FEW_ROWS),
         )
 
 
-def _boost_in_order(booster: Booster, n_features: int, n_rounds: int) -> list[Round]:
-    """Rounds in which features come one after the other first, so that a prefix answers smaller budgets."""
-    n_first = min(n_features - 1, int(FIRST_ROUNDS * n_rounds))
+def _boost_in_order(booster: Booster, n_first: int, n_rounds: int) -> list[Round]:
+    """Rounds of boosting. In the first ones features come one after the other, for smaller budgets."""
+    n_features = booster.grower.binned.n_features
     rounds: list[Round] = []
     for number in range(n_first):
         booster.features = np.arange(n_features) <= number * n_features // (n_first + 1)
