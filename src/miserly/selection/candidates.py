@@ -22,6 +22,7 @@ from miserly.data.target import check_classes
 from miserly.data.tasks import Task
 from miserly.errors import DataError
 from miserly.learners.base.arguments import fit_arguments
+from miserly.metrics import Metric
 from miserly.selection.hyperparameters import (
     Hyperparameter,
     View,
@@ -33,8 +34,8 @@ from miserly.selection.hyperparameters import (
 )
 from miserly.selection.requests import SearchBudgets
 
-__all__ = ["CandidateLearner", "candidate_learners", "check_labels", "check_learner", "pool_for", "read_pool",
-           "takes_text"]  # fmt: skip
+__all__ = ["CandidateLearner", "asked_for", "candidate_learners", "check_labels", "check_learner",
+           "pool_for", "read_pool", "takes_text"]  # fmt: skip
 
 _N_START = 2  # values of a hyperparameter that are tried before any is chosen
 _NO_BUDGETS = SearchBudgets()
@@ -236,6 +237,13 @@ def read_pool(learners: Any, task: Task, X: Any, y: NDArray[Any]) -> tuple[list[
     able = [learner for learner in pool if takes_text(learner)]
     names = _class_names(pool) - _class_names(able)
     return able, dict.fromkeys(sorted(names), f"needs numbers, and column {text!r} holds text")
+
+
+def asked_for(learner: Any, metric: Metric) -> Any:
+    """A learner that chooses by a metric, set to that of the search; other learners as they are."""
+    own = getattr(learner, "chooses_by_metric", False) and learner.metric is None
+    usable = metric.rows is None and not metric.name.endswith("_cost")
+    return clone(learner).set_params(metric=metric.name) if own and usable else learner
 
 
 def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:

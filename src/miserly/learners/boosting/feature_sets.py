@@ -31,6 +31,8 @@ Rank = tuple[float, float]  # the metric, where larger is better, then the negat
 MAX_ROWS = 10_000  # larger tables are subsampled
 MAX_BINS = 32
 N_ROUNDS = 20
+N_TREES = 240  # in all rounds, where there are many classes ...
+LEAST_ROUNDS = 8  # ... but so many rounds
 STEP = 0.3
 N_CELLS = 48  # of the tree in whose leaves one more split is evaluated
 MIN_CELL = 20
@@ -108,7 +110,11 @@ class FeatureSets:
     @property
     def work(self) -> int:
         """How many rows all trees of one evaluation see."""
-        return len(self._rows) * len(self._held_out) * self.options.loss.n_scores * N_ROUNDS
+        return len(self._rows) * len(self._held_out) * self.options.loss.n_scores * self._n_rounds
+
+    @property
+    def _n_rounds(self) -> int:
+        return int(np.clip(N_TREES // self.options.loss.n_scores, LEAST_ROUNDS, N_ROUNDS))
 
     def total_gain(self, features: Features) -> Floats:
         """How much the splits on each feature lower the loss, in a model on some features.
@@ -242,7 +248,7 @@ class FeatureSets:
             tradeoff=0.0,
             step=STEP,
         )
-        return boost(booster, N_ROUNDS)
+        return boost(booster, self._n_rounds)
 
 
 _recent: OrderedDict[bytes, FeatureSets] = OrderedDict()

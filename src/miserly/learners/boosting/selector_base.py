@@ -48,6 +48,7 @@ class BudgetedSelector(WeightedFit):
     order_: NDArray[Any]
 
     default_metric: ClassVar[str]
+    chooses_by_metric = True  # a search sets `metric` to its own
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
         *("costs", "budget", "step", "n_rounds", "min_samples_leaf", "max_bins", "categorical_features"),
