@@ -115,15 +115,15 @@ def report(records: list[dict[str, Any]], command: str, quick: bool) -> None:
 
 
 def _summary(records: list[dict[str, Any]]) -> str:
-    said = []
+    sentences = []
     for who in ("selector", "frontier"):
         lead = np.array([100 * (one[who] - one["gdfs"]) for one in records if who in one])
         if len(lead):
-            said.append(
+            sentences.append(
                 f"The {who} is ahead in {int((lead > 0).sum())} of {len(lead)} cases, more than 0.5 points "
                 f"behind in {int((lead < -0.5).sum())}, and {lead.mean():+.1f} points on average."
             )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def main() -> None:

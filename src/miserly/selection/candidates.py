@@ -34,7 +34,7 @@ from miserly.selection.hyperparameters import (
 )
 from miserly.selection.requests import SearchBudgets
 
-__all__ = ["CandidateLearner", "asked_for", "candidate_learners", "check_labels", "check_learner",
+__all__ = ["CandidateLearner", "candidate_learners", "check_labels", "check_learner",
            "pool_for", "read_pool", "takes_text"]  # fmt: skip
 
 _N_START = 2  # values of a hyperparameter that are tried before any is chosen
@@ -222,16 +222,18 @@ def _without_costs(learner: Any) -> Any:
 # -- the learners of "auto" ----------------------------------------------------------------------------------
 
 
-def read_pool(learners: Any, task: Task, X: Any, y: NDArray[Any]) -> tuple[list[Any], dict[str, str]]:
+def read_pool(
+    learners: Any, task: Task, X: Any, y: NDArray[Any], metric: Metric | None = None
+) -> tuple[list[Any], dict[str, str]]:
     """The learners that take part and, of "auto", why others do not."""
     if not isinstance(learners, str):
         pool = [learners] if hasattr(learners, "get_params") else list(learners)
         if not pool:
             raise DataError('an empty list of learners; give "auto" or some estimators')
-        return pool, {}
+        return _asked_for(pool, metric), {}
     if learners != "auto":
         raise DataError(f'learners are "auto" or a list of estimators, not {learners!r}')
-    pool, text = pool_for(task, y), first_text(X)
+    pool, text = _asked_for(pool_for(task, y), metric), first_text(X)
     if text is None:
         return pool, {}
     able = [learner for learner in pool if takes_text(learner)]
@@ -239,11 +241,16 @@ def read_pool(learners: Any, task: Task, X: Any, y: NDArray[Any]) -> tuple[list[
     return able, dict.fromkeys(sorted(names), f"needs numbers, and column {text!r} holds text")
 
 
-def asked_for(learner: Any, metric: Metric) -> Any:
-    """A learner that chooses by a metric, set to that of the search; other learners as they are."""
-    own = getattr(learner, "chooses_by_metric", False) and learner.metric is None
-    usable = metric.rows is None and not metric.name.endswith("_cost")
-    return clone(learner).set_params(metric=metric.name) if own and usable else learner
+def _asked_for(pool: Sequence[Any], metric: Metric | None) -> list[Any]:
+    """Learners; those that choose by a metric are set to that of the search, unless it is one of costs."""
+    if metric is None or metric.rows is not None or metric.name.endswith("_cost"):
+        return list(pool)
+    return [
+        clone(learner).set_params(metric=metric.name)
+        if getattr(learner, "chooses_by_metric", False) and learner.metric is None
+        else learner
+        for learner in pool
+    ]
 
 
 def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:

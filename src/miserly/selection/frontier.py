@@ -25,7 +25,6 @@ from miserly.errors import DataError, MetricError
 from miserly.metrics import Metric, get_metric
 from miserly.selection.candidates import (
     CandidateLearner,
-    asked_for,
     candidate_learners,
     check_labels,
     read_pool,
@@ -199,9 +198,8 @@ def frontier(
     kept = guarantee_mask(everything, certify, confidence, seed)
     parts = search_parts(everything, kept, cv, taken.task == "classes", seed)
     evaluator = _evaluator(everything.take(np.flatnonzero(~kept)), parts, named, taken, handovers)
-    pool, unable = read_pool(learners, taken.task, X, everything.y)
+    pool, unable = read_pool(learners, taken.task, X, everything.y, evaluator.metric)
     caps, means, wanted = _read_budgets(budgets, mean_budgets)
-    pool = [asked_for(learner, evaluator.metric) for learner in pool]
     tried = candidate_learners(pool, taken.task, evaluator.rows, listed, seed, wanted)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
     workers = partial(Workers, evaluator.rows, n_jobs=n_jobs, cache=_cache(cache, random_state))

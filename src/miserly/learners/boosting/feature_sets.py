@@ -230,7 +230,7 @@ class FeatureSets:
         scores = np.tile(self._base, (int(wanted.sum()), 1))
         rounds = self._boost(features, learned) if features else []
         if rounds:
-            X = self._rows.X[np.ix_(wanted, list(features))]
+            X = self._rows.X[np.flatnonzero(wanted)[:, None], np.array(features)]
             add_rounds(scores, rounds, X, Costs(np.zeros(len(features))), self.options.n_threads)
         return scores
 
@@ -285,7 +285,8 @@ def _fingerprint(rows: Rows, options: SetOptions) -> bytes:
         values = np.ascontiguousarray(np.empty(0) if array is None else array)
         text = repr((values.dtype.str, values.shape)) if values.dtype != object else repr(values.tolist())
         digest.update(text.encode())
-        digest.update(b"" if values.dtype == object else values.reshape(-1).view(np.uint8))
+        if values.dtype != object:
+            digest.update(values.reshape(-1).view(np.uint8).data)
     metric = options.metric
     digest.update(repr((type(options.loss), options.loss.n_scores, options.is_classifier)).encode())
     digest.update(repr((metric.name, metric.needs, id(metric.function), options.growth)).encode())
