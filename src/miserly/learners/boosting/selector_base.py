@@ -97,7 +97,8 @@ class BudgetedSelector(WeightedFit):
         rounds = self._boost(rows, loss, chosen, budget)
         used = {feature for tree in terms_of(rounds) for feature in tree.features.tolist()}
         order = np.array([feature for feature in chosen if feature in used], dtype=np.int64)
-        self.order_ = order if rows.table.names is None else np.array(rows.table.names)[order]
+        names = rows.costs.names
+        self.order_ = order if names is None else np.array(names, dtype=object)[order]
         self.n_rounds_ = len(rounds)
         self.plan_ = Plan(
             costs=rows.costs,
