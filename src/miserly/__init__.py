@@ -55,6 +55,8 @@ _HOME = {
     "ReducedSVC": "miserly.learners",
     "SpeedBoostClassifier": "miserly.learners",
     "BudgetedTreeClassifier": "miserly.learners",
+    "BudgetedSelectorClassifier": "miserly.learners",
+    "BudgetedSelectorRegressor": "miserly.learners",
     "Binariser": "miserly.learners",
     "BudgetedEstimator": "miserly.selection",
     "Frontier": "miserly.selection",

@@ -9,6 +9,7 @@ import pytest
 
 from miserly import (
     BudgetedEstimator,
+    BudgetedSelectorClassifier,
     BudgetedTreeClassifier,
     CostLassoClassifier,
     Costs,
@@ -19,8 +20,9 @@ from miserly import (
 )
 from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning
+from miserly.metrics import get_metric
 from miserly.selection import workers as _workers
-from miserly.selection.candidates import candidate_learners
+from miserly.selection.candidates import candidate_learners, pool_for, read_pool
 from miserly.selection.choice import Chooser
 from miserly.selection.history import SearchEffort, why_nothing_helps
 from miserly.selection.requests import SearchBudgets
@@ -256,3 +258,27 @@ def test_a_delivered_plan_that_acquires_nothing_is_reported(wide, monkeypatch):
     monkeypatch.setattr(Chooser, "take", poorer)
     with pytest.warns(BudgetWarning, match="is better than a constant answer"):
         found.best(budget=10.0)
+
+
+def test_a_selector_chooses_by_the_metric_of_the_search_unless_it_has_its_own(wide):
+    given = [BudgetedSelectorClassifier(), BudgetedSelectorClassifier(metric="f1"), small()]
+    pool, _ = read_pool(given, "classes", *wide, get_metric("log_loss"))
+    assert [learner.metric for learner in pool] == ["log_loss", "f1", None]
+    assert given[0].metric is None
+    costs = read_pool(given, "classes", *wide, get_metric("total_cost"))[0]
+    assert [learner.metric for learner in costs] == [None, "f1", None]
+
+
+def test_auto_has_selectors_for_classes_and_numbers():
+    for task, name in (("classes", "BudgetedSelectorClassifier"), ("numbers", "BudgetedSelectorRegressor")):
+        assert name in [type(one).__name__ for one in pool_for(task, np.array([0, 1, 2]))]
+
+
+def test_a_search_finds_features_that_help_only_together():
+    random = np.random.default_rng(0)
+    X = random.integers(2, size=(1200, 12)).astype(float)
+    y = (X[:, 3] != X[:, 7]).astype(int)
+    found = frontier([small(), BudgetedSelectorClassifier(n_rounds=12)], X, y, budgets=[2.0], max_fits=6,
+                     certify=0, cv=2, random_state=0)  # fmt: skip
+    model = found.best(budget=2.0)
+    assert sorted(model.features_) == [3, 7] and model.score(X, y) == 1.0

@@ -17,6 +17,8 @@ from miserly.learners.base import PlanEstimator, ordering_weights
 from miserly.learners.boosting import (
     AdaBoostBTClassifier,
     AdaBoostRSClassifier,
+    BudgetedSelectorClassifier,
+    BudgetedSelectorRegressor,
     BudgetedTreeClassifier,
     GreedyMiserClassifier,
     GreedyMiserRanker,
@@ -76,6 +78,8 @@ __all__ = [
     "AnswerClassifier",
     "AnswerRegressor",
     "Binariser",
+    "BudgetedSelectorClassifier",
+    "BudgetedSelectorRegressor",
     "BudgetedTreeClassifier",
     "CSCCClassifier",
     "CSTCClassifier",

@@ -22,6 +22,7 @@ from miserly.data.target import check_classes
 from miserly.data.tasks import Task
 from miserly.errors import DataError
 from miserly.learners.base.arguments import fit_arguments
+from miserly.metrics import Metric
 from miserly.selection.hyperparameters import (
     Hyperparameter,
     View,
@@ -33,8 +34,8 @@ from miserly.selection.hyperparameters import (
 )
 from miserly.selection.requests import SearchBudgets
 
-__all__ = ["CandidateLearner", "candidate_learners", "check_labels", "check_learner", "pool_for", "read_pool",
-           "takes_text"]  # fmt: skip
+__all__ = ["CandidateLearner", "candidate_learners", "check_labels", "check_learner",
+           "pool_for", "read_pool", "takes_text"]  # fmt: skip
 
 _N_START = 2  # values of a hyperparameter that are tried before any is chosen
 _NO_BUDGETS = SearchBudgets()
@@ -221,21 +222,35 @@ def _without_costs(learner: Any) -> Any:
 # -- the learners of "auto" ----------------------------------------------------------------------------------
 
 
-def read_pool(learners: Any, task: Task, X: Any, y: NDArray[Any]) -> tuple[list[Any], dict[str, str]]:
+def read_pool(
+    learners: Any, task: Task, X: Any, y: NDArray[Any], metric: Metric | None = None
+) -> tuple[list[Any], dict[str, str]]:
     """The learners that take part and, of "auto", why others do not."""
     if not isinstance(learners, str):
         pool = [learners] if hasattr(learners, "get_params") else list(learners)
         if not pool:
             raise DataError('an empty list of learners; give "auto" or some estimators')
-        return pool, {}
+        return _asked_for(pool, metric), {}
     if learners != "auto":
         raise DataError(f'learners are "auto" or a list of estimators, not {learners!r}')
-    pool, text = pool_for(task, y), first_text(X)
+    pool, text = _asked_for(pool_for(task, y), metric), first_text(X)
     if text is None:
         return pool, {}
     able = [learner for learner in pool if takes_text(learner)]
     names = _class_names(pool) - _class_names(able)
     return able, dict.fromkeys(sorted(names), f"needs numbers, and column {text!r} holds text")
+
+
+def _asked_for(pool: Sequence[Any], metric: Metric | None) -> list[Any]:
+    """Learners; those that choose by a metric are set to that of the search, unless it is one of costs."""
+    if metric is None or metric.rows is not None or metric.name.endswith("_cost"):
+        return list(pool)
+    return [
+        clone(learner).set_params(metric=metric.name)
+        if getattr(learner, "chooses_by_metric", False) and learner.metric is None
+        else learner
+        for learner in pool
+    ]
 
 
 def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:
@@ -246,6 +261,7 @@ def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:
         return [
             every.CostLassoRegressor(),
             every.GreedyMiserRegressor(),
+            every.BudgetedSelectorRegressor(),
             every.ASTCRegressor(),
             every.ASTCRegressor(terms="boosted"),
             every.CSTCRegressor(),
@@ -254,6 +270,7 @@ def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:
         every.GreedyMiserClassifier(),
         every.CostLassoClassifier(),
         every.EarlyExit(every.GreedyMiserClassifier()),
+        every.BudgetedSelectorClassifier(),
         every.SpeedBoostClassifier(),
         every.ASTCClassifier(),
         every.ASTCClassifier(terms="boosted"),

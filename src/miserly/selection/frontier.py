@@ -23,7 +23,12 @@ from miserly.data.rows import Rows
 from miserly.data.tasks import DEFAULT_METRICS, TaskChoice, read_task
 from miserly.errors import DataError, MetricError
 from miserly.metrics import Metric, get_metric
-from miserly.selection.candidates import CandidateLearner, candidate_learners, check_labels, read_pool
+from miserly.selection.candidates import (
+    CandidateLearner,
+    candidate_learners,
+    check_labels,
+    read_pool,
+)
 from miserly.selection.evaluation import Candidate, Evaluator
 from miserly.selection.files import Cache
 from miserly.selection.handovers import handovers as paired
@@ -193,7 +198,7 @@ def frontier(
     kept = guarantee_mask(everything, certify, confidence, seed)
     parts = search_parts(everything, kept, cv, taken.task == "classes", seed)
     evaluator = _evaluator(everything.take(np.flatnonzero(~kept)), parts, named, taken, handovers)
-    pool, unable = read_pool(learners, taken.task, X, everything.y)
+    pool, unable = read_pool(learners, taken.task, X, everything.y, evaluator.metric)
     caps, means, wanted = _read_budgets(budgets, mean_budgets)
     tried = candidate_learners(pool, taken.task, evaluator.rows, listed, seed, wanted)
     most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)

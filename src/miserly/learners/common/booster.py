@@ -128,6 +128,9 @@ class Booster:
         With a budget, whether free and paid features are used before others.
     all_trees : float
         Number of trees if nothing stops training early.
+    features : bool array of (d,) or None
+        Columns that trees may split on. All by default. It is for a booster without `lookahead` and
+        `paid_first`.
     stopped_by : str
         Why the last `grow` returned None: "budget", "tree budget" or "no split".
     """
@@ -145,6 +148,7 @@ class Booster:
     lookahead: bool = False
     paid_first: bool = False
     all_trees: float = np.inf
+    features: NDArray[np.bool_] | None = None
     stopped_by: str = ""
 
     def grow(self) -> Round | None:
@@ -182,7 +186,7 @@ class Booster:
                 return use_paid_first(trees, self.ledger, self.tradeoff, self.lookahead, done)
             if self.lookahead:
                 return buy_with_lookahead(trees, self.ledger, self.tradeoff)
-        return [grow(ledger=self.ledger, tradeoff=self.tradeoff) for grow in trees]
+        return [grow(ledger=self.ledger, tradeoff=self.tradeoff, features=self.features) for grow in trees]
 
     def _fits(self) -> list[FitTree]:
         """A function that grows one tree for each score, bound to the targets of that tree."""

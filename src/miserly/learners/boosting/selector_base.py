@@ -1,0 +1,188 @@
+"""Boosted trees on the features that a budget buys best.
+
+Greedy boosting buys a feature for the gain of its next tree, so its first trees spend a small budget. A
+selector chooses all features first: purchase orders from both ends
+(`miserly.learners.common.purchase_orders`) compete on validation rows, and swaps improve the best. A boosted
+model without any penalty is then fitted to the chosen features.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils._param_validation import Interval
+
+from miserly.costs import Costs, Ledger, read_budget
+from miserly.data.rows import Rows
+from miserly.data.target import Target
+from miserly.grow import Bins, Grower, GrowOptions
+from miserly.grow.grower import MAX_DEPTH
+from miserly.learners.base.arguments import categorical_columns, constraints
+from miserly.learners.base.kinds import WeightedFit
+from miserly.learners.boosting.feature_choice import choose_features
+from miserly.learners.boosting.feature_sets import SetOptions, boost, feature_sets
+from miserly.learners.common.booster import Booster, Round, nodes_of, reserve_of, terms_of
+from miserly.learners.common.linear_fit import FitData, read_fit_data
+from miserly.losses import Loss
+from miserly.metrics import get_metric
+from miserly.plan import Plan
+
+__all__ = ["BudgetedSelector"]
+
+FIRST_ROUNDS = 0.25  # of the rounds: in these the features come one after the other
+SET_DEPTH = 4  # largest depth of the trees by which sets of features are compared
+L2 = 1.0  # penalty on leaf values; without it, leaves of rare classes take too large steps ...
+FEW_ROWS = 2000  # ... and in proportion for fewer rows, so that a row of weight two counts as two rows
+
+
+class BudgetedSelector(WeightedFit):
+    """Base of both selectors. Subclasses define the encoding of labels, the loss and the default metric."""
+
+    n_rounds_: int
+    order_: NDArray[Any]
+
+    default_metric: ClassVar[str]
+    chooses_by_metric = True  # a search sets `metric` to its own
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        *("costs", "budget", "step", "n_rounds", "min_samples_leaf", "max_bins", "categorical_features"),
+        *("validation_fraction", "metric", "random_state", "n_jobs"),
+        max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
+    )
+
+    def __init__(
+        self,
+        *,
+        costs: Any = None,
+        budget: float | None = None,
+        step: float = 0.1,
+        max_depth: int = 6,
+        n_rounds: int = 100,
+        min_samples_leaf: int = 20,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        validation_fraction: float = 0.25,
+        metric: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.costs = costs
+        self.budget = budget
+        self.step = step
+        self.max_depth = max_depth
+        self.n_rounds = n_rounds
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss, once classes are known."""
+
+    def _fit(self, X: Any, given: Target) -> None:
+        rows = read_fit_data(self, X, given, self._encode if is_classifier(self) else None, None)
+        loss, budget = self._loss(), read_budget(self.budget)
+        reserve = reserve_of(self.budget, None, self.n_rounds * loss.n_scores, rows.costs)
+        chosen = self._choose(rows, loss, budget - reserve)
+        rounds = self._boost(rows, loss, chosen, budget)
+        used = {feature for tree in terms_of(rounds) for feature in tree.features.tolist()}
+        order = np.array([feature for feature in chosen if feature in used], dtype=np.int64)
+        names = rows.costs.names
+        self.order_ = order if names is None else np.array(names, dtype=object)[order]
+        self.n_rounds_ = len(rounds)
+        self.plan_ = Plan(
+            costs=rows.costs,
+            terms=terms_of(rounds),
+            nodes=nodes_of(rounds),
+            base=loss.initial(rows.training.y, rows.training.weight),
+            link=loss.link,
+            classes=self.plan_classes(),
+            categories=self.categories_,
+            info={"learner": type(self).__name__},
+        )
+
+    def _choose(self, rows: FitData, loss: Loss, budget: float) -> list[int]:
+        """The features to buy, the most useful first."""
+        if Ledger(rows.costs, budget).fits(rows.costs.total):
+            return list(range(len(rows.costs)))
+        if not Ledger(rows.costs, budget).fits(rows.costs.marginals(rows.costs.mask([]))).any():
+            return []
+        options = SetOptions(
+            loss=loss,
+            metric=get_metric(self.metric or self.default_metric),
+            is_classifier=is_classifier(self),
+            validation_fraction=self.validation_fraction,
+            growth=self._growth(rows.training, SET_DEPTH),
+            categorical=categorical_columns(self.categorical_features, rows.table, self.n_features_in_),
+            seed=rows.seed,
+            n_threads=self.n_threads,
+        )
+        return choose_features(feature_sets(rows.training, options), rows.costs, budget)
+
+    def _boost(self, rows: FitData, loss: Loss, chosen: list[int], budget: float) -> list[Round]:
+        """Rounds of boosting on the chosen features, whose trees fit what is left of the budget."""
+        if not chosen:
+            return []
+        samples = rows.training
+        free = Costs(np.zeros(len(chosen)), evaluation=rows.costs.evaluation)
+        booster = Booster(
+            loss=loss,
+            samples=replace(samples, X=samples.X[:, :0]),
+            grower=self._grower(samples, chosen, rows, free),
+            ledger=Ledger(free, budget - rows.costs.of(rows.costs.mask(chosen))),
+            scores=np.asfortranarray(np.tile(loss.initial(samples.y, samples.weight), (len(samples), 1))),
+            tradeoff=0.0,
+            step=self.step,
+        )
+        is_chosen = len(chosen) < len(rows.costs)  # all features together have no order
+        n_first = min(len(chosen) - 1, int(FIRST_ROUNDS * self.n_rounds)) if is_chosen else 0
+        rounds = _boost_in_order(booster, n_first, self.n_rounds)
+        columns = np.array(chosen, dtype=np.int32)
+        return [_on_columns(one, columns, len(rows.costs)) for one in rounds]
+
+    def _grower(self, samples: Rows, chosen: list[int], rows: FitData, free: Costs) -> Grower:
+        X = np.ascontiguousarray(samples.X[:, chosen])
+        categorical = categorical_columns(self.categorical_features, rows.table, self.n_features_in_)
+        bins = Bins.fit(X, self.max_bins, categorical[chosen], random_state=rows.seed)
+        return Grower(
+            bins.transform(X, self.n_threads), free, self._growth(samples, MAX_DEPTH), self.n_threads
+        )
+
+    def _growth(self, samples: Rows, max_depth: int) -> GrowOptions:
+        return GrowOptions(
+            max_depth=min(self.max_depth, max_depth),
+            min_samples_leaf=self.min_samples_leaf,
+            l2=L2 * min(1.0, len(samples) / FEW_ROWS),
+        )
+
+
+def _boost_in_order(booster: Booster, n_first: int, n_rounds: int) -> list[Round]:
+    """Rounds of boosting. In the first ones features come one after the other, for smaller budgets."""
+    n_features = booster.grower.binned.n_features
+    rounds: list[Round] = []
+    for number in range(n_first):
+        booster.features = np.arange(n_features) <= number * n_features // (n_first + 1)
+        rounds += boost(booster, 1)
+    booster.features = None
+    return rounds + boost(booster, n_rounds - len(rounds))
+
+
+def _on_columns(one: Round, columns: NDArray[np.int32], n_features: int) -> Round:
+    """A round whose trees were grown on some columns, as a round on all of them."""
+    trees = tuple(
+        replace(tree, feature=np.where(tree.feature < 0, tree.feature, columns[tree.feature]))
+        for tree in one.trees
+    )
+    gain = np.zeros(n_features)
+    gain[columns] = one.gain
+    return replace(one, trees=trees, gain=gain)

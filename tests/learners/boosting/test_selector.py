@@ -1,0 +1,164 @@
+"""Selectors: features chosen together for a budget, then boosted trees on them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from miserly import BudgetedSelectorClassifier, BudgetedSelectorRegressor, Costs, GreedyMiserClassifier
+from miserly.data.rows import Rows
+from miserly.grow import GrowOptions
+from miserly.learners.boosting.feature_choice import choose_features, improve_by_swaps
+from miserly.learners.boosting.feature_sets import FeatureSets, SetOptions
+from miserly.losses import Logistic
+from miserly.metrics import get_metric
+
+SMALL = {"n_rounds": 30, "random_state": 0, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def parity():
+    """Ten bits. The label is the parity of two of them, with a third bit that says a little."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(1500, 10)).astype(float)
+    y = (X[:, 3] != X[:, 7]).astype(int)
+    flip = (rng.random(1500) < 0.3) & (X[:, 0] > 0)
+    return X, np.where(flip, 1, y)
+
+
+def sets_of(X, y, metric="accuracy"):
+    options = SetOptions(
+        loss=Logistic(),
+        metric=get_metric(metric),
+        is_classifier=True,
+        validation_fraction=0.25,
+        growth=GrowOptions(l2=1.0),
+        categorical=np.zeros(X.shape[1], dtype=np.bool_),
+        seed=0,
+        n_threads=1,
+    )
+    return FeatureSets(Rows(X, y.astype(float)), options)
+
+
+def test_features_that_matter_only_together_are_found(parity):
+    X, y = parity
+    model = BudgetedSelectorClassifier(budget=2, **SMALL).fit(X, y)
+    greedy = GreedyMiserClassifier(budget=2, **SMALL).fit(X, y)
+    assert sorted(model.features_) == [3, 7]
+    assert model.score(X, y) > 0.9 > 0.7 > greedy.score(X, y)
+
+
+def test_level_gain_sees_the_second_bit_of_a_parity(parity):
+    sets = sets_of(*parity)
+    assert sets.level_gain(()).argmax() == 0
+    assert sets.level_gain((3,)).argmax() == 7
+    assert sets.level_gain((3,))[3] == -np.inf
+
+
+@pytest.mark.parametrize("budget", [2.0, 4.5, 8.0])
+def test_no_row_pays_more_than_the_budget(budget):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 6))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X) @ [1, 1, 1, 0.5, 0, 0] > 0
+    groups = {"lab": {"features": [0, 1], "setup": 2.0}}
+    costs = Costs([1.0, 1.0, 3.0, 1.5, 1.0, 1.0], groups=groups, evaluation=0.01)
+    model = BudgetedSelectorClassifier(costs=costs, budget=budget, **SMALL).fit(X, y)
+    assert model.cost_ <= budget
+    assert model.run(X, count="tree").cost.max() <= budget
+    assert model.run(X).cost.max() > 0
+
+
+def test_swaps_never_worsen_the_validation_metric(parity):
+    sets, costs = sets_of(*parity), Costs(np.ones(10))
+    for start in ([0, 1], [0, 3], [5, 6], [3, 7]):
+        found = improve_by_swaps(start, sets, costs, 2.0)
+        assert sets.rank(tuple(sorted(found))) >= sets.rank(tuple(sorted(start)))
+        assert len(found) <= 2
+    assert sorted(improve_by_swaps([0, 3], sets, costs, 2.0)) == [3, 7]
+
+
+def test_a_swap_may_buy_several_features_for_the_price_of_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3))
+    y = X[:, 0] + X[:, 1] > 0
+    sets, costs = sets_of(X, y), Costs([1.0, 1.0, 2.0])
+    assert sorted(improve_by_swaps([2], sets, costs, 2.0)) == [0, 1]
+
+
+def test_the_metric_decides_between_sets():
+    # Feature 0 tells 6 % of the rows surely, and feature 1 moves all probabilities, but changes no answer.
+    rng = np.random.default_rng(0)
+    n = 4000
+    rare, tilt = rng.random(n) < 0.06, rng.random(n) < 0.5
+    y = rare | (rng.random(n) < np.where(tilt, 0.38, 0.02))
+    X = np.column_stack([rare, tilt]).astype(float)
+    chosen = {
+        metric: BudgetedSelectorClassifier(budget=1, metric=metric, **SMALL).fit(X, y).features_.tolist()
+        for metric in ("accuracy", "log_loss")
+    }
+    assert chosen == {"accuracy": [0], "log_loss": [1]}
+
+
+def test_an_expensive_feature_is_bought_if_it_is_worth_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 4))
+    y = X[:, 3] + 0.3 * X[:, :3].sum(axis=1)
+    costs = Costs([1.0, 1.0, 1.0, 3.0])
+    model = BudgetedSelectorRegressor(costs=costs, budget=3, **SMALL).fit(X, y)
+    assert model.features_.tolist() == [3]
+    assert BudgetedSelectorRegressor(costs=costs, budget=2, **SMALL).fit(X, y).cost_ == 2.0
+
+
+def test_a_smaller_budget_at_prediction_is_answered_by_the_first_features(parity):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6))
+    y = X @ [3, 2, 1, 0.5, 0, 0] > 0
+    model = BudgetedSelectorClassifier(budget=4, **SMALL).fit(X, y)
+    scores = [float(np.mean(model.predict(X, budget=k) == y)) for k in range(5)]
+    assert scores == sorted(scores) and scores[1] > 0.7
+    assert model.order_[:2].tolist() == [0, 1]
+
+
+def test_without_a_budget_all_features_may_be_used():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    model = BudgetedSelectorRegressor(**SMALL).fit(X, X.sum(axis=1))
+    assert model.cost_ == 4.0 and model.n_rounds_ == 30
+
+
+def test_a_budget_for_nothing_gives_a_constant():
+    X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 3
+    model = BudgetedSelectorClassifier(costs=[2.0, 2.0], budget=1.0, **SMALL).fit(X, y)
+    assert model.cost_ == 0.0 and len(np.unique(model.predict(X))) == 1
+
+
+def test_evaluations_of_trees_are_part_of_the_budget():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    costs = Costs(np.ones(4), evaluation=0.1)
+    model = BudgetedSelectorRegressor(costs=costs, budget=2.5, **SMALL).fit(X, X.sum(axis=1))
+    assert len(model.features_) == 2 and model.n_rounds_ == 5
+    assert model.cost_ == pytest.approx(2.5)
+
+
+def test_validation_fraction_changes_the_evaluation_of_a_set(parity):
+    X, y = parity
+    more = replace(sets_of(X, y).options, validation_fraction=0.5)
+    assert FeatureSets(Rows(X, y.astype(float)), more).rank((3, 7)) != sets_of(X, y).rank((3, 7))
+
+
+def test_rare_classes_do_not_diverge():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    y = np.where(X[:, 0] > 2.2, 1, np.where(X[:, 1] > 2.2, 2, 0))
+    model = BudgetedSelectorClassifier(budget=2, **SMALL).fit(X[:1000], y[:1000])
+    assert get_metric("log_loss")(y[1000:], model.predict_proba(X[1000:])) < 0.1
+
+
+def test_many_rows_are_subsampled_for_the_choice(monkeypatch, parity):
+    monkeypatch.setattr("miserly.learners.boosting.feature_sets.MAX_ROWS", 400)
+    X, y = parity
+    sets = sets_of(X, y)
+    assert sets.work == 400 * 5 * 20
+    assert sorted(choose_features(sets, Costs(np.ones(10)), 2.0)) == [3, 7]
