@@ -177,15 +177,15 @@ def test_two_files_of_one_name_are_reported(folder):
 
 
 def test_a_file_that_can_be_read_again_has_no_problem(folder, tmp_path_factory):
-    path, aside = folder / "heart.miser", tmp_path_factory.mktemp("aside") / "heart.miser"
+    path, elsewhere = folder / "heart.miser", tmp_path_factory.mktemp("elsewhere") / "heart.miser"
     os.utime(path, (1.0, 1.0))
     models = models_in(folder)
-    path.rename(aside)
-    path.symlink_to(aside)
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
     models.refresh()
     assert "outside the folder" in models.problems["heart"]
     path.unlink()
-    aside.rename(path)  # the same file as before
+    elsewhere.rename(path)  # the same file as before
     models.refresh()
     assert models.problems == {} and models.names == ["heart"]
 

@@ -227,7 +227,7 @@ def test_the_budget_can_be_tried_and_changed(page):
     page.sees("The budget allows no further question.")
 
 
-def test_an_answer_that_is_too_large_for_a_number_is_said_in_words(page):
+def test_an_answer_that_is_too_large_for_a_number_has_words(page):
     page.begin("numbers", first="smokes")
     page.give("Yes", then="town")
     page.click("#value option[value='1']")

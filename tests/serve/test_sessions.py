@@ -600,7 +600,7 @@ def test_a_source_that_must_not_fail_ends_the_session(plans):
 # -- others --------------------------------------------------------------------------------------------------
 
 
-def test_a_step_takes_milliseconds(tmp_path):
+def test_a_step_takes_milliseconds_of_processor_time(tmp_path):
     plan = sample_plans.heart(60)
     rows = sample_plans.np.random.default_rng(0).normal(size=(50, 13))
     rows[:, 2] = 1.0
@@ -612,9 +612,9 @@ def test_a_step_takes_milliseconds(tmp_path):
         while session["question"] is not None:
             name = session["question"]["feature"]
             value = "typical" if name == "cp" else 0.1
-            begun = time.perf_counter()
+            begun = time.process_time()
             session = await post(client, session, "values", values={name: value})
-            took.append(time.perf_counter() - begun)
+            took.append(time.process_time() - begun)
         assert len(took) >= 3 and sorted(took)[len(took) // 2] < 0.02
 
     with_client(tmp_path, work)
