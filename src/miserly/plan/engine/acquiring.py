@@ -10,7 +10,7 @@ import numpy as np
 from miserly.plan.engine import beliefs as _beliefs
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.beliefs import Beliefs, log_scores
-from miserly.plan.engine.program import EXIT, KNOWN_AT, N_SCORES, PHASE, VALUES_AT, Program
+from miserly.plan.engine.program import KNOWN_AT, N_SCORES, PHASE, VALUES_AT, Program
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -31,13 +31,13 @@ class Acquiring:
         Whether compiled code computes the beliefs.
     """
 
-    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_k", "_left", "_n_outputs", "_pool",
+    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_left", "_n_outputs", "_pool",
                  "_table")  # fmt: skip
 
     def __init__(self, plan: Plan, k: int, compiled: bool) -> None:
         acquisition = plan.nodes[k].acquisition
         assert acquisition is not None
-        self._k, self._n_outputs, self._table = k, plan.n_outputs, acquisition.table
+        self._n_outputs, self._table = plan.n_outputs, acquisition.table
         self._engine, self._dues = _parts(compiled)
         self._pool = self._table.pool if compiled else acquisition.pool
         self._due = np.empty(len(acquisition.pool))
@@ -64,7 +64,6 @@ class Acquiring:
         added = log_scores(self._beliefs.chances.tolist(), self._n_outputs)
         for c in range(n):
             numbers[first + c] = numbers[first + n + c] + (added[c] if c < self._n_outputs else 0.0)
-        state[EXIT] = self._k
         if status == _walk.ENDED:
             for c in range(n):
                 numbers[first + n + c] = numbers[first + c]
