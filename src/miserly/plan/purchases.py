@@ -127,7 +127,8 @@ def purchases(plan: Plan) -> list[Purchase]:
             account.take_back(found[done], terms)
         found[k], new = account.buy(k, spent)
         way.append((k, new))
-        children = [c for c in (plan.nodes[k].low, plan.nodes[k].up) if c != LEAVE]
+        # An error about a plan with a circle shows the plan, so this must end there too.
+        children = [c for c in (plan.nodes[k].low, plan.nodes[k].up) if c > k]
         ahead += [(child, found[k].total) for child in children]
     return [found[k] for k in range(len(plan.nodes))]
 
