@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs.prices import mark_paid, price_parts, terms_price
+from miserly.costs.one_row import price_parts
+from miserly.costs.prices import mark_paid, terms_price
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term
 
