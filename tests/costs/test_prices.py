@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from miserly.costs import Costs, Ledger, fits, mean_fits
 from miserly.costs import prices as p
+from miserly.costs.one_row import listed_price, price_parts
 from miserly.utils.compiled import compiled
 
 
@@ -59,9 +60,9 @@ def test_all_forms_of_a_price_agree_with_the_definition(given_costs):
     assert p.marginal_prices(paid, opened, costs.prices).tolist() == added
     listed, open_groups = [*costs.feature, *costs.setup], set(np.flatnonzero(opened).tolist())
     for f in unpaid:
-        own, due, opens = p.price_parts(f, opened, costs.prices)
+        own, due, opens = price_parts(f, opened, costs.prices)
         assert own + due == added[f] and set(opens) == set(costs.groups_of(f)) - open_groups
-        assert p.listed_price(f, costs.groups_of(f), open_groups, listed, len(costs)) == added[f]
+        assert listed_price(f, costs.groups_of(f), open_groups, listed, len(costs)) == added[f]
     assert costs.marginals(paid).tolist() == added
     assert p.set_price(paid, costs.prices, 0.5) == by_hand(costs, paid) + 0.5 == costs.of(paid, evaluations=1)
     assert p.row_prices(table, costs.prices).tolist() == [by_hand(costs, row) for row in table]

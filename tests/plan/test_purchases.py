@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miserly.costs import Costs
+from miserly.errors import PlanError
 from miserly.plan import LEAVE, Node, Plan, Raw, Tree
 from miserly.plan.purchases import bill, purchases, stretches
 
@@ -102,3 +103,12 @@ def test_long_plans_are_summed_quickly(shape):
     start = time.process_time()
     assert plan.max_cost == pytest.approx(50 + 0.1 * n)
     assert time.process_time() - start < 1.0
+
+
+def test_a_plan_with_a_circle_can_be_shown_by_the_error_that_refuses_it():
+    """Tools that show the variables of a traceback call `repr`, which must end."""
+    nodes = [Node([0], [0], [1.0], [0.0], up=1), Node([1], [0], [1.0], [0.0], up=0)]
+    with pytest.raises(PlanError, match="children come after their parent") as refused:
+        Plan(costs=Costs([1.0, 2.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
+    plan = refused.traceback[-1].frame.f_locals["plan"]
+    assert repr(plan) == "Plan(2 nodes, 2 terms, 2 of 2 features, at most 3)"

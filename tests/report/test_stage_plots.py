@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from miserly.costs import Costs
+from miserly.plan import LEAVE, Node, Plan, Raw, Threshold
 from miserly.report import plot_extracted, plot_leaf_similarity, plot_remaining
 
 from ..plan.hand_made import ROWS, cascade, tree
@@ -33,6 +36,17 @@ def test_similarity_draws_a_square_per_pair_of_leaves(tmp_path):
     assert texts(figure).count("0.67") == 2 and crowded(figure) == []
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["node 1 (2)", "node 3 (3)", "node 2 (1)"]
+
+
+def test_similarity_of_many_leaves_names_some_of_them():
+    """70 exits: with room for about 32 names, every third one is named."""
+    nodes = [
+        Node([k], [0], [1.0], [0.0], gate=Threshold(0.0), up=k + 1 if k < 69 else LEAVE) for k in range(70)
+    ]
+    chain = Plan(costs=Costs(np.ones(70)), terms=[Raw(f) for f in range(70)], nodes=nodes, base=[0.0])
+    (axes,) = plot_leaf_similarity(chain).axes
+    assert axes.get_xticks().tolist() == list(range(0, 70, 3))
+    assert "0.50" not in texts(axes.figure)  # numbers only in up to 16 by 16 squares
 
 
 def test_axes_of_the_caller_are_drawn_into():

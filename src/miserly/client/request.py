@@ -14,7 +14,7 @@ from miserly.client.connection import DeadlinePassed, path_of
 from miserly.client.plan import RemotePlan
 from miserly.client.receipt import RemoteReceipt, receipt_of, receipt_so_far
 from miserly.client.terms import RequestTerms
-from miserly.costs.prices import listed_price
+from miserly.costs.one_row import listed_price
 from miserly.errors import ClientError, SourceError
 from miserly.runtime.calls import Delivery, clock
 from miserly.runtime.faults import DECLINED, NAN, VALUE

@@ -1,20 +1,19 @@
 """The arithmetic of prices: the price of a purchase, and whether it fits a budget.
 
-Every price in the package is computed here. The rules are:
+Every price in the package is computed here, that of one purchase of one row in `one_row`. The rules are:
 
     price of a feature = 0 if it is paid, else its own cost + the set-ups of its groups that are not open
     price of a set A   = own costs of A + the set-up of each group that A touches
 
 `unpaid_price`, `row_price`, `mark_paid` and `fits` are written for compiled code as well. They use plain
 loops over array elements and call no other function, so a room that compiles can wrap them
-(``compiled(unpaid_price)``) and this room needs NumPy alone. The compiled walk of one row
-(`miserly.plan.engine.walk`) has the first rule once more, on its flat arrays. Tests compare both bit by bit.
+(``compiled(unpaid_price)``) and this room needs NumPy alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
@@ -26,14 +25,12 @@ __all__ = [
     "RowPrices",
     "fits",
     "groups_of_rows",
-    "listed_price",
     "marginal_prices",
     "mark_paid",
     "mean_fits",
     "mean_limit",
     "n_evaluations",
     "opened_by",
-    "price_parts",
     "prices_by_row",
     "row_price",
     "row_prices",
@@ -318,67 +315,6 @@ def marginal_prices(paid: Bools, opened: Bools, prices: PriceList) -> Floats:
     for group in prices.groups.T:  # one by one: the order of `unpaid_price`
         price = price + due[group]
     return np.where(paid, 0.0, price)
-
-
-def price_parts(f: int, opened: Bools, prices: PriceList) -> tuple[float, float, tuple[int, ...]]:
-    """What feature `f`, which is not paid, costs one account now, in parts.
-
-    Parameters
-    ----------
-    f : int
-        Column of the feature.
-    opened : bool array of (groups,)
-        Groups whose set-up is paid.
-    prices : PriceList
-
-    Returns
-    -------
-    tuple
-        Its own cost, the set-ups that are due, and the groups that are set up for them.
-
-    Examples
-    --------
-    >>> prices = PriceList(np.array([1.0, 2.0]), np.array([[-1, -1], [0, 1]]), np.array([5.0, 7.0]))
-    >>> price_parts(1, np.array([False, True]), prices)
-    (2.0, 5.0, (0,))
-    """
-    opens = tuple(group for group in prices.groups[f].tolist() if group >= 0 and not opened[group])
-    return float(prices.own[f]), math.fsum(prices.setup[group] for group in opens), opens
-
-
-def listed_price(
-    f: int, groups: Iterable[int], opened: Container[int], listed: Sequence[float] | Floats, n_features: int
-) -> float:
-    """As `unpaid_price`, for one row with a list of prices of its own.
-
-    Parameters
-    ----------
-    f : int
-        Column of the feature.
-    groups : iterable of int
-        Its groups.
-    opened : container of int
-        Groups whose set-up is paid.
-    listed : sequence of (n_features + groups,)
-        The own costs of all features, then the set-ups of all groups.
-    n_features : int
-        The number of features.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> listed = [1.0, 2.0, 5.0, 7.0]  # two features, two groups
-    >>> listed_price(1, (0, 1), {1}, listed, 2), listed_price(0, (), {1}, listed, 2)
-    (7.0, 1.0)
-    """
-    price = listed[f]
-    for group in groups:
-        if group not in opened:
-            price += listed[n_features + group]
-    return float(price)
 
 
 # -- sets of features ----------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import numpy as np
 from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.engine.rest import problem_after
-from miserly.plan.gates import Settled, SettledTop
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.terms import Term
 
@@ -37,7 +36,7 @@ def check_plan(plan: Plan) -> None:
         raise PlanError(f"{plan.n_outputs} outputs need {n_labels} classes, not {plan.classes.shape}")
     if plan.decision is not None:
         plan.decision.check(n_labels, plan.classes, plan.has_probabilities)
-        if any(isinstance(node.gate, (Settled, SettledTop)) for node in plan.nodes):
+        if any(node.gate.needs_rest for node in plan.nodes):
             raise PlanError("a gate that waits until the most probable class is settled suits no decision")
     for f, values in plan.categories.items():
         if not 0 <= f < plan.n_features or len(set(values)) != len(values):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import PlanError
 from miserly.plan import links
-from miserly.plan.gates import Confidence, Threshold
+from miserly.plan.gates import Confidence
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
 from miserly.plan.terms import Term
@@ -118,14 +118,10 @@ def shift_outputs(plan: Plan, offset: ArrayLike) -> Plan:
     [11.0, 17.0] [6.0]
     """
     added = _wide(np.asarray(offset, dtype=np.float64), plan.n_scores)
-    nodes = []
-    for node in plan.nodes:
-        if isinstance(node.gate, Confidence):
-            raise PlanError("a plan with confidence gates cannot be shifted: they would let other rows leave")
-        if isinstance(node.gate, Threshold):
-            gate = replace(node.gate, value=node.gate.value + added[node.gate.channel])
-            node = replace(node, gate=gate)
-        nodes.append(node if node.inherits else replace(node, bias=node.bias + added))
+    nodes = [
+        replace(node, gate=node.gate.shifted(added), bias=node.bias if node.inherits else node.bias + added)
+        for node in plan.nodes
+    ]
     return plan.replace(base=plan.base + added, nodes=nodes)
 
 

@@ -261,7 +261,7 @@ class Plan(Runnable, Exportable):
         parents = np.full(len(self.nodes), -1, dtype=np.int64)
         for k, node in enumerate(self.nodes):
             for child in (node.up, node.low):
-                if child != LEAVE:
+                if child > k:  # not LEAVE; children come after their parent
                     parents[child] = k
         return parents
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs.prices import mark_paid, price_parts, terms_price
+from miserly.costs.one_row import price_parts
+from miserly.costs.prices import mark_paid, terms_price
 from miserly.plan.nodes import LEAVE
 from miserly.plan.terms import Term
 
@@ -130,7 +131,8 @@ def purchases(plan: Plan) -> list[Purchase]:
             account.take_back(found[done], terms)
         found[k], new = account.buy(k, spent)
         way.append((k, new))
-        children = [c for c in (plan.nodes[k].low, plan.nodes[k].up) if c != LEAVE]
+        # An error about a plan with a circle shows the plan, so this must end there too.
+        children = [c for c in (plan.nodes[k].low, plan.nodes[k].up) if c > k]
         ahead += [(child, found[k].total) for child in children]
     return [found[k] for k in range(len(plan.nodes))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,7 @@ def _draw_squares(axes: Axes, found: Similarity, chain: bool) -> None:
     for edge in np.arange(n - 1) + 0.5:
         axes.axhline(edge, color="white", linewidth=1.2)
         axes.axvline(edge, color="white", linewidth=1.2)
-    shown = np.arange(0, n, -(-n // 2 // _MOST_NUMBERS) or 1)
+    shown = np.arange(0, n, max(1, math.ceil(n / (2 * _MOST_NUMBERS))))
     names = [stage_name(found.leaves[i], chain).replace("steps", "step") for i in shown]
     axes.set_xticks(shown, [name.split(" ")[1] for name in names])
     axes.set_yticks(shown, [f"{name} ({found.size[i]})" for name, i in zip(names, shown, strict=True)])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs.prices import listed_price
+from miserly.costs.one_row import listed_price
 from miserly.plan import Plan
 from miserly.runtime.faults import VALUE
 from miserly.runtime.receipt_forms import DELIVERED, Acquisition, ReceiptForms, plain_value

@@ -6,9 +6,9 @@ import pytest
 from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.errors import DataError
-from miserly.learners.common.terms import BoostedTerms, LinearTerms
+from miserly.learners.common.terms import BoostedTerms, LinearTerms, trees_of_plan
 from miserly.losses import Multinomial, Squared
-from miserly.plan import Node, Plan
+from miserly.plan import Node, Plan, Tree
 from miserly.solvers.columns import ROWS_AT_A_TIME
 
 
@@ -170,3 +170,15 @@ def test_trees_have_as_much_freedom_as_leaves_but_one():
     terms = boosted(samples)
     assert terms.freedom.tolist() == [tree.n_leaves - 1 for tree in terms.plan_terms]
     assert (LinearTerms.fit(samples, Costs.uniform(5)).freedom == 1.0).all()
+
+
+def test_trees_of_a_plan_are_scaled_together_so_that_the_largest_leaf_is_one():
+    """Leaves -8, 4 and 2, 1: the largest is 8, so the trees become -1, 0.5 and 0.25, 0.125."""
+    shape = {"feature": [0, -1, -1], "threshold": [0.0] * 3, "left": [1, 0, 0], "right": [2, 0, 0]}
+    shape["missing_left"] = [True] * 3
+    trees = [Tree(**shape, value=[0.0, *leaves]) for leaves in ((-8.0, 4.0), (2.0, 1.0))]
+    node = Node([0, 1], [0, 0], [1.0, 1.0], [0.0])
+    plan = Plan(costs=Costs([1.0]), terms=trees, nodes=[node], base=[0.0])
+    found = trees_of_plan(plan, Costs([1.0], evaluation=0.5))
+    assert [tree.value[1:].tolist() for tree in found.plan_terms] == [[-1.0, 0.5], [0.25, 0.125]]
+    assert [tree.evaluation for tree in found.plan_terms] == [0.5, 0.5]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import fits
-from miserly.costs.prices import listed_price
+from miserly.costs.one_row import listed_price
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.acquiring import Acquiring

@@ -165,6 +165,20 @@ class Gate(ABC):
         """
         return self.sends_up(self.values(scores, link, n_outputs))
 
+    def shifted(self, offset: NDArray[np.float64]) -> Gate:
+        """The gate that lets the same rows leave if `offset` is added to the scores of all rows.
+
+        Parameters
+        ----------
+        offset : array of (n_scores,)
+            What is added to each score.
+
+        Returns
+        -------
+        Gate
+        """
+        raise PlanError(f"a plan with a {self.kind} gate cannot be shifted: it would let other rows leave")
+
     # -- words ---------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -231,6 +245,9 @@ class ListwiseGate(Gate):
 
     listwise: ClassVar[bool] = True
     slack: float = 0.0
+
+    def shifted(self, offset: NDArray[np.float64]) -> Gate:
+        return self  # documents are compared with each other
 
     @abstractmethod
     def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -33,6 +33,9 @@ class Onward(Gate):
 
     def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.ones(len(values), dtype=np.bool_)
+
+    def shifted(self, offset: NDArray[np.float64]) -> Gate:
+        return self
 
     def up_words(self, words: Wording) -> str:
         return "always"
@@ -76,6 +79,9 @@ class Threshold(Gate):
 
     def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return values > self.value
+
+    def shifted(self, offset: NDArray[np.float64]) -> Gate:
+        return replace(self, value=self.value + offset[self.channel])
 
     def up_words(self, words: Wording) -> str:
         return f"{words.score(self.channel)} is above {number(self.value)}"
