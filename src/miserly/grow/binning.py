@@ -150,9 +150,7 @@ class Bins:
         missing = np.zeros((chunks, d), dtype=np.bool_)
         wrong = np.zeros((chunks, d), dtype=np.bool_)
         with threads(n_threads, codes.size):
-            build(_encode)(
-                as_input(values), self.edges, self.n_bins, self.categorical, codes, missing, wrong
-            )
+            build(_encode)(as_input(values), self.edges, self.n_bins, self.categorical, codes, missing, wrong)
         if wrong.any():
             self._refuse(values, wrong)
         return Binned(codes, np.logical_or.reduce(missing), self)

@@ -178,8 +178,11 @@ class Conversation:
 
     def _restart(self, replies: Iterable[Reply | Fetched | Reported] = ()) -> None:
         """Begin again, and give these replies."""
-        request = PredictionRequest(self._served, None, self._cap, None, self._known, self._prices)
-        self._request, self._replies = request, list(replies)
+        self._replies = list(replies)
+        first = self._replies[0].cap if self._replies else self._cap
+        self._request = request = PredictionRequest(
+            self._served, None, first, None, self._known, self._prices
+        )
         request.begun = self._begun
         self._question = self._receipt = self._seconds = self._left = None
         self._reported = False

@@ -310,10 +310,14 @@ class Interview(Conversation):
         SourceError
             If the interview has ended for another reason: `back` reopens it.
         """
-        if self.was_stopped or self.stopped_by not in ("", "budget"):
+        chooses = self._served.plan.acquires  # it may have ended because nothing that it can pay is left
+        if self.was_stopped or self.stopped_by not in ("", "budget", "answered" if chooses else ""):
             raise SourceError("the interview has ended, and not for its budget: take back the last answer")
-        self._request.set_budget(read_budget(budget))
-        self._cap, self._question, self._receipt = budget, None, None
+        limit, self._cap, self._question, self._receipt = read_budget(budget), budget, None, None
+        if chooses:  # what it asks depends on the cap: the same answers again, then the new cap
+            self._restart(self._replies)
+        else:
+            self._request.set_budget(limit)
         self._request.wanted()  # ends it if the next question does not fit
         if not self.stopped_by:
             self._seconds, self._reported = None, False

@@ -373,7 +373,7 @@ class PredictionRequest:
 
     def set_budget(self, budget: float) -> None:
         """Change the cap from here on: a request that is not over, or that the old cap ended, goes on."""
-        if self.stopped_by in ("", "budget"):
+        if self.stopped_by in ("", "budget") or (self.stopped_by == "answered" and self.trail.plan.acquires):
             self.stopped_by = self.reason = ""
             self.trail.set_budget(budget)
             self.use_stash()

@@ -18,6 +18,7 @@ from miserly.plan.engine import beliefs as numpy_beliefs
 from miserly.plan.engine.ahead import certain, possible, remaining
 from miserly.plan.engine.beliefs import Beliefs
 from miserly.plan.store.format import dumps, loads
+from miserly.runtime import Interview
 
 from ..random_plans import random_plan, random_rows
 
@@ -190,6 +191,30 @@ def test_a_trail_with_another_budget_chooses_again():
     assert trail.next() == (0,)
     trail.tell({0: 0.5})
     assert trail.done and trail.cost == 1.0 and not trail.stopped
+
+
+def test_a_trail_that_ended_for_lack_of_money_goes_on_with_more():
+    plan, row = plan_with(two_classes()), [0.5, 0.25]
+    trail = plan.start(budget=1.0)
+    trail.tell({0: row[0]})
+    assert trail.done and trail.exit == 0
+    other = trail.copy()
+    trail.set_budget(4.0)
+    assert trail.next() == (1,) and trail.exit == -1 and other.done
+    assert trail.answer().scores == other.answer().scores == plan.run([row], budget=1.0).scores[0]
+    trail.tell({1: row[1]})
+    run = plan.run([row])
+    assert (trail.answer().scores, trail.cost, trail.exit) == (run.scores[0], run.cost[0], 0)
+
+
+def test_an_interview_that_ended_for_lack_of_money_goes_on_with_more():
+    interview = Interview(plan_with(two_classes()), budget=1.0)
+    interview.reply(0.5)
+    assert interview.stopped_by == "answered" and interview.question is None
+    interview.change_budget(4.0)
+    assert interview.question.feature == 1 and interview.cost == 1.0
+    interview.reply(0.25)
+    assert interview.receipt().cost == 4.0 and interview.receipt().scores == pytest.approx((2.0,))
 
 
 def test_a_feature_that_is_waived_teaches_nothing():

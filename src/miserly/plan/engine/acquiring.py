@@ -10,7 +10,7 @@ import numpy as np
 from miserly.plan.engine import beliefs as _beliefs
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.beliefs import Beliefs, log_scores
-from miserly.plan.engine.program import KNOWN_AT, N_SCORES, PHASE, VALUES_AT, Program
+from miserly.plan.engine.program import EXIT, KNOWN_AT, N_SCORES, NODE, PHASE, VALUES_AT, Program
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -31,8 +31,8 @@ class Acquiring:
         Whether compiled code computes the beliefs.
     """
 
-    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_left", "_n_outputs", "_pool",
-                 "_table")  # fmt: skip
+    __slots__ = ("_beliefs", "_chosen", "_due", "_dues", "_engine", "_left", "_n_outputs", "_node",
+                 "_parent", "_pool", "_start", "_table")  # fmt: skip
 
     def __init__(self, plan: Plan, k: int, compiled: bool) -> None:
         acquisition = plan.nodes[k].acquisition
@@ -44,6 +44,7 @@ class Acquiring:
         self._beliefs = Beliefs.empty(self._table)
         self._left = dict(enumerate(acquisition.pool))  # by place: features that were not observed
         self._chosen = -1
+        self._node, self._parent, self._start = k, int(plan.parents[k]), [0.0] * plan.n_scores
         self._engine.restart(self._table, self._beliefs)
 
     def copy(self) -> Acquiring:
@@ -59,8 +60,9 @@ class Acquiring:
 
         What was observed counts at once: the row can answer from it while it waits for a value.
         """
-        status = self._buy(program, state, numbers)
         first, n = program.scores, program.integers[N_SCORES]
+        self._start = [float(numbers[first + n + c]) for c in range(n)]
+        status = self._buy(program, state, numbers)
         added = log_scores(self._beliefs.chances.tolist(), self._n_outputs)
         for c in range(n):
             numbers[first + c] = numbers[first + n + c] + (added[c] if c < self._n_outputs else 0.0)
@@ -69,6 +71,13 @@ class Acquiring:
                 numbers[first + n + c] = numbers[first + c]
             state[PHASE] = _walk.ACQUIRED
         return status
+
+    def reopen(self, program: Program, state: Any, numbers: Any) -> None:
+        """Let a row that left the plan after this node be in it again, with another budget."""
+        first, n = program.scores, program.integers[N_SCORES]
+        for c in range(n):
+            numbers[first + n + c] = self._start[c]
+        state[NODE], state[EXIT], state[PHASE] = self._node, self._parent, _walk.AT_TERM
 
     def _buy(self, program: Program, state: Any, numbers: Any) -> int:
         while True:

@@ -48,7 +48,17 @@ class Walker:
     plan : Plan
     """
 
-    __slots__ = ("_acquiring", "_given", "_numbers", "_program", "_state", "_status", "_walk", "plan")
+    __slots__ = (
+        "_acquiring",
+        "_chose",
+        "_given",
+        "_numbers",
+        "_program",
+        "_state",
+        "_status",
+        "_walk",
+        "plan",
+    )
     _waits_at_gates = False
 
     def __init__(self, plan: Plan, budget: float, whole: bool) -> None:
@@ -58,7 +68,8 @@ class Walker:
         self._state[_at.WHOLE] = whole
         self._numbers[_at.BUDGET] = budget
         self._given: list[int] = []
-        self._acquiring: Acquiring | None = None
+        self._acquiring: Acquiring | None = None  # in the node that the row is in
+        self._chose: Acquiring | None = None  # in the last node that ended
         self._status = ENDED
 
     def copy(self) -> Self:
@@ -70,6 +81,7 @@ class Walker:
         other._state, other._numbers = self._state.copy(), self._numbers.copy()
         other._given = list(self._given)
         other._acquiring = None if self._acquiring is None else self._acquiring.copy()
+        other._chose = None if self._chose is None else self._chose.copy()
         return other
 
     # -- what was paid -------------------------------------------------------------------------------
@@ -256,6 +268,10 @@ class Walker:
         self._numbers[_at.BUDGET] = min(budget, self.plan.budget)
         if self._status in (NEED, NEED_ALL, STOPPED):
             self._go_on()
+        elif self._status == ENDED and self._chose is not None and self.plan.nodes[self.exit].acquisition:
+            self._acquiring, self._chose = self._chose, None  # what did not fit may fit now
+            self._acquiring.reopen(self._program, self._state, self._numbers)
+            self._go_on()
 
     def waive(self, f: int) -> None:
         """Go without a column: it counts as missing, and nothing is paid. `resume` goes on.
@@ -326,7 +342,7 @@ class Walker:
             self._acquiring = Acquiring(self.plan, self.node, self._walk is not _walk.walk)
         status = self._acquiring.advance(self._program, self._state, self._numbers)
         if status == ENDED:
-            self._acquiring = None
+            self._chose, self._acquiring = self._acquiring, None
         return status
 
     def _pass_gate(self, cut: float | None = None) -> int:
