@@ -106,8 +106,9 @@ def report(records: list[dict[str, Any]], command: str, quick: bool) -> None:
         "# Small budgets at unit prices",
         __doc__.split("\n\n", 2)[2].strip(),
         "Accuracy on test rows in percent, and in brackets the points above GDFS. ± is the standard error of "
-        "one accuracy. Seconds are CPU seconds of the selector's fit, which uses what it knows from smaller k, "
-        "and the time of the whole search of the frontier; - where they were not measured. Sets that are not listed have not been run.",
+        "one accuracy. Seconds are CPU seconds of the selector's fit, which uses what it knows from smaller "
+        "k, and the time of the whole search of the frontier; - where they were not measured. Sets that are "
+        "not listed have not been run.",
         _summary(records),
         f"`{command}`",
         table(["set", "k", "GDFS", "selector", "frontier", "seconds"], lines),
