@@ -19,8 +19,8 @@ __all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "Query", "
            "SearchOptions", "Seed", "TableOptions", "Task", "Unknown", "expanded"]  # fmt: skip
 
 # What --learners takes: the learners of "auto", for classes, numbers or rankings.
-NAMES = ("AdaBoostBT", "AFR", "ASTC", "BudgetedSelector", "BudgetedTree", "CostLasso", "Cronus", "CSCC",
-         "CSTC", "EarlyExit", "GreedyMiser", "SoftCascade", "SpeedBoost")  # fmt: skip
+NAMES = ("Acquirer", "AdaBoostBT", "AFR", "ASTC", "BudgetedSelector", "BudgetedTree", "CostLasso", "Cronus",
+         "CSCC", "CSTC", "EarlyExit", "GreedyMiser", "SoftCascade", "SpeedBoost")  # fmt: skip
 METRICS = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "log_loss", "mse", "mae", "r2", "ndcg@5",
            "precision@5")  # fmt: skip
 _CSV, _SEARCH = "CSV format", "Search"  # panels of the help

@@ -271,6 +271,7 @@ def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:
         every.CostLassoClassifier(),
         every.EarlyExit(every.GreedyMiserClassifier()),
         every.BudgetedSelectorClassifier(),
+        every.AcquirerClassifier(),
         every.SpeedBoostClassifier(),
         every.ASTCClassifier(),
         every.ASTCClassifier(terms="boosted"),
