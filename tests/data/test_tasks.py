@@ -49,7 +49,9 @@ def diabetes():
     return X, np.round(150 + 50 * X[:, 0]).astype(int)
 
 
-@pytest.mark.parametrize("given", [{"task": "numbers"}, {"metric": "mae"}, {"task": "ranking", "qid": [1, 1]}])
+@pytest.mark.parametrize(
+    "given", [{"task": "numbers"}, {"metric": "mae"}, {"task": "ranking", "qid": [1, 1]}]
+)
 def test_text_is_no_number_and_no_grade(given):
     with pytest.raises(DataError, match=r"labels taken as .*, but row 1 holds 'yes'; give task"):
         read_task(np.array([3, "yes"], dtype=object), **given)
