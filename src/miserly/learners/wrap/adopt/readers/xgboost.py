@@ -133,7 +133,9 @@ def _adopted(top: Document, iterations: _Rounds, missing: float = np.nan) -> Ado
         if iterations is not None:
             raise DataError("a linear booster has no rounds to choose from: leave out iterations")
         terms, steps, intercept = _linear(booster.inner("model"), n_features, n_scores)
-        base = np.float32(base[0] + intercept).astype(np.float64)  # base score 0 is that of all outputs
+        base = (
+            (base[0] + intercept).astype(np.float32).astype(np.float64)
+        )  # all outputs share it
         categories: dict[int, list[Any]] = {}
     else:
         weights, model = _trees(booster)
