@@ -45,8 +45,8 @@ class ScoreLine:
 
     Examples
     --------
-    >>> ScoreLine(0.5, 2.0).offset(np.array([0.0, 4.0])).tolist()
-    [0.0, 0.0]
+    >>> ScoreLine(0.5, 2.0).offset(np.array([1.0, 4.0])).tolist()
+    [-0.5, 0.0]
     """
 
     slope: float
