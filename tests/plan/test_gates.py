@@ -199,11 +199,13 @@ def test_a_threshold_needs_a_number_and_a_channel(gate):
 @pytest.mark.parametrize("gate", [Threshold(0.5, 1), *(kind() for kind in GATES.values())], ids=str)
 def test_a_gate_lets_the_same_rows_leave_when_scores_are_shifted_or_refuses(gate):
     scores, offset = np.array([[0.0, 1.0], [2.0, 0.25], [-3.0, 0.5]]), np.array([8.0, -4.0])
+    scale = np.array([0.5, 4.0])
     if gate.kind in ("confidence", "settled"):
         with pytest.raises(PlanError, match=f"a {gate.kind} gate cannot be shifted"):
-            gate.shifted(offset)
+            gate.shifted(offset, scale)
     elif gate.needs_rest:
-        assert gate.shifted(offset) == gate
+        assert gate.shifted(offset, scale) == gate
     else:
         before = gate.goes_up(scores, "identity", 2)
-        assert gate.shifted(offset).goes_up(scores + offset, "identity", 2).tolist() == before.tolist()
+        moved = gate.shifted(offset, scale)
+        assert moved.goes_up(scale * scores + offset, "identity", 2).tolist() == before.tolist()

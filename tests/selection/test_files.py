@@ -204,7 +204,7 @@ def test_a_cache_needs_a_seed_and_a_folder(tmp_path):
     with pytest.raises(DataError, match="random_state"):
         sweep(miser(), X, y, cache=tmp_path, random_state=None)
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         sweep(miser(), X, y, cache=tmp_path / "file")
 
 

@@ -92,8 +92,8 @@ def _used_terms(plan: Plan, nodes: Sequence[Node]) -> tuple[list[int], list[Term
     return used, [plan.terms[t] for t in used]
 
 
-def shift_outputs(plan: Plan, offset: ArrayLike) -> Plan:
-    """The plan with an offset added to every answer; rows go the same ways.
+def shift_outputs(plan: Plan, offset: ArrayLike, scale: float = 1.0) -> Plan:
+    """The plan with every answer multiplied by a scale, and an offset added; rows go the same ways.
 
     Parameters
     ----------
@@ -101,6 +101,8 @@ def shift_outputs(plan: Plan, offset: ArrayLike) -> Plan:
         Its gates must not depend on probabilities.
     offset : array of (n_outputs,)
         What is added to the outputs.
+    scale : float, default=1.0
+        What the outputs are multiplied by before; above 0.
 
     Returns
     -------
@@ -112,17 +114,22 @@ def shift_outputs(plan: Plan, offset: ArrayLike) -> Plan:
     >>> from miserly.plan import Node, Raw, Threshold
     >>> nodes = [Node([0], [0], [1.0], [0.0], gate=Threshold(2.0), up=1), Node([1], [0], [1.0], [0.0])]
     >>> plan = Plan(costs=Costs([1.0, 5.0]), terms=[Raw(0), Raw(1)], nodes=nodes, base=[0.0])
-    >>> for one in (plan, shift_outputs(plan, [10.0])):
+    >>> for one in (plan, shift_outputs(plan, [10.0]), shift_outputs(plan, [10.0], scale=0.5)):
     ...     print(one.run([[1.0, 4.0], [3.0, 4.0]]).scores.tolist(), one.run([[3.0, 4.0]]).cost.tolist())
     [1.0, 7.0] [6.0]
     [11.0, 17.0] [6.0]
+    [10.5, 13.5] [6.0]
     """
     added = _wide(np.asarray(offset, dtype=np.float64), plan.n_scores)
-    nodes = [
-        replace(node, gate=node.gate.shifted(added), bias=node.bias if node.inherits else node.bias + added)
-        for node in plan.nodes
-    ]
-    return plan.replace(base=plan.base + added, nodes=nodes)
+    if plan.acquires and scale != 1.0:
+        raise PlanError("the probabilities of a node that chooses what to buy cannot be scaled")
+    scales = np.where(np.arange(plan.n_scores) < plan.n_outputs, scale, 1.0)
+    nodes = []
+    for node in plan.nodes:
+        bias = node.bias * scales if node.inherits else node.bias * scales + added
+        gate = node.gate.shifted(added, scales)
+        nodes.append(replace(node, gate=gate, weights=node.weights * scales[node.channels], bias=bias))
+    return plan.replace(base=plan.base * scales + added, nodes=nodes)
 
 
 def is_chain(plan: Plan) -> bool:

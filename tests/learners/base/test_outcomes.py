@@ -21,6 +21,7 @@ from miserly import (
 )
 from miserly.data.rows import Rows
 from miserly.errors import CostError, DataError
+from miserly.learners.base.arguments import fit_arguments
 from miserly.learners.base.outcomes import price_mistakes
 from miserly.learners.wrap.handover import least_total_threshold
 from miserly.plan import Decision, Node, Raw
@@ -50,7 +51,7 @@ CLASSIFIERS = [
 @pytest.mark.parametrize("learner", CLASSIFIERS, ids=lambda one: type(one).__name__)
 def test_the_plan_answers_with_least_expected_cost(learner, tmp_path):
     X, y = table()
-    model = learner.fit(X, y, outcome_costs={**MISSED, "refer": 4.0})
+    model = learner.fit(X, y, **fit_arguments(learner, None, outcome_costs={**MISSED, "refer": 4.0}))
     chances = model.predict_proba(X)
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     ill, well = chances.T
@@ -97,7 +98,8 @@ def test_weights_within_a_class_are_costs_of_mistakes_and_between_classes_a_powe
 def test_equal_costs_change_nothing():
     X, y = table()
     plain = GreedyMiserClassifier(n_rounds=5).fit(X, y)
-    priced = GreedyMiserClassifier(n_rounds=5).fit(X, y, outcome_costs=7.0 * (1.0 - np.eye(2)))
+    costs = 7.0 * (1.0 - np.eye(2))
+    priced = GreedyMiserClassifier(n_rounds=5).fit(X, y, outcome_costs=costs, calibrate=False)
     np.testing.assert_allclose(priced.predict_proba(X), plain.predict_proba(X), rtol=1e-12)
     assert (priced.predict(X) == plain.predict(X)).all()
 

@@ -265,7 +265,11 @@ def class_weight_of(estimator: Any) -> Any:
 def fit_arguments(
     estimator: Any, sample_weight: Any, qid: Any = None, outcome_costs: Any = None
 ) -> dict[str, Any]:
-    """Weights, queries and outcome costs as keyword arguments; queries only if the estimator takes them."""
+    """Weights, queries and outcome costs as keyword arguments; queries only if the estimator takes them.
+
+    Searches and wrappers choose by the total cost on rows of their own, also among prefixes of a model. These
+    models are not calibrated, because the line of all rounds would be wrong for fewer of them.
+    """
     given: dict[str, Any] = {}
     if sample_weight is not None:
         if not has_fit_parameter(estimator, "sample_weight"):
@@ -277,4 +281,6 @@ def fit_arguments(
         if not has_fit_parameter(estimator, "outcome_costs"):
             raise DataError(f"outcome_costs are given, but {type(estimator).__name__}.fit does not take them")
         given["outcome_costs"] = outcome_costs
+        if has_fit_parameter(estimator, "calibrate"):
+            given["calibrate"] = False
     return given

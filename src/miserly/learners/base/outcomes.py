@@ -12,13 +12,22 @@ from sklearn.base import is_classifier
 
 from miserly.costs import OutcomeTable, read_outcomes
 from miserly.data.frames import is_frame
+from miserly.data.rows import Rows
 from miserly.data.target import check_classes, check_target, check_weight
 from miserly.errors import DataError
+from miserly.learners.base.calibration import CALIBRATED_LINKS, UNCHANGED, ScoreLine, score_line_of
 from miserly.plan import Decision
 from miserly.plan.compose import shift_outputs
 
-__all__ = ["CLASS_POWER", "PricedMistakes", "column_reader", "decide_as_trained", "outcomes_for",
-           "price_mistakes"]  # fmt: skip
+__all__ = [
+    "CLASS_POWER",
+    "PricedMistakes",
+    "calibration_of",
+    "column_reader",
+    "decide_as_trained",
+    "outcomes_for",
+    "price_mistakes",
+]  # fmt: skip
 
 # Within a class, rows are weighted by what their mistakes cost. Between classes, the power of the mean cost:
 # with 1 the decision would be the most probable class, but flexible models then learn little of the classes
@@ -50,20 +59,27 @@ class PricedMistakes:
     class_cost: NDArray[np.float64]
     class_weight: NDArray[np.float64]
 
-    def decide(self, model: Any) -> None:
+    def decide(self, model: Any, line: ScoreLine = UNCHANGED) -> None:
         """Give the plan of a fitted model its decision.
 
-        Scores are shifted so that classes count by what their mistakes cost. A gate for sure rows is then one
-        for rows whose mistakes are cheap. The decision takes the shift back. A plan without probabilities
-        answers as its weights have taught it.
+        Scores are calibrated, and shifted so that classes count by what their mistakes cost. A gate for sure
+        rows is then one for rows whose mistakes are cheap. The decision takes the shift back. A plan without
+        probabilities answers as its weights have taught it.
+
+        Parameters
+        ----------
+        model : estimator
+            The fitted model.
+        line : ScoreLine, default=UNCHANGED
+            The calibration of its scores, without the weights of the classes.
         """
         plan = model.plan_
         if plan.has_probabilities:
             weights = self.class_weight
-            if plan.link in ("logistic", "softmax"):
-                offset = np.log(self.class_cost / self.class_weight)
+            if plan.link in CALIBRATED_LINKS:
+                offset = line.offset(np.log(self.class_weight)) + np.log(self.class_cost)
                 outputs = offset[1:] - offset[:1] if plan.link == "logistic" else offset - offset.mean()
-                plan, weights = shift_outputs(plan, outputs), self.class_cost
+                plan, weights = shift_outputs(plan, outputs, line.slope), self.class_cost
             model.plan_ = plan.replace(decision=Decision(self.costs, self.table.actions, weights))
         elif self.table.actions:
             raise DataError(
@@ -111,6 +127,31 @@ def price_mistakes(
     factor = np.zeros(len(labels))
     factor[counted] = (class_weight / class_cost)[own.codes(labels[counted])]
     return PricedMistakes(table, weight * table.weights(labels) * factor, costs, class_cost, class_weight)
+
+
+def calibration_of(model: Any, priced: PricedMistakes, X: Any, y: ArrayLike, qid: Any = None) -> ScoreLine:
+    """Find the line that turns the scores of a model into log odds of rows that it was not fitted to.
+
+    Parameters
+    ----------
+    model : PlanClassifier
+        The fitted model.
+    priced : PricedMistakes
+        What its mistakes cost.
+    X : array or frame of (n, n_features)
+        Training rows.
+    y : array of (n,)
+        Classes.
+    qid : array of (n,), optional
+        Queries, which stay together.
+
+    Returns
+    -------
+    ScoreLine
+    """
+    labels = check_target(y, X, model, numeric=False)
+    rows = Rows(X if is_frame(X) else np.asarray(X), labels, weight=priced.weight, qid=qid)
+    return score_line_of(model, rows, priced.class_weight)
 
 
 def decide_as_trained(

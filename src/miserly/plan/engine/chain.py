@@ -39,9 +39,7 @@ class Chain(NamedTuple):
     weight: NDArray[np.float64]
     channel: NDArray[np.int64]
     bias: NDArray[np.float64]
-    single: NDArray[
-        np.bool_
-    ]  # of each node of the plan: whether values, products and sums are rounded to float32
+    single: NDArray[np.bool_]  # of each node: whether values, products and sums are rounded to float32
 
 
 _CHAINS: WeakKeyDictionary[Plan, Chain | None] = WeakKeyDictionary()

@@ -165,13 +165,15 @@ class Gate(ABC):
         """
         return self.sends_up(self.values(scores, link, n_outputs))
 
-    def shifted(self, offset: NDArray[np.float64]) -> Gate:
-        """The gate that lets the same rows leave if `offset` is added to the scores of all rows.
+    def shifted(self, offset: NDArray[np.float64], scale: NDArray[np.float64]) -> Gate:
+        """The gate that lets the same rows leave if all scores are multiplied by `scale`, plus `offset`.
 
         Parameters
         ----------
         offset : array of (n_scores,)
             What is added to each score.
+        scale : array of (n_scores,)
+            What each score is multiplied by before; above 0.
 
         Returns
         -------
@@ -246,7 +248,7 @@ class ListwiseGate(Gate):
     listwise: ClassVar[bool] = True
     slack: float = 0.0
 
-    def shifted(self, offset: NDArray[np.float64]) -> Gate:
+    def shifted(self, offset: NDArray[np.float64], scale: NDArray[np.float64]) -> Gate:
         return self  # documents are compared with each other
 
     @abstractmethod

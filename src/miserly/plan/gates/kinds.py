@@ -34,7 +34,7 @@ class Onward(Gate):
     def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.ones(len(values), dtype=np.bool_)
 
-    def shifted(self, offset: NDArray[np.float64]) -> Gate:
+    def shifted(self, offset: NDArray[np.float64], scale: NDArray[np.float64]) -> Gate:
         return self
 
     def up_words(self, words: Wording) -> str:
@@ -80,8 +80,8 @@ class Threshold(Gate):
     def sends_up(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return values > self.value
 
-    def shifted(self, offset: NDArray[np.float64]) -> Gate:
-        return replace(self, value=self.value + offset[self.channel])
+    def shifted(self, offset: NDArray[np.float64], scale: NDArray[np.float64]) -> Gate:
+        return replace(self, value=self.value * scale[self.channel] + offset[self.channel])
 
     def up_words(self, words: Wording) -> str:
         return f"{words.score(self.channel)} is above {number(self.value)}"
@@ -173,6 +173,9 @@ class Proximity(ListwiseGate):
     def check(self) -> None:
         if not (self.slack >= 0.0 and self.k >= 1):
             raise PlanError(f"a proximity gate needs slack >= 0 and k >= 1, not {self}")
+
+    def shifted(self, offset: NDArray[np.float64], scale: NDArray[np.float64]) -> Gate:
+        return replace(self, slack=self.slack * float(scale[0]))
 
     def n_kept(self, n_query: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.full(len(n_query), self.k)

@@ -187,18 +187,19 @@ def test_an_estimator_uses_its_best_iteration_and_a_booster_all(tmp_path):
         adopt(booster, iterations=1000)
 
 
-def test_a_linear_booster():
+def test_a_linear_booster(tmp_path):
     X, signal = make_rows(N_TRAIN, missing=True, categorical=False)
     new, _ = make_rows(N_TRAIN, missing=True, categorical=False, seed=5)
     for objective, y in (("reg:squarederror", signal), ("multi:softprob", labels_for("four", signal))):
         more = {"num_class": 4} if "multi" in objective else {}
         parameters = {"booster": "gblinear", "objective": objective, "nthread": 1, **more}
         booster = xgb.train(parameters, xgb.DMatrix(X, y), 5)
-        model = adopt(booster)
+        booster.save_model(tmp_path / "model.json")
         margins = booster.predict(xgb.DMatrix(new), output_margin=True)
-        assert (model.raw_scores(new) == margins.reshape(len(new), -1)).all()
-        found = model.predict_proba(new) if more else model.predict(new)
-        assert differences(found, booster.predict(xgb.DMatrix(new))) < 1e-6
+        for model in (adopt(booster), adopt(tmp_path / "model.json")):
+            assert (model.raw_scores(new) == margins.reshape(len(new), -1)).all()
+            found = model.predict_proba(new) if more else model.predict(new)
+            assert differences(found, booster.predict(xgb.DMatrix(new))) < 1e-6
         with pytest.raises(DataError, match="no rounds"):
             adopt(booster, iterations=2)
 

@@ -133,9 +133,7 @@ def _adopted(top: Document, iterations: _Rounds, missing: float = np.nan) -> Ado
         if iterations is not None:
             raise DataError("a linear booster has no rounds to choose from: leave out iterations")
         terms, steps, intercept = _linear(booster.inner("model"), n_features, n_scores)
-        base = np.float32(base[0] + intercept).astype(
-            np.float64
-        )  # the first base score is that of all outputs
+        base = (base[0] + intercept).astype(np.float32).astype(np.float64)  # all outputs share it
         categories: dict[int, list[Any]] = {}
     else:
         weights, model = _trees(booster)
@@ -284,7 +282,9 @@ def _linear(
     model: Document, n_features: int, n_scores: int
 ) -> tuple[list[Term], list[list[Addend]], NDArray[np.float64]]:
     """A linear booster: a weight for each column and score, and in the last row the intercepts."""
-    weights = model.numbers("weights", (n_features + 1) * n_scores).reshape(n_features + 1, n_scores)
+    given = model.numbers("weights", (n_features + 1) * n_scores).reshape(n_features + 1, n_scores)
+    with np.errstate(over="ignore"):
+        weights = given.astype(np.float32).astype(np.float64)  # JSON has fewer digits than a float64
     if not np.isfinite(weights).all():
         raise DataError("the XGBoost model has a weight that is not finite")
     terms: list[Term] = [Raw(f) for f in range(n_features)]  # a missing value adds nothing
