@@ -8,6 +8,7 @@ import pytest
 from miserly import OutcomeCosts
 from miserly.costs import OutcomeTable, read_outcomes
 from miserly.errors import CostError
+from miserly.plan import Decision
 
 ILL = {("ill", "well"): 1000, ("well", "ill"): 50}
 
@@ -152,3 +153,48 @@ def test_bad_files_are_refused_with_their_line(tmp_path, text, problem):
 def test_costs_of_answers_without_binding():
     assert OutcomeCosts(ILL).cost_of(["ill"], ["well"]).tolist() == [1000]
     assert OutcomeCosts([[0, 1], [2, 0]]).cost_of([0, 0], [1, 0]).tolist() == [1, 0]
+
+
+# -- deciding ------------------------------------------------------------------------------------------------
+
+
+def test_each_row_is_decided_by_its_own_costs():
+    rng = np.random.default_rng(3)
+    chances, amounts = rng.dirichlet(np.ones(3), size=200), rng.uniform(1, 500, size=200)
+    costs = OutcomeCosts({("a", "b"): "amount", ("a", "c"): 30, ("b", "a"): 40, ("b", "c"): 80, ("c", "a"): 9,
+                          ("c", "b"): 60, "refer": 8})  # fmt: skip
+    given = costs.decide(chances, ["a", "b", "c"], {"amount": amounts})
+    table = costs.fill(lambda name: amounts).bind(["a", "b", "c"])
+    for i in range(200):
+        means = {
+            answer: sum(
+                p * table.take(np.array([i])).cost_of([label], [answer])[0]
+                for label, p in zip("abc", chances[i], strict=True)
+            )
+            for answer in ("a", "b", "c", "refer")
+        }
+        assert means[given[i]] == pytest.approx(min(means.values()))
+    assert len(set(given.tolist())) > 2
+
+
+def test_answers_of_a_matrix_are_those_of_a_plan_that_decides_by_it():
+    chances = np.random.default_rng(0).dirichlet([1.0, 1.0], size=50)
+    matrix = [[0.0, 10.0, 6.0], [100.0, 0.0, 6.0]]
+    answers = OutcomeCosts(matrix, actions=["expert"]).decide(chances, [0, 1])
+    assert answers.tolist() == Decision(matrix, ["expert"]).labels(chances, np.array([0, 1])).tolist()
+
+
+@pytest.mark.parametrize(
+    ("chances", "rows", "words"),
+    [
+        ([[0.5, 0.5]], None, "name the column 'amount', which the rows do not have"),
+        ([[0.5, 0.5]], {"price": [1.0]}, "name the column 'amount'"),
+        ([[0.2, 0.3, 0.5]], {"amount": [1.0]}, "a column for each of 2 classes"),
+        ([0.5, 0.5], {"amount": [1.0]}, "a column for each of 2 classes"),
+        ([[0.5, 0.5]] * 3, {"amount": [1.0, 2.0]}, "of 2 rows were given for 3 rows"),
+    ],
+)
+def test_decisions_that_cannot_be_made(chances, rows, words):
+    costs = OutcomeCosts({(1, 0): "amount", (0, 1): 5.0})
+    with pytest.raises(CostError, match=words):
+        costs.decide(chances, [0, 1], rows)

@@ -142,6 +142,43 @@ class OutcomeTable:
         costs: Floats = self.table[rows, actual, given]
         return costs
 
+    def decide(self, probabilities: ArrayLike) -> NDArray[Any]:
+        """The answer of least expected cost to each row; the first of equals.
+
+        Parameters
+        ----------
+        probabilities : array-like of (n, n_classes)
+            The probability of each class for each row.
+
+        Returns
+        -------
+        array of (n,)
+            Classes and actions.
+
+        Examples
+        --------
+        A fraud that is missed costs its amount, and stopping an honest payment costs 10.
+
+        >>> from miserly.costs import OutcomeCosts
+        >>> costs = OutcomeCosts({("fraud", "fine"): [900, 20], ("fine", "fraud"): 10})
+        >>> costs.bind(["fine", "fraud"]).decide([[0.9, 0.1], [0.9, 0.1]]).tolist()
+        ['fraud', 'fine']
+        """
+        chances = np.asarray(probabilities, dtype=np.float64)
+        if chances.ndim != 2 or chances.shape[1] != len(self.classes):
+            raise CostError(
+                f"probabilities must have a column for each of {len(self.classes)} classes, not the shape "
+                f"{chances.shape}"
+            )
+        self.check_rows(len(chances))
+        expected = np.zeros((len(chances), len(self.answers)))
+        for k in range(len(self.classes)):
+            expected += chances[:, k, None] * self.table[:, k]
+        answers = np.empty(len(self.answers), dtype=object)
+        answers[:] = self.answers
+        mixed = self.actions and not isinstance(self.classes[0], str)
+        return (answers if mixed else np.array(self.answers))[expected.argmin(axis=1)]
+
     def codes(self, y: ArrayLike) -> NDArray[np.int64]:
         """The place of each label among the classes.
 

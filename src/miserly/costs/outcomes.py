@@ -201,6 +201,42 @@ class OutcomeCosts:
         classes |= dict.fromkeys(one for one in given if one not in (*self._actions, _REFER))
         return self.bind(self._classes or sorted(classes)).cost_of(y, answers)
 
+    def decide(self, probabilities: ArrayLike, classes: ArrayLike, X: Any = None) -> NDArray[Any]:
+        """The answer of least expected cost to each row, by the costs of that row.
+
+        A plan decides by the mean amounts of each class. Where the amount of a row is known at prediction,
+        this decides by it.
+
+        Parameters
+        ----------
+        probabilities : array-like of (n, n_classes)
+            The probability of each class for each row, as `predict_proba` gives them.
+        classes : array-like of (n_classes,)
+            The classes, in the order of the columns: `classes_` of a model.
+        X : frame or mapping, optional
+            The rows, if costs name columns with amounts.
+
+        Returns
+        -------
+        array of (n,)
+            Classes and actions.
+
+        Examples
+        --------
+        >>> costs = OutcomeCosts({("fraud", "fine"): "amount", ("fine", "fraud"): 10})
+        >>> costs.decide([[0.9, 0.1], [0.9, 0.1]], ["fine", "fraud"], {"amount": [900, 20]}).tolist()
+        ['fraud', 'fine']
+        """
+
+        def column(name: str) -> ArrayLike:
+            if name not in (getattr(X, "columns", X) if X is not None else ()):
+                raise CostError(f"outcome costs name the column {name!r}, which the rows do not have")
+            values: ArrayLike = np.asarray(X[name])
+            return values
+
+        table: OutcomeTable = read_outcomes(self, classes, column)
+        return table.decide(probabilities)
+
     def __repr__(self) -> str:
         if self._cells is None:
             assert self._array is not None
