@@ -8,6 +8,7 @@ import pytest
 from miserly import BudgetedSelectorClassifier, BudgetedSelectorRegressor, Costs, GreedyMiserClassifier
 from miserly.data.rows import Rows
 from miserly.grow import GrowOptions
+from miserly.learners.boosting import feature_sets
 from miserly.learners.boosting.feature_choice import choose_features, improve_by_swaps
 from miserly.learners.boosting.feature_sets import FeatureSets, SetOptions
 from miserly.losses import Logistic
@@ -162,3 +163,13 @@ def test_many_rows_are_subsampled_for_the_choice(monkeypatch, parity):
     sets = sets_of(X, y)
     assert sets.work == 400 * 5 * 20
     assert sorted(choose_features(sets, Costs(np.ones(10)), 2.0)) == [3, 7]
+
+
+def test_what_is_kept_of_earlier_fits_is_bounded_and_changes_nothing(monkeypatch, parity):
+    X, y = parity
+    fits = [BudgetedSelectorClassifier(budget=2, random_state=0, n_jobs=1).fit(X, y) for _ in range(2)]
+    assert 0 < len(feature_sets._recent) <= feature_sets.N_TABLES
+    monkeypatch.setattr(feature_sets, "MOST_BYTES", 1)
+    fits.append(BudgetedSelectorClassifier(budget=2, random_state=0, n_jobs=1).fit(X, y))
+    assert not feature_sets._recent
+    assert len({fit.plan_.digest for fit in fits}) == 1

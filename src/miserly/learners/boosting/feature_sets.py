@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ MIN_HESSIAN = 1e-3
 VALIDATION_ROWS = 3000  # wanted in all validation sets together ...
 MAX_SPLITS = 5  # ... of which there are at most so many
 N_TABLES = 4  # whose results are kept: a search fits the same rows, or folds of them, at many budgets
+MOST_BYTES = 64 << 20  # of their rows together
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,11 @@ class FeatureSets:
     def n_features(self) -> int:
         """Number of columns."""
         return self._binned.n_features
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of its rows in memory."""
+        return int(self._rows.X.nbytes + self._binned.codes.nbytes)
 
     @property
     def work(self) -> int:
@@ -252,6 +259,7 @@ class FeatureSets:
 
 
 _recent: OrderedDict[bytes, FeatureSets] = OrderedDict()
+_lock = Lock()
 
 
 def feature_sets(rows: Rows, options: SetOptions) -> FeatureSets:
@@ -269,13 +277,18 @@ def feature_sets(rows: Rows, options: SetOptions) -> FeatureSets:
     Returns
     -------
     FeatureSets
-        That of an earlier call, if rows and options are equal, else a new one. Four are kept.
+        That of an earlier call, if rows and options are equal, else a new one. Four are kept at most, and
+        64 MB of rows.
     """
     key = _fingerprint(rows, options)
-    found = _recent.pop(key, None) or FeatureSets(rows, options)
-    _recent[key] = found
-    while len(_recent) > N_TABLES:
-        _recent.popitem(last=False)
+    with _lock:
+        found = _recent.get(key)
+    found = found or FeatureSets(rows, options)
+    with _lock:
+        _recent[key] = found
+        _recent.move_to_end(key)
+        while len(_recent) > N_TABLES or sum(one.n_bytes for one in _recent.values()) > MOST_BYTES:
+            _recent.popitem(last=False)
     return found
 
 
