@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
 from miserly.grow.compiled import build, compiled, most_threads, prange, threaded, threads
-from miserly.utils.compiled import as_input
+from miserly.utils.inputs import as_input
 
 __all__ = ["MAX_BINS", "Binned", "Bins"]
 

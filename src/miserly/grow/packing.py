@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import DataError
 from miserly.grow.compiled import build, compiled, prange, threaded
-from miserly.utils.compiled import as_input
+from miserly.utils.inputs import as_input
 
 __all__ = ["PackedRows", "Scale", "choose_scale", "pack", "pack_newton", "pack_squared"]
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import DataError
-from miserly.utils.compiled import as_input, compiled
+from miserly.utils.compiled import compiled
+from miserly.utils.inputs import as_input
 
 __all__ = [
     "MAX_COLUMNS",

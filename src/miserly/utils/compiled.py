@@ -9,10 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from typing import Any
 
 NOT_INSTALLED = "it is not installed"
 numba: Any
@@ -30,7 +27,6 @@ except Exception as error:  # a broken numba raises ImportError, OSError, System
 __all__ = [
     "MISSING",
     "NOT_INSTALLED",
-    "as_input",
     "clock",
     "compile_seconds",
     "compiled",
@@ -72,27 +68,6 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return kernel
 
     return decorate
-
-
-def as_input(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as compiled functions take what they only read: as a read-only view.
-
-    numba compiles a function once for arrays that may be written to and again for those that may not, such
-    as memory maps and columns of pandas frames. With this, tables and labels of users are always the second.
-
-    Parameters
-    ----------
-    array : array
-
-    Returns
-    -------
-    array
-    """
-    if not array.flags.writeable:
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def is_compiling() -> bool:

@@ -94,7 +94,7 @@ def test_a_chain_with_an_exit(rows, terms):
 def test_several_scores_need_a_channel_that_steers():
     with pytest.raises(PlanError, match="steer"):
         three_nodes(3, steer=None)
-    with pytest.raises(PlanError, match="threshold of shape"):
+    with pytest.raises(PlanError, match="threshold must have the shape"):
         three_nodes(threshold=[0.0])
 
 

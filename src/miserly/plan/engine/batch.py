@@ -34,7 +34,7 @@ from miserly.plan.engine.chain import chain_of
 from miserly.plan.engine.reference import run_reference
 from miserly.plan.nodes import LEAVE
 from miserly.utils.checks import check_queries
-from miserly.utils.compiled import as_input
+from miserly.utils.inputs import as_input
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
