@@ -1,4 +1,4 @@
-"""JSON documents of models, with access that checks types and sizes."""
+"""JSON documents of models. Access checks types and sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_DIGITS = 400  # of a number
 
 
 def parse_json(data: bytes, what: str) -> Document:
-    """Read a JSON file whose top is an object.
+    """Read a JSON file whose top level is an object.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def parse_json(data: bytes, what: str) -> Document:
     Raises
     ------
     DataError
-        If it is no such file.
+        If the file is not a JSON object.
     """
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_int=_whole)
@@ -156,7 +156,7 @@ class Document:
         return float(found)
 
     def whole(self, name: str, low: int, high: int) -> int:
-        """An entry that is a whole number from `low` to `high`, perhaps as text."""
+        """An entry that is a whole number from `low` to `high`. It may be written as text."""
         found = self.get(name)
         if isinstance(found, str) and len(found) < 20 and found.isascii() and found.isdecimal():
             found = int(found)

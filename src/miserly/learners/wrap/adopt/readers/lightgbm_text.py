@@ -28,7 +28,7 @@ _PANDAS = "pandas_categorical:"
 
 
 def looks_like_lightgbm(data: bytes) -> bool:
-    """Whether bytes begin as a text file of LightGBM does."""
+    """Whether bytes begin like a text file of LightGBM."""
     return re.match(rb"tree\r?\n", data) is not None
 
 
@@ -40,7 +40,7 @@ class Lines:
     values : mapping of str to str
         The lines; a line without ``=`` has an empty value.
     where : str
-        What they are of, for errors.
+        The model or tree that they describe, for errors.
     """
 
     def __init__(self, values: Mapping[str, str], where: str) -> None:
@@ -99,7 +99,7 @@ class TextModel:
     parameters : dict of str to str
         The training parameters; empty if the file has none.
     pandas_categories : list of list or None
-        The categories of the columns of a pandas frame that had some.
+        The categories of the categorical columns of a pandas frame.
     """
 
     header: Lines
@@ -109,7 +109,7 @@ class TextModel:
 
 
 def parse_text(data: bytes | str) -> TextModel:
-    """Take a file apart.
+    """Split a file into its parts.
 
     Parameters
     ----------

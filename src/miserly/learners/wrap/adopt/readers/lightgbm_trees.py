@@ -1,8 +1,8 @@
 """Trees of LightGBM as trees of a plan.
 
 LightGBM compares ``value <= threshold`` in float64, as plans do. Values between -1e-35 and 1e-35 are zero. A
-split says what is missing: nothing (NaN is zero), NaN, or zero and NaN. In the last case zero may go to
-another side than its threshold says; see `special_value`.
+split defines what counts as missing: nothing (NaN is zero), NaN, or zero and NaN. In the last case zero may
+go to the side opposite to the threshold; see `special_value`.
 """
 
 from __future__ import annotations
@@ -132,5 +132,5 @@ def _categories(
 
 
 def _used(bits: NDArray[np.int64]) -> int:
-    """The number of words up to the last that is not 0."""
+    """The number of words up to the last nonzero word."""
     return int(np.flatnonzero(bits)[-1]) + 1 if bits.any() else 0

@@ -1,6 +1,6 @@
-"""Universal Binary JSON, as far as XGBoost writes it: objects, arrays, typed arrays, numbers and text.
+"""The part of Universal Binary JSON that XGBoost writes: objects, arrays, typed arrays, numbers, text.
 
-Lengths are checked against what is left of the data before anything is read, and depth is limited.
+Each length is checked against the remaining data before it is used. The depth is limited.
 """
 
 from __future__ import annotations
