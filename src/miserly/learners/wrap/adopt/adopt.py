@@ -96,12 +96,11 @@ def _rounds(iterations: Any) -> tuple[int, int | None] | None:
     given = iterations if isinstance(iterations, tuple) else (0, iterations)
     if len(given) != 2 or not _is_count(given[0]) or not (given[1] is None or _is_count(given[1])):
         raise DataError(
-            "iterations is a number of rounds, or the first round and the one after the last, not "
-            f"{shown(iterations)}"
+            f"iterations must be a number of rounds or a pair (first, stop), not {shown(iterations)}"
         )
     first, stop = int(given[0]), None if given[1] is None else int(given[1])
     if stop is not None and stop <= first:
-        raise DataError(f"iterations {shown(iterations)} leave no round")
+        raise DataError(f"iterations {shown(iterations)} select no round")
     return first, stop
 
 

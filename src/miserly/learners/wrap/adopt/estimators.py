@@ -180,7 +180,7 @@ class AdoptedClassifier(StagedClassifier, Adopted):
         self._adopt()
         if outcome_costs is not None:
             if X is None or y is None:
-                raise DataError("give fit the rows and classes that outcome_costs are for: fit(X, y, ...)")
+                raise DataError("fit with outcome_costs needs rows and classes: fit(X, y, ...)")
             self.plan_ = self.plan_.with_outcome_costs(None)
             decide_as_trained(self, X, y, sample_weight, outcome_costs)
         return self

@@ -31,5 +31,5 @@ def chosen_rounds(iterations: tuple[int, int | None] | None, n_rounds: int) -> t
     first, stop = iterations
     stop = n_rounds if stop is None else stop
     if not 0 <= first < stop <= n_rounds:
-        raise DataError(f"iterations {first} to {stop} are asked for; the model has {n_rounds}")
+        raise DataError(f"iterations {first} to {stop} are requested; the model has {n_rounds}")
     return first, stop

@@ -67,7 +67,9 @@ def _read(column: Column, own: Sequence[Any] | None) -> Numbers | Categories:
     if isinstance(column, Unread) and own is None:
         fill = np.nan if column.fill is None else column.fill
         if not isinstance(fill, (int, float)):
-            raise DataError(f"the model reads a column whose missing values are {fill!r} as numbers")
+            raise DataError(
+                f"the model reads numbers from a column whose missing values are replaced by {fill!r}"
+            )
         return Numbers(column.source, missing=float(fill))
     if own is None:
         assert not isinstance(column, Unread)

@@ -63,7 +63,7 @@ def columns_after(step: Any, columns: Sequence[Column], where: str) -> list[Colu
             return _STEPS[kind](step, columns, where)
     if callable(getattr(step, "get_support", None)):  # selection of features
         return [columns[i] for i in np.flatnonzero(step.get_support()).tolist()]
-    raise _refusal(step, where, f"steps that can be: {', '.join(_STEPS)} and selections of features")
+    raise _refusal(step, where, f"supported steps: {', '.join(_STEPS)} and feature selection")
 
 
 def _refusal(step: Any, where: str, why: str) -> DataError:
@@ -114,7 +114,7 @@ def _as_number(column: Column, step: Any, where: str) -> Numbers | Categories:
     if column.fill is None:
         return Numbers(column.source)
     if not isinstance(column.fill, (int, float, np.integer, np.floating)):
-        raise _refusal(step, where, f"it reads a column whose missing values are {column.fill!r}")
+        raise _refusal(step, where, f"it reads a column whose missing values are replaced by {column.fill!r}")
     return Numbers(column.source, missing=float(column.fill))
 
 
@@ -146,7 +146,7 @@ def _identity(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
     function = step.func
     inner = getattr(function, "func", function)
     if function is not None and getattr(inner, "__name__", "") != "check_array":
-        raise _refusal(step, where, "its function could be anything")
+        raise _refusal(step, where, "a plan cannot contain a function of Python")
     return list(columns)
 
 

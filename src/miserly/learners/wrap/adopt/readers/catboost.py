@@ -124,7 +124,7 @@ class CatBoostReader(Reader):
                 )
             return _adopted(parse_json(source.data, "the CatBoost model"), iterations)
         if not hasattr(source, "save_model") or not source.is_fitted():
-            raise DataError(f"a catboost {type(source).__name__} is no fitted model")
+            raise DataError(f"a catboost {type(source).__name__} is not a fitted model")
         return _adopted(parse_json(_exported(source, categories), "the CatBoost model"), iterations)
 
 
@@ -146,7 +146,7 @@ def _rows_of(model: Any, categories: Mapping[Any, Sequence[Any]]) -> Any:
     for key, values in categories.items():
         column = names.index(key) if key in names else key
         if column not in held or isinstance(values, str):
-            raise DataError(f"categories are given for {shown(key)}, which is no column of categories")
+            raise DataError(f"categories are given for {shown(key)}, which is not a categorical column")
         known[column] = [str(value) for value in values]
     n_rows = max((len(values) for values in known.values()), default=0) or 1
     table: list[list[Any]] = [["" if c in held else 0.0 for c in range(len(names))] for _ in range(n_rows)]
@@ -224,7 +224,7 @@ def _columns(info: Document) -> tuple[Columns, dict[int, list[Any]]]:
     for feature in info.inners("float_features") if "float_features" in info else []:
         treatment = feature.text("nan_value_treatment")
         if treatment not in ("AsIs", "AsFalse", "AsTrue"):
-            raise DataError(f"{feature.where} treats missing values in the way {shown(treatment)}")
+            raise DataError(f"{feature.where} has the unknown treatment of missing values {shown(treatment)}")
         columns.floats[feature.whole("feature_index", 0, _MAX_COLUMNS)] = (
             _place(feature, columns),
             treatment == "AsTrue",
@@ -246,7 +246,7 @@ def _place(feature: Document, columns: Columns) -> int:
     """The column of a feature. Its name is stored in `columns`."""
     column = feature.whole("flat_feature_index", 0, _MAX_COLUMNS)
     if column in columns.names:
-        raise DataError(f"{feature.where}: column {column} is there twice")
+        raise DataError(f"{feature.where}: column {column} occurs twice")
     name = feature.text("feature_id") if "feature_id" in feature else ""
     columns.names[column] = name or str(column)
     return column

@@ -97,7 +97,7 @@ class LightGBMReader(Reader):
             return _adopted(parse_text(source.data), iterations)
         booster = getattr(source, "booster_", source)  # raises if an estimator is not fitted
         if not hasattr(booster, "model_to_string"):
-            raise DataError(f"a lightgbm {type(source).__name__} is no fitted model")
+            raise DataError(f"a lightgbm {type(source).__name__} is not a fitted model")
         text = booster.model_to_string() if iterations is None else booster.model_to_string(num_iteration=-1)
         return _adopted(parse_text(text), iterations, classes=getattr(source, "classes_", None))
 

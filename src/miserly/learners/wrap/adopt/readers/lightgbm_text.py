@@ -66,7 +66,7 @@ class Lines:
         try:
             return parts.astype(np.int64)
         except OverflowError:
-            raise DataError(f"{self.where}: {name!r} holds a number of too many digits") from None
+            raise DataError(f"{self.where}: {name!r} holds a number with too many digits") from None
 
     def numbers(self, name: str, n: int) -> NDArray[np.float64]:
         """`n` numbers, which may be infinite."""
@@ -152,7 +152,7 @@ def _lines(lines: list[str], where: str) -> Lines:
     for line in lines:
         name, _, value = line.partition("=")
         if name in values and name:
-            raise DataError(f"{where}: the line {shown(name)} is there twice")
+            raise DataError(f"{where}: the line {shown(name)} occurs twice")
         if name:
             values[name] = value
     return Lines(values, where)
@@ -180,7 +180,7 @@ def _pandas_categories(tail: str) -> list[list[Any]] | None:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        raise DataError("the LightGBM model has pandas categories that are no JSON") from None
+        raise DataError("the LightGBM model has pandas categories that are not JSON") from None
     if found is None:
         return None
     plain = (str, bool, int, float)

@@ -99,7 +99,7 @@ class XGBoostReader(Reader):
             return _adopted(_document(source.data), iterations)
         booster = source.get_booster() if hasattr(source, "get_booster") else source
         if not hasattr(booster, "save_raw"):
-            raise DataError(f"a xgboost {type(source).__name__} is no fitted model")
+            raise DataError(f"a xgboost {type(source).__name__} is not a fitted model")
         if iterations is None and booster is not source and booster.attr("best_iteration") is not None:
             iterations = 0, int(booster.attr("best_iteration")) + 1
         missing = getattr(source, "missing", np.nan)
@@ -270,7 +270,7 @@ def _texts(column: Document, values: NDArray[np.int64]) -> list[str]:
     if len(offsets) and (offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any()):
         raise DataError(f"{column.where}: the offsets of the categories do not fit")
     if ((values < -128) | (values > 255)).any():
-        raise DataError(f"{column.where}: a category holds a number that is no byte")
+        raise DataError(f"{column.where}: a category holds a number that is not a byte")
     data = (values & 255).astype(np.uint8).tobytes()
     try:
         return [data[a:b].decode("utf-8") for a, b in pairwise(offsets.tolist())]

@@ -132,7 +132,7 @@ def _categories(
     kind = tree.whole_numbers("split_type", n)
     nodes = tree.whole_numbers("categories_nodes")
     if ((nodes < 0) | (nodes >= n)).any() or len(np.unique(nodes)) != len(nodes):
-        raise DataError(f"{tree.where}: 'categories_nodes' names nodes that are not there, or one twice")
+        raise DataError(f"{tree.where}: 'categories_nodes' has unknown or repeated nodes")
     if ((kind != 0) & (kind != 1)).any() or set(np.flatnonzero((kind == 1) & (feature >= 0))) - set(nodes):
         raise DataError(f"{tree.where} has a split without its kind or its categories")
     begin, size = (tree.whole_numbers(f"categories_{name}", len(nodes)) for name in ("segments", "sizes"))

@@ -57,4 +57,4 @@ def rounds_of(rounds: Rounds, available: Sequence[Any]) -> Sequence[Any]:
 def refuse_rounds(model: Any, rounds: Rounds) -> None:
     """Raise `DataError` if rounds are given for a model that is not boosted."""
     if rounds is not None:
-        raise DataError(f"iterations are for boosted models, and a {type(model).__name__} is none")
+        raise DataError(f"iterations are for boosted models; {type(model).__name__} is not boosted")

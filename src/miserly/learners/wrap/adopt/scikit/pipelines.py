@@ -33,7 +33,7 @@ def read_pipeline(pipeline: Any, rounds: Rounds = None) -> AdoptedModel:
         return model
     n_features = getattr(first, "n_features_in_", None)
     if n_features is None:
-        raise DataError(f"the pipeline is not fitted, or {type(first).__name__} does not say what it reads")
+        raise DataError(f"the pipeline is not fitted, or {type(first).__name__} has no n_features_in_")
     columns = input_columns(int(n_features))
     for name, step in steps:
         columns = columns_after(step, columns, name)

@@ -79,7 +79,7 @@ def _averaged(model: Any, members: Sequence[Any], parts: dict[str, Any]) -> Adop
 
 def _classes(terms: Any, steps: Any, start: Floats, parts: dict[str, Any]) -> AdoptedModel:
     if len(parts["classes"]) < 2:
-        raise DataError("the model knows one class only; it always answers with it")
+        raise DataError("the model has one class only and always predicts it")
     return AdoptedModel("classes", terms, steps, _TRACE * start, link="proportions", **parts)
 
 
