@@ -269,7 +269,7 @@ TREE = ("oblivious_trees", 0)
         ((*TREE, "splits", 0, "float_feature_index"), 99, "feature 99, which the model does not list"),
         ((*TREE, "splits", 0, "border"), "0", "not a number"),
         ((*TREE, "splits"), [{}] * 17, "17 levels"),
-        (("features_info", "float_features", 0, "nan_value_treatment"), "Odd", "in the way 'Odd'"),
+        (("features_info", "float_features", 0, "nan_value_treatment"), "Odd", "missing values 'Odd'"),
         (("features_info", "float_features", 1, "flat_feature_index"), 0, "occurs twice"),
         (("features_info", "text_features"), [1], "text features"),
         (("features_info", "float_features"), [], "has no features"),
