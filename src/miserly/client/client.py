@@ -241,7 +241,7 @@ class Client:
             The raw input of each request.
         budget : float, optional
             A cap for each request.
-            deadline : float, optional
+        deadline : float, optional
             Seconds for each batch.
         prices : mapping of feature or group to float, optional
             As for `predict`, for all requests.

@@ -58,11 +58,11 @@ class Connection:
     ----------
     url : str
         Its address.
-        api_key : str or None
+    api_key : str or None
         Sent with every request.
     timeout : float
         Maximum time of one request, in seconds.
-        retries : int
+    retries : int
         Maximum number of retries, if a retry is safe and may succeed.
     verify : bool, str, Path or ssl.SSLContext
         How its certificate is checked; as for `Client`.

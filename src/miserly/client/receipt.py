@@ -137,7 +137,7 @@ def receipt_so_far(
         The plan.
     entries : sequence of Entry
         The results of local sources.
-        n_sent : int
+    n_sent : int
         The number of results that the session already holds.
     **own : object
         Fields of the receipt.

@@ -124,7 +124,7 @@ def read_model(
         A fitted model, a `ModelFile`, or an `AdoptedModel`.
     iterations : tuple of int, optional
         The rounds to use, as in ``range(first, stop)``.
-        categories : mapping of column name or number to sequence, optional
+    categories : mapping of column name or number to sequence, optional
         Categories of the categorical columns.
 
     Returns
