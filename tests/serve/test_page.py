@@ -215,7 +215,7 @@ def test_the_budget_can_be_tried_and_changed(page):
     page.fold("Change the budget")
     field = page.one("#cap-exact")
     field.send_keys("0.5")
-    page.sees("Nothing: the next question, Age, costs 1 CAD. The answer would stay Healthy")
+    page.sees("Nothing: the next question, Age, costs 1 CAD. The answer would still be Healthy")
     field.clear()
     field.send_keys("9")
     page.sees("For certain: Age (1 CAD)")
@@ -472,7 +472,7 @@ def test_markup_in_names_is_text(page, models):
             lambda: next(one for one in page.all("a.choice") if EVIL in one.text).click() or True, "model"
         )
         page.one("#budget")
-        page.fold("What may be asked, and its price")
+        page.fold("Possible questions and their prices")
         check()
         page.click("form button")
         page.one("#value")

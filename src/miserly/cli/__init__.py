@@ -1,7 +1,7 @@
 """The command line: `miserly demo | frontier | fit | predict | ask | show | serve | compress | ...`.
 
-The commands are in `plan_commands`, `search_commands`, `serving` and `receipt_commands`. Nothing that learns
-is imported before it is needed: `miserly --help` and `miserly predict` start at once.
+The commands are in `plan_commands`, `search_commands`, `serving` and `receipt_commands`. Learners
+are imported only when they are needed, so `miserly --help` and `miserly predict` start quickly.
 """
 
 from __future__ import annotations

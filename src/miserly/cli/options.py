@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "Query", "Rival", "RowOptions",
            "SearchOptions", "Seed", "TableOptions", "Task", "Unknown", "expanded"]  # fmt: skip
 
-# What --learners takes: the learners of "auto", for classes, numbers or rankings.
+# Names for --learners: the learners of "auto", for classes, numbers or rankings.
 NAMES = ("Acquirer", "AdaBoostBT", "AFR", "ASTC", "BudgetedSelector", "BudgetedTree", "CostLasso", "Cronus",
          "CSCC", "CSTC", "EarlyExit", "GreedyMiser", "SoftCascade", "SpeedBoost")  # fmt: skip
 METRICS = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "log_loss", "mse", "mae", "r2", "ndcg@5",
@@ -49,7 +49,7 @@ class Rival(StrEnum):
 
 
 def _complete_learners(incomplete: str) -> list[str]:
-    """Names for the last place of a list with commas."""
+    """Complete the last name of a comma-separated list."""
     before, comma, last = incomplete.rpartition(",")
     return [before + comma + name for name in NAMES if name.lower().startswith(last.lower())]
 
@@ -62,7 +62,7 @@ def _complete_metric(incomplete: str) -> list[str]:
 
 Model = Annotated[Path, typer.Argument(help="A saved plan.", show_default=False)]
 Query = Annotated[
-    str | None, typer.Option(help="In ranking, the column with the query of each row.", show_default=False)
+    str | None, typer.Option(help="The column with the query of each row, for ranking.", show_default=False)
 ]
 Budget = Annotated[float | None, typer.Option(min=0.0, help="A cap: no row costs more.", show_default=False)]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
@@ -117,27 +117,28 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What single rows know already, and what they pay."""
+    """Known features and prices of single rows."""
 
     known: Annotated[
         list[str] | None,
         typer.Option(
-            help="What rows have already, at no cost: a feature of all rows, FEATURE=COLUMN with a column of "
-            "booleans, or a table of booleans with a column per feature. May be given several times.",
+            help="Features that rows already have, at no cost: a feature of all rows, FEATURE=COLUMN with "
+            "a column of booleans, or a table of booleans with a column per feature. May be given several "
+            "times.",
             show_default=False,
         ),
     ] = None
     prices: Annotated[
         list[str] | None,
         typer.Option(
-            help="What rows pay: NAME=PRICE, NAME=COLUMN with a column of prices, a file of costs, or a "
+            help="Prices of rows: NAME=PRICE, NAME=COLUMN with a column of prices, a file of costs, or a "
             "table of prices with a column per feature or group. May be given several times.",
             show_default=False,
         ),
     ] = None
 
     def columns(self, header: Sequence[str]) -> set[str]:
-        """The columns of a table that hold what rows know or pay."""
+        """The columns of a table that hold known features or prices of rows."""
         given = [
             one.rpartition("=")[2].strip()
             for one in [*(self.known or ()), *(self.prices or ())]
@@ -147,7 +148,7 @@ class RowOptions:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that are read, as far as options name files."""
+        """The input files that the options name."""
         given = [*(self.known or ()), *(self.prices or ())]
         return tuple(path for path in map(Path, given) if path.is_file())
 
@@ -197,7 +198,7 @@ class SearchOptions:
     learners: Annotated[
         str | None,
         typer.Option(
-            help=f"Some of {', '.join(NAMES)}, separated by commas. By default all that suit the target.",
+            help=f"Learners, separated by commas: {', '.join(NAMES)}. By default all that suit the target.",
             show_default=False,
             autocompletion=_complete_learners,
             rich_help_panel=_SEARCH,
@@ -233,7 +234,7 @@ class SearchOptions:
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take groups of options: a parameter that is a dataclass becomes one option per field."""
+    """Expand groups of options: a dataclass parameter of a command becomes one option per field."""
     groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     hints = get_type_hints(command, include_extras=True)

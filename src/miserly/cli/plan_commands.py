@@ -37,10 +37,10 @@ def fit(
     model: Annotated[Path, typer.Option("--out", help="The file to save the plan to.", show_default=False)],
     budget: Budget = None,
     tradeoff: Annotated[
-        float, typer.Option(min=0.0, help="The mean loss that one unit of cost must save.")
+        float, typer.Option(min=0.0, help="The decrease of mean loss that one unit of cost must bring.")
     ] = 0.0,
-    rounds: Annotated[int, typer.Option(min=1, help="The largest number of boosting rounds.")] = 300,
-    depth: Annotated[int, typer.Option(min=1, max=16, help="The depth of trees.")] = 4,
+    rounds: Annotated[int, typer.Option(min=1, help="Maximum number of boosting rounds.")] = 300,
+    depth: Annotated[int, typer.Option(min=1, max=16, help="Depth of trees.")] = 4,
     validation: Annotated[
         float,
         typer.Option(
@@ -93,7 +93,7 @@ def predict(
     known_if_filled: Annotated[
         bool,
         typer.Option(
-            "--known-if-filled", help="A row has the features whose cells are not empty, at no cost."
+            "--known-if-filled", help="Features whose cells are not empty are known and cost nothing."
         ),
     ] = False,
     budget: Budget = None,
@@ -116,7 +116,7 @@ def predict(
     ] = Unknown.missing,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on where an interrupted run with the same --out has stopped."),
+        typer.Option("--resume", help="Continue an interrupted run with the same --out."),
     ] = False,
     force: Force = False,
     as_json: Json = False,
@@ -144,12 +144,13 @@ def predict(
 def ask(
     model: Model,
     budget: Annotated[
-        float | None, typer.Option(min=0.0, help="A cap: no more is paid.", show_default=False)
+        float | None,
+        typer.Option(min=0.0, help="A cap: the total cost never exceeds it.", show_default=False),
     ] = None,
     known: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=VALUE: a value that is there already and costs nothing; may be given several times.",
+            help="NAME=VALUE: a known value, which costs nothing; may be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -168,7 +169,7 @@ def ask(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Play a saved plan with a person: one question at a time, its price, and the answer so far."""
+    """Run a saved plan as an interview: one question at a time, its price, and the answer so far."""
     from miserly.cli import asking
     from miserly.cli.replies import read_known, read_prices
     from miserly.plan import load
@@ -199,7 +200,7 @@ def show(
     ] = None,
     force: Force = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also list the features that it never buys.")
+        bool, typer.Option("--all", help="Also list the features that the plan never buys.")
     ] = False,
     as_json: Json = False,
     debug: Debug = False,
@@ -244,7 +245,7 @@ def compress(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The column of a table with the labels.", show_default=False)
+        str | None, typer.Option(help="The column with the labels, if --data is a table.", show_default=False)
     ] = None,
     ratio: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="The share of support vectors to keep.")

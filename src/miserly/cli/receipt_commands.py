@@ -1,4 +1,4 @@
-"""`miserly receipts`: what the receipts of a service say, and a table to learn from."""
+"""`miserly receipts`: a summary of the receipts of a service, and a training table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["receipts"]
 
 @dataclass(frozen=True)
 class WhichReceipts:
-    """Which receipts are read."""
+    """The selection of receipts."""
 
     since: Annotated[
         str | None, typer.Option(help="From this time on, such as 2026-01-31 or 2026-01-31T12:00 (UTC).")
@@ -55,7 +55,7 @@ def receipts(
     url: Annotated[
         str,
         typer.Argument(
-            help="Where the receipts are: a file of SQLite, or postgresql+psycopg://USER@HOST/NAME.",
+            help="The database of receipts: an SQLite file, or postgresql+psycopg://USER@HOST/NAME.",
             envvar="MISERLY_RECEIPTS",
             show_default=False,
         ),
@@ -85,14 +85,14 @@ def receipts(
     journal: Annotated[
         Path | None,
         typer.Option(
-            help="First move what ended services have left in this folder to the database.",
+            help="First move receipts of ended services from this folder to the database.",
             show_default=False,
         ),
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Summarise the receipts that a service has kept, or write them as a table to learn from."""
+    """Summarise the stored receipts of a service, or write them as a training table."""
     _check_installed()
     from miserly.serve.receipts import read_labels, recover, summarise, training_table
 

@@ -1,4 +1,4 @@
-"""Commands that search, `miserly frontier`, `bench` and `demo`, and those that list data, `datasets`."""
+"""Commands that search (`miserly frontier`, `bench`, `demo`) and list data (`datasets`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from miserly.errors import CostError, DataError
 __all__ = ["bench", "datasets", "demo", "frontier"]
 
 MeanBudget = Annotated[
-    float | None, typer.Option(min=0.0, help="What rows may cost on average.", show_default=False)
+    float | None, typer.Option(min=0.0, help="Maximum mean cost per row.", show_default=False)
 ]
 Confidence = Annotated[
     float | None,
@@ -39,7 +39,7 @@ MaxLoss = Annotated[
     float | None,
     typer.Option(
         min=0.0,
-        help="Take the cheapest model whose metric is at most this much worse than the best.",
+        help="Choose the cheapest model whose metric is at most this much worse than the best.",
         show_default=False,
     ),
 ]
@@ -47,8 +47,9 @@ OutcomeFile = Annotated[
     Path | None,
     typer.Option(
         "--outcome-costs",
-        help="What mistakes cost, in the unit of the costs: a .csv with the columns actual, predicted and "
-        "cost, or .json. A cost may name a column of amounts. Models are then chosen by tests plus mistakes.",
+        help="Costs of mistakes, in the unit of the costs: a .csv with the columns actual, predicted and "
+        "cost, or .json. A cost may name a column of amounts. Models are then chosen by the total cost "
+        "of features and mistakes.",
         show_default=False,
     ),
 ]

@@ -36,12 +36,12 @@ class JournalSync(StrEnum):
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What is served, and how features are got."""
+    """Options of models and sources."""
 
     sources: Annotated[
         str | None,
         typer.Option(
-            help="module:name of the sources with which the server gets features itself.",
+            help="The sources of the server, as module:name.",
             show_default=False,
             rich_help_panel=_SOURCES,
         ),
@@ -49,53 +49,62 @@ class ModelOptions:
     source_timeout: Annotated[
         float | None,
         typer.Option(
-            min=0.001, help="Seconds for one call of a source.", show_default=False, rich_help_panel=_SOURCES
+            min=0.001,
+            help="Maximum time of one call of a source, in seconds.",
+            show_default=False,
+            rich_help_panel=_SOURCES,
         ),
     ] = None
     retries: Annotated[
-        int, typer.Option(min=0, help="How often a source is called again.", rich_help_panel=_SOURCES)
+        int,
+        typer.Option(
+            min=0, help="Maximum number of retries of a source that failed.", rich_help_panel=_SOURCES
+        ),
     ] = 0
     source_threads: Annotated[
         int,
         typer.Option(
-            min=1, help="The most threads of a model for sources that block.", rich_help_panel=_SOURCES
+            min=1, help="Maximum number of threads for blocking sources, per model.", rich_help_panel=_SOURCES
         ),
     ] = 256
     reload_every: Annotated[
         float,
         typer.Option(
-            min=0.0, help="Seconds between two looks at the files; 0 for never.", rich_help_panel=_SOURCES
+            min=0.0,
+            help="Seconds between two checks for changed files; 0 turns them off.",
+            rich_help_panel=_SOURCES,
         ),
     ] = 2.0
     max_model_bytes: Annotated[
-        int, typer.Option(min=1, help="Larger files are not loaded.", rich_help_panel=_SOURCES)
+        int, typer.Option(min=1, help="Maximum size of a model file, in bytes.", rich_help_panel=_SOURCES)
     ] = 2**28
 
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """Limits of one request, and of all together."""
+    """Limits of requests."""
 
     timeout: Annotated[
-        float, typer.Option(min=0.001, help="The most seconds for one answer.", rich_help_panel=_LIMITS)
+        float,
+        typer.Option(min=0.001, help="Maximum time of one answer, in seconds.", rich_help_panel=_LIMITS),
     ] = 30.0
     max_rows: Annotated[
-        int, typer.Option(min=1, help="The most rows of one request.", rich_help_panel=_LIMITS)
+        int, typer.Option(min=1, help="Maximum number of rows in one request.", rich_help_panel=_LIMITS)
     ] = 1000
     max_body: Annotated[
-        int, typer.Option(min=1, help="The most bytes of a request body.", rich_help_panel=_LIMITS)
+        int, typer.Option(min=1, help="Maximum size of a request body, in bytes.", rich_help_panel=_LIMITS)
     ] = 2**20
     concurrency: Annotated[
         int,
         typer.Option(
-            min=1, help="The most requests under way at a time, per worker.", rich_help_panel=_LIMITS
+            min=1, help="Maximum number of simultaneous requests, per worker.", rich_help_panel=_LIMITS
         ),
     ] = 256
     rate: Annotated[
         float | None,
         typer.Option(
             min=0.001,
-            help="The most requests a second of one client, per worker.",
+            help="Maximum number of requests per second from one client, per worker.",
             show_default=False,
             rich_help_panel=_LIMITS,
         ),
@@ -104,7 +113,7 @@ class LimitOptions:
         float | None,
         typer.Option(
             min=1.0,
-            help="The most requests of one client at once; those of one second by default.",
+            help="Maximum number of requests from one client at once. By default the number for one second.",
             show_default=False,
             rich_help_panel=_LIMITS,
         ),
@@ -112,14 +121,16 @@ class LimitOptions:
     body_timeout: Annotated[
         float,
         typer.Option(
-            min=0.001, help="The most seconds in which a request body arrives.", rich_help_panel=_LIMITS
+            min=0.001,
+            help="Maximum time until a request body has arrived, in seconds.",
+            rich_help_panel=_LIMITS,
         ),
     ] = 10.0
 
 
 @dataclass(frozen=True)
 class DoorOptions:
-    """Who is let in."""
+    """Options of access to the service."""
 
     key: Annotated[
         list[str] | None,
@@ -132,7 +143,7 @@ class DoorOptions:
     ] = None
     key_file: Annotated[
         Path | None,
-        typer.Option(help="A file with one API key a line.", show_default=False, rich_help_panel=_DOORS),
+        typer.Option(help="A file with one API key per line.", show_default=False, rich_help_panel=_DOORS),
     ] = None
     cors: Annotated[
         list[str] | None,
@@ -145,8 +156,8 @@ class DoorOptions:
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name under which the service may be called; may be given several times. By default any "
-            "name, and at a loopback address those of this machine alone.",
+            help="An allowed name in the Host header; may be given several times. By default any "
+            "name, or at a loopback address only the names of this machine.",
             show_default=False,
             rich_help_panel=_DOORS,
         ),
@@ -154,7 +165,7 @@ class DoorOptions:
     proxy: Annotated[
         list[str] | None,
         typer.Option(
-            help="The address of a proxy whose X-Forwarded-For is believed; may be given several times.",
+            help="The address of a proxy whose X-Forwarded-For is trusted; may be given several times.",
             show_default=False,
             rich_help_panel=_DOORS,
         ),
@@ -171,7 +182,7 @@ class DoorOptions:
 
 @dataclass(frozen=True)
 class StateOptions:
-    """What is kept."""
+    """Options of sessions, receipts and logs."""
 
     session_ttl: Annotated[
         float,
@@ -180,18 +191,21 @@ class StateOptions:
         ),
     ] = 3600.0
     max_sessions: Annotated[
-        int, typer.Option(min=1, help="The most sessions at a time.", rich_help_panel=_STATE)
+        int, typer.Option(min=1, help="Maximum number of sessions.", rich_help_panel=_STATE)
     ] = 10_000
     max_session_bytes: Annotated[
-        int, typer.Option(min=1024, help="The most bytes of all sessions.", rich_help_panel=_STATE)
+        int,
+        typer.Option(
+            min=1024, help="Maximum size of all sessions together, in bytes.", rich_help_panel=_STATE
+        ),
     ] = 2**26
     max_session_size: Annotated[
-        int, typer.Option(min=1024, help="The most bytes of one session.", rich_help_panel=_STATE)
+        int, typer.Option(min=1024, help="Maximum size of one session, in bytes.", rich_help_panel=_STATE)
     ] = 2**18
     redis: Annotated[
         str | None,
         typer.Option(
-            help="The URL of a Redis server that keeps the sessions, for several workers.",
+            help="The URL of a Redis server that stores sessions. Several workers need it to share sessions.",
             envvar="MISERLY_REDIS",
             show_default=False,
             rich_help_panel=_STATE,
@@ -200,7 +214,7 @@ class StateOptions:
     receipts: Annotated[
         str | None,
         typer.Option(
-            help="Keep receipts: the URL of a database, or a file for SQLite.",
+            help="Store receipts in this database: a URL, or an SQLite file.",
             envvar="MISERLY_RECEIPTS",
             show_default=False,
             rich_help_panel=_STATE,
@@ -210,7 +224,7 @@ class StateOptions:
         bool,
         typer.Option(
             "--keep-values",
-            help="Keep the values of features in receipts; retraining needs them.",
+            help="Store the values of features in receipts. Retraining needs them.",
             rich_help_panel=_STATE,
         ),
     ] = False
@@ -218,7 +232,7 @@ class StateOptions:
         bool,
         typer.Option(
             "--receipts-required",
-            help="Give no answer whose receipt cannot be kept: 503 instead.",
+            help="Respond with 503 if a receipt cannot be stored.",
             rich_help_panel=_STATE,
         ),
     ] = False
@@ -232,11 +246,13 @@ class StateOptions:
     ] = None
     journal_sync: Annotated[
         JournalSync,
-        typer.Option(help="When receipts are flushed to the disk.", rich_help_panel=_STATE),
+        typer.Option(help="When receipts are flushed to disk.", rich_help_panel=_STATE),
     ] = JournalSync.never
     journal_limit: Annotated[
         int,
-        typer.Option(min=1, help="The most bytes of receipts that wait, per worker.", rich_help_panel=_STATE),
+        typer.Option(
+            min=1, help="Maximum size of waiting receipts, in bytes, per worker.", rich_help_panel=_STATE
+        ),
     ] = 2**30
     audit: Annotated[
         str | None,
@@ -251,7 +267,7 @@ class StateOptions:
         bool,
         typer.Option(
             "--log-values",
-            help="Write values of features to the audit log, and messages of sources that fail to the log.",
+            help="Write values of features to the audit log, and messages of failed sources to the log.",
             rich_help_panel=_STATE,
         ),
     ] = False
@@ -268,8 +284,8 @@ def serve(
     doors: DoorOptions,
     state: StateOptions,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="The number of processes.")] = 1,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 selects a free port.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Number of worker processes.")] = 1,
     debug: Debug = False,
 ) -> None:
     """Serve plans over HTTP: predictions, sessions that ask step by step, and a page at /."""

@@ -1,4 +1,4 @@
-"""A client of `miserly serve`: local sources, and a plan that is elsewhere."""
+"""A client of `miserly serve`: it calls local sources for a plan that runs on a server."""
 
 from miserly.client.client import Client
 from miserly.client.receipt import RemoteReceipt

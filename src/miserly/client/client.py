@@ -1,4 +1,4 @@
-"""The client of a service: the calls of `OnDemand`, with local sources and a plan that is elsewhere."""
+"""The client of a service: the methods of `OnDemand`, with local sources and a plan on a server."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ __all__ = ["Client"]
 
 
 class Client:
-    """A client of `miserly serve`: it calls local sources for what a plan elsewhere asks for.
+    """A client of `miserly serve`. It calls local sources for the features that a plan on a server needs.
 
-    It has the calls of `OnDemand`, and gives the same answers, costs and purchases. With sources, each
-    request is a session of the service: the service says what the plan needs, the client calls its sources
-    and sends what they brought. Without sources, the features that are given are sent at once.
+    It has the methods of `OnDemand`, and gives the same answers, costs and purchases. With sources, each
+    request is a session of the service. The service names the features that the plan needs; the client calls
+    its sources and sends their values. Without sources, the client sends all given features at once.
 
     Parameters
     ----------
     url : str
-        Where the service is, such as ``http://127.0.0.1:8000``.
+        The address of the service, such as ``http://127.0.0.1:8000``.
     model : str, optional
         The name of the model. By default the only one of the service.
     sources : mapping of feature or group to callable, optional
-        How to get features here; as for `OnDemand`. A feature without a source is looked up in the raw
-        input. The service gets the features that it has sources for itself.
+        Local sources of features; as for `OnDemand`. A feature without a source is looked up in the raw
+        input. The service fetches the features for which it has sources of its own.
     api_key : str, optional
-        The key that the service asks for.
+        The API key, if the service requires one.
     timeout : float, default=10.0
-        Seconds for one request to the service.
+        Maximum time of one request to the service, in seconds.
     retries : int, default=2
-        How often a request to the service is made again, if that can do no harm.
+        Maximum number of retries of a request to the service. Only safe requests are repeated.
     verify : bool, str, Path or ssl.SSLContext, default=True
         How the certificate of the service is checked: by the authorities that the system trusts, by a file or
         a folder of certificates, or not at all (False).
     source_timeout : float, optional
-        Seconds that one call of a source may take.
+        Maximum time of one call of a source, in seconds.
     source_retries : int, default=0
-        How often a call of a source that failed is made again.
+        Maximum number of retries of a source that failed.
     backoff : float, default=0.05
         Seconds before a source is called again, doubled for each further retry.
     fallback : {"missing", "stop", "raise"}, default="missing"
-        If a source has failed for good: go on as if the value was missing, stop, or raise `SourceError`.
+        After the last retry of a source: treat the value as missing, stop, or raise `SourceError`.
     charge_on_failure : bool, default=False
         Whether calls of sources that failed are billed.
     together : bool, default=False
-        Call sources at the same time for all that the plan will ask for in any case, and not only for what
-        its present step needs. That takes fewer exchanges with the service. Features
-        are then also bought if an earlier failure or a higher price would have made them unnecessary.
+        Whether to call sources at the same time for all features that the plan is certain to need, and not
+        only for those of its present step. This takes fewer requests to the service. A feature is then also
+        bought if an earlier failure or a higher price would have made it unnecessary.
     concurrency : int, optional
-        How many async sources are called at the same time.
+        Maximum number of async sources that are called at the same time.
     hooks : object or mapping, optional
         As for `OnDemand`.
     threads : int, default=32
-        The most threads that sources that block can hold.
+        Maximum number of threads for blocking sources.
     transport : httpx.AsyncBaseTransport, optional
-        What makes requests, instead of the network.
+        An httpx transport that replaces the network, for example in tests.
 
     Raises
     ------
@@ -74,12 +74,12 @@ class Client:
 
     Notes
     -----
-    The plan is the service's, and so are its prices and its budget. The service gets the values that were
-    bought, what was paid for them, and how calls failed; it gets nothing else of the raw input. Its receipts
-    are complete, with what failed here.
+    The service defines the plan, its prices and its budget. The client sends the values that were bought,
+    their costs, and failures of calls. It sends nothing else of the raw input. The receipts of the service
+    include failures of local sources.
 
-    A request to the service that failed is made again only if it cannot do harm: a change of a session has
-    the version that it is for, and takes place once.
+    A failed request is repeated only if that is safe. A change of a session includes the version of the
+    session, so it is applied only once.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Client:
         Returns
         -------
         list of dict
-            With their names, titles, units and digests.
+            One for each model: name, title, unit and digest.
         """
         return self._connection.run(self._remote.models())
 
@@ -159,19 +159,19 @@ class Client:
         Parameters
         ----------
         raw : object, optional
-            What sources here get.
+            The input of local sources.
         budget : float, optional
             No more than this is paid. The budget of the plan holds as well.
         deadline : float, optional
-            Seconds from now. The answer then is the last one that the service gave.
+            Seconds from now. When they are over, the last answer of the service is returned.
         known : mapping of feature to value, optional
-            Values that are there already, for which nothing is paid.
+            Values that are already known. They cost nothing.
         prices : mapping of feature or group to float, optional
-            Prices of this request that differ from those of the plan.
+            Prices for this request, instead of those of the plan.
         offered : mapping of feature to value, optional
-            Values that are there already and are paid when the plan needs them.
+            Values that are already available. Each is paid when the plan needs it.
         input : mapping, optional
-            What the sources of the service get, besides the features.
+            Input of the sources of the service, in addition to the features.
 
         Returns
         -------
@@ -180,9 +180,9 @@ class Client:
         Raises
         ------
         ClientError
-            If the service does not answer. `ClientError.receipt` has what was bought until then.
+            If the service does not answer. `ClientError.receipt` holds the purchases up to that point.
         SourceError
-            If a source failed whose fallback is "raise".
+            If a source with the fallback "raise" failed.
         """
         return self._connection.run(self.apredict(raw, budget, deadline, known, prices, offered, input))
 
@@ -233,20 +233,20 @@ class Client:
         batch_size: int = 256,
         offered: Iterable[Mapping[Any, Any] | None] | None = None,
     ) -> list[RemoteReceipt]:
-        """Answer many requests together: a batched source is called once for all that need it at a step.
+        """Answer many requests together. At each step, a batched source is called once for all requests.
 
         Parameters
         ----------
         rows : iterable
             The raw input of each request.
         budget : float, optional
-            For each request.
+            A cap for each request.
         deadline : float, optional
             Seconds for each batch.
         prices : mapping of feature or group to float, optional
             As for `predict`, for all requests.
         batch_size : int, default=256
-            How many requests are under way together.
+            Number of requests that are processed together.
         offered : iterable of mapping or None, optional
             As for `predict`, one for each row.
 
@@ -265,7 +265,7 @@ class Client:
             receipts += self._connection.run(self._remote.answer(some, more, terms, many=True))
         return receipts
 
-    # -- the end -------------------------------------------------------------------------------------
+    # -- closing -------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close the connections, and end the threads."""

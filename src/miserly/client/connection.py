@@ -1,7 +1,7 @@
 """The connection to a service: requests with retries, and errors that say what to do.
 
-All requests are made in the event loop of one thread, so a client can be used from threads and from any event
-loop, and its connections are kept open between them.
+All requests run in the event loop of one thread. So a client can be used from several threads and event
+loops, and its connections stay open between requests.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ except ImportError as error:  # pragma: no cover
 
 __all__ = ["Connection", "DeadlinePassed", "path_of"]
 
-_AGAIN = ("busy", "too_many_sessions", "store_unavailable")  # 503: nothing was done
+_AGAIN = ("busy", "too_many_sessions", "store_unavailable")  # 503: the request had no effect
 _KEPT_OPEN = 2.0  # seconds; less than servers keep idle connections
 _BACKOFF = 0.1  # seconds before the first retry
 _CONNECTIONS = 32
-_LAST = 2.0  # seconds for requests whose answer is not waited for
+_LAST = 2.0  # seconds for requests in the background
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class DeadlinePassed(Exception):
-    """The time for a request is over."""
+    """The deadline of a request has passed."""
 
 
 def path_of(*parts: str) -> str:
-    """Return an address from its parts.
+    """Return a URL path from its parts.
 
     >>> path_of("v1", "models", "a b")
     '/v1/models/a%20b'
@@ -57,17 +57,17 @@ class Connection:
     Parameters
     ----------
     url : str
-        Where it is.
+        Its address.
     api_key : str or None
         Sent with every request.
     timeout : float
-        Seconds for one request.
+        Maximum time of one request, in seconds.
     retries : int
-        How often a request is made again if that may help and does no harm.
+        Maximum number of retries, if a retry is safe and may succeed.
     verify : bool, str, Path or ssl.SSLContext
         How its certificate is checked; as for `Client`.
     transport : httpx.AsyncBaseTransport, optional
-        What makes the requests, instead of the network.
+        An httpx transport that replaces the network.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class Connection:
             raise ClientError(f"the URL of a service begins with http:// or https://, not {url!r}")
         self._loop: LoopThread | None = LoopThread()
         self._end = weakref.finalize(self, _end, self._loop, self._http)
-        self._left: set[Future[None]] = set()  # requests whose answer is not waited for
-        self.round_trip = 0.01  # seconds that a request took lately
+        self._left: set[Future[None]] = set()  # requests in the background
+        self.round_trip = 0.01  # running estimate, in seconds
 
     # -- requests ------------------------------------------------------------------------------------
 
@@ -114,18 +114,18 @@ class Connection:
         end: float = float("inf"),
         repeatable: bool = True,
     ) -> Any:
-        """Make a request, and return what is in its response.
+        """Make a request, and return the content of its response.
 
         Parameters
         ----------
         method, path : str
-            What to do.
+            The HTTP method and the path.
         body : mapping, optional
             Sent as JSON.
         end : float
-            The time of `clock` at which to give up.
+            The deadline, as a time of `clock`.
         repeatable : bool, default=True
-            Whether it does no harm to make the request twice.
+            Whether the request can be repeated safely.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class Connection:
         ClientError
             If there is no answer.
         DeadlinePassed
-            If the time is over.
+            If the deadline has passed.
         """
         content = None if body is None else _encoded(body)
         retry = 0
@@ -159,7 +159,7 @@ class Connection:
         headers = {} if content is None else {"Content-Type": "application/json"}
         begun = clock()
         try:
-            async with asyncio.timeout(timeout):  # for all of it; those of httpx are for each of its parts
+            async with asyncio.timeout(timeout):  # for the whole request; timeouts of httpx are per phase
                 response = await self._http.request(
                     method, path, content=content, headers=headers, timeout=httpx.Timeout(timeout, pool=None)
                 )
@@ -175,7 +175,7 @@ class Connection:
         return _read(response, self.url)
 
     def _delay(self, error: ClientError, retry: int, repeatable: bool) -> float | None:
-        """Seconds until a request is made again; None if it is not."""
+        """Seconds until the next attempt; None if the request is not repeated."""
         if retry >= self._retries:
             return None
         delay = delay_before(retry, _BACKOFF)
@@ -214,7 +214,7 @@ class Connection:
         return await asyncio.wrap_future(future)
 
     def later(self, method: str, path: str) -> None:
-        """Make a request in the background; it does not matter whether it succeeds."""
+        """Make a request in the background, and ignore failures."""
         if self._loop is not None:
             future = self._loop.submit(self._quietly(method, path))
             self._left.add(future)
@@ -233,7 +233,7 @@ class Connection:
 
 
 def _trust(verify: Any) -> Any:
-    """How certificates are checked: as given, or by those of a file or a folder."""
+    """The `verify` option of httpx: as given, or made from a file or folder of certificates."""
     if isinstance(verify, (str, os.PathLike)):
         path = os.fspath(verify)
         is_folder = os.path.isdir(path)
@@ -264,7 +264,7 @@ def _unreachable(what: str, cause: Exception) -> UnreachableError:
 
 
 def _read(response: httpx.Response, url: str) -> Any:
-    """What a response holds; raises what it reports."""
+    """The content of a response. Raises the error that the response reports."""
     if response.status_code == 204:
         return None
     try:
@@ -296,5 +296,5 @@ def _message(found: Mapping[str, Any], url: str) -> str:
 def _seconds(text: str | None) -> float | None:
     try:
         return None if text is None else max(0.0, float(text))
-    except ValueError:  # a date
+    except ValueError:  # Retry-After may also be a date
         return None

@@ -1,4 +1,4 @@
-"""A plan that is elsewhere: what a service says about it, as far as sources need it."""
+"""A plan on a server, with the facts about it that local sources need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["RemotePlan"]
 
 @dataclass(frozen=True, eq=False)
 class RemotePlan:
-    """What is known about a plan of a service. It cannot run here.
+    """The description of a plan on a server. It cannot run locally.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class RemotePlan:
     classes : array or None
         The classes.
     fetched : frozenset
-        The features that the service gets itself.
+        The features that the service fetches itself.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class RemotePlan:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> RemotePlan:
-        """Read what ``GET /v1/models/{name}`` gave.
+        """Make a plan from the response of ``GET /v1/models/{name}``.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class RemotePlan:
         Raises
         ------
         ClientError
-            If the service is of another version.
+            If the description has another format, for example from another version of miserly.
         """
         try:
             return cls._read(record)
@@ -130,7 +130,7 @@ class RemotePlan:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """What turns values into numbers."""
+        """The encoder from values to numbers."""
         return Encoder(self.n_features, self.costs.names, self.categories)
 
     @cached_property

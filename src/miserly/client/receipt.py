@@ -1,4 +1,4 @@
-"""The receipt of a request whose plan is elsewhere."""
+"""The receipt of a request to a plan on a server."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ _PARTS = tuple(one.name for one in fields(Acquisition))
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RemoteReceipt(ReceiptForms):
-    """The answer of a service to one request, and what was bought for it. It reads as `Receipt` does.
+    """The answer of a service to one request, with its purchases. It has the same fields as `Receipt`.
 
     Parameters
     ----------
     answer : object
         The prediction: a number or a class.
     probabilities : array of (n_classes,), or None
-        The class probabilities, or None where the plan has none.
+        The class probabilities; None if the plan has none.
     cost : float
         What was paid, evaluations included.
     evaluation_cost : float
         The part of `cost` that was paid for evaluations.
     stopped_by : {"answered", "budget", "deadline", "failure", "caller"}
-        Why it stopped.
+        Why the request stopped.
     reason : str
-        The same in words.
+        The reason as a sentence.
     node : int
-        The node of the plan that answered; -1 if none was finished, or if that is not known.
+        The node of the plan that answered; -1 if no node was finished, or the node is not known.
     seconds : float
         How long the request took.
     budget : float
         The cap; infinite if there is none.
     deadline : float or None
-        What the request was given.
+        The deadline of the request, in seconds.
     known : tuple
-        The features that were known before, for which nothing was paid.
+        The features that were known before the request. They cost nothing.
     trail : tuple of Acquisition
-        What was asked for, in order.
+        The features that were requested, in order.
     speculated : tuple of Acquisition
-        What the sources of the service bought ahead and was not needed.
+        The features that the service bought in advance and the plan did not need.
     unit : str
         The unit of all amounts.
     classes : array or None
@@ -100,9 +100,9 @@ def receipt_of(
     plan : RemotePlan
         The plan.
     entries : sequence of Entry
-        What sources here brought: values as they gave them, and what went wrong.
+        The results of local sources: original values, and failures.
     **own : object
-        What is known better here.
+        Fields whose local value replaces that of the service.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def receipt_of(
 def receipt_so_far(
     session: Mapping[str, Any] | None, plan: RemotePlan, entries: Sequence[Entry], n_sent: int, **own: Any
 ) -> RemoteReceipt:
-    """Return what was bought and the last answer that is known, where a service gave no receipt.
+    """Return the purchases and the last known answer, if the service gave no receipt.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def receipt_so_far(
     plan : RemotePlan
         The plan.
     entries : sequence of Entry
-        What sources here brought.
+        The results of local sources.
     n_sent : int
-        How many of them are in the session.
+        The number of results that the session already holds.
     **own : object
         Fields of the receipt.
 
@@ -175,7 +175,7 @@ def _acquisition(record: Mapping[str, Any]) -> Acquisition:
 
 
 def _purchase(one: Mapping[str, Any], i: int, plan: RemotePlan) -> Acquisition:
-    """One line of the history of a session."""
+    """One entry of the history of a session."""
     name, chances = plan.costs.name(plan.columns[one["feature"]]), one["probabilities"]
     return Acquisition(
         name, i + 1, one["value"], one["price"], one["price"], one["cost"], 0.0, 0, one["outcome"],
@@ -186,7 +186,7 @@ def _purchase(one: Mapping[str, Any], i: int, plan: RemotePlan) -> Acquisition:
 def _with_entries(
     trail: Sequence[Acquisition], entries: Sequence[Entry], plan: RemotePlan
 ) -> tuple[Acquisition, ...]:
-    """A trail with what sources here brought: values as they gave them, times, and what went wrong."""
+    """A trail completed with the results of local sources: original values, times and failures."""
     found = {plan.costs.name(one.column): one for one in entries}
     merged = []
     for one in trail:

@@ -1,4 +1,4 @@
-"""A model of a service: what is known about it, and its answers, with and without sources here."""
+"""A model of a service: its description, and its answers with and without local sources."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from miserly.runtime.sources import Source
 __all__ = ["RemoteModel"]
 
 _NEVER = float("inf")
-_TRIES = 3  # if the model changes while a request begins
-_ENCODING_TIME = 2.0  # round trips that are left of the deadline of a request
+_TRIES = 3  # attempts, if the model changes while a request begins
+_ENCODING_TIME = 2.0  # in round trips; subtracted from the deadline of a request
 
 
 class RemoteModel:
@@ -38,9 +38,9 @@ class RemoteModel:
     name : str or None
         The name of the model; None for the only one.
     sources : mapping or None
-        Sources here.
+        Local sources.
     defaults : Source
-        The rules of sources that have none of their own.
+        The default options of sources.
     **options : object
         Options of `RemoteRunner`.
     """
@@ -59,28 +59,28 @@ class RemoteModel:
         self._runner: RemoteRunner | None = None
 
     def close(self) -> None:
-        """Forget what is known about the model, and end the threads of its sources."""
+        """Discard the description of the model, and end the threads of its sources."""
         if self._runner is not None:
             self._runner.close()
             self._runner = None
 
-    # -- what is known -------------------------------------------------------------------------------
+    # -- descriptions -------------------------------------------------------------------------------
 
     async def models(self, end: float = _NEVER) -> list[dict[str, Any]]:
-        """Return what the service says about its models. For the thread of the connection."""
+        """Return the descriptions of all models. Must run in the thread of the connection."""
         record = await self._connection.request("GET", "/v1/models", end=end)
         found: list[dict[str, Any]] = record["models"]
         return found
 
     async def describe(self, name: str | None = None, end: float = _NEVER) -> dict[str, Any]:
-        """Return what the service says about a model. For the thread of the connection.
+        """Return the description of a model. Must run in the thread of the connection.
 
         Parameters
         ----------
         name : str, optional
             Its name; by default this one.
         end : float
-            When to give up.
+            The deadline, as a time of `clock`.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class RemoteModel:
         Raises
         ------
         ClientError
-            If there is none of this name, or there are several and none is named.
+            If no model has this name, or there are several models and no name is given.
         """
         url, name = self._connection.url, name or self.name
         if name is None:
@@ -111,7 +111,7 @@ class RemoteModel:
         return record
 
     async def _ready(self, end: float) -> RemoteRunner:
-        """The sources, tied to the plan of the service."""
+        """The runner of local sources for the plan of the service."""
         if self._runner is None:
             record = await self._connection.arun(self.describe(end=end))
             plan = RemotePlan.of(record)
@@ -136,11 +136,11 @@ class RemoteModel:
         raws : sequence
             The raw input of each.
         offers : sequence of mapping or None
-            Values that are paid when the plan needs them, for each.
+            For each request, values that are paid when the plan needs them.
         terms : RequestTerms
-            The same for all.
+            The terms of all requests.
         many : bool, default=False
-            Whether they are answered together.
+            Whether to answer the requests together.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class RemoteModel:
     async def _run(
         self, raws: Sequence[Any], offers: Sequence[Any], terms: RequestTerms, begun: float, many: bool
     ) -> list[RemoteReceipt]:
-        """The receipts of requests that call sources, each by a session of its own."""
+        """The receipts of requests that call local sources. Each request has its own session."""
         for _ in range(_TRIES):
             runner = await self._ready(terms.end(begun))
             left = None if terms.deadline is None else max(0.0, terms.end(begun) - clock())
@@ -187,7 +187,7 @@ class RemoteModel:
     async def _send(
         self, raws: Sequence[Any], offers: Sequence[Any], terms: RequestTerms, begun: float, many: bool
     ) -> list[RemoteReceipt]:
-        """The receipts of requests whose features are sent at once."""
+        """The receipts of requests that send all features at once."""
         end = terms.end(begun)
         runner = await self._ready(end)
         body: dict[str, Any] = {"receipt": True, "budget": terms.cap}
@@ -218,13 +218,13 @@ class RemoteModel:
         path = path_of("v1", "models", runner.plan.name, "predict")
         record = await self._connection.call("POST", path, body, end=end, repeatable=False)
         if record["digest"] != runner.plan.digest:
-            self.close()  # what the model needs is read again for the next request
+            self.close()  # the next request reads the description of the model again
         return record
 
     async def _post_rows(
         self, runner: RemoteRunner, rows: list[dict[str, Any]], body: dict[str, Any], end: float
     ) -> list[dict[str, Any]]:
-        """Send rows together; in two parts if the service does not take so many at once."""
+        """Send rows in one request; in two halves if the service accepts fewer rows."""
         try:
             record = await self._post(runner, {**body, "rows": rows}, end)
         except ClientError as error:
@@ -238,7 +238,7 @@ class RemoteModel:
 
 
 def _answered(runner: RemoteRunner, request: RemoteRequest, terms: RequestTerms) -> RemoteReceipt:
-    """The receipt of a request that has ended; raises the error of a source that must not fail."""
+    """The receipt of a finished request. Raises the error of a source with the fallback "raise"."""
     request.deadline = terms.deadline
     receipt: RemoteReceipt = runner.answered(request)
     if request.error is not None:

@@ -1,7 +1,7 @@
-"""One request whose plan is elsewhere: a session of the service, and calls of sources here.
+"""One request to a plan on a server: a session of the service, and calls of local sources.
 
-The rules about calls, faults and time are those of `PredictionRequest`. What the plan needs, what that costs
-and what it answers comes from the service, which gets what the sources brought.
+`PredictionRequest` implements the rules about calls, faults and time. The service decides which features are
+needed, computes costs and answers, and receives the values from the sources.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelChanged", "RemoteRequest"]
 
-_MARGIN = 3.0  # round trips that are left for the last exchange
-_MOST_MARGIN = 0.2  # of the deadline, at most
+_MARGIN = 3.0  # round trips reserved for the last request
+_MOST_MARGIN = 0.2  # largest share of the deadline that is reserved
 
 
 class ModelChanged(Exception):
@@ -35,7 +35,7 @@ class ModelChanged(Exception):
 
 
 class RemoteTrail:
-    """What is known here about the way of a row through the plan.
+    """The local view of the path of a row through the plan.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ class RemoteTrail:
     prices : mapping of feature or group to float, or None
         Prices that differ from those of the plan.
     known : mapping, or None
-        What was known before.
+        Values that were known before the request.
     together : bool
-        Whether all that is asked for in any case counts, or what the present node needs.
+        Whether to request all features that are certain to be needed, or only those of the present node.
 
     Attributes
     ----------
     wanted : list of int
-        What is asked for now, in order.
+        The columns that are requested now, in order.
     spent, budget : float
-        What was paid, and the cap.
+        The amount paid, and the cap.
     """
 
     def __init__(
@@ -79,22 +79,22 @@ class RemoteTrail:
 
     @property
     def need(self) -> int:
-        """The column that is asked for first; -1 if none is."""
+        """The first requested column; -1 if there is none."""
         return self.wanted[0] if self.wanted else -1
 
     def update(self, session: Mapping[str, Any]) -> None:
-        """Take what the service says."""
+        """Update from a session record of the service."""
         asked = session["wanted" if self._together else "needed"]
         self.wanted = [self.plan.columns[name] for name in asked]
         self.spent = session["cost"]
         self.budget = math.inf if session["budget"] is None else session["budget"]
 
     def price(self, f: int) -> float:
-        """What a column costs now."""
+        """The current price of a column."""
         return self.price_of([f])
 
     def price_of(self, columns: list[int]) -> float:
-        """What some columns cost together now."""
+        """The current total price of some columns."""
         total, opened = 0.0, set(self._open)
         for f in columns:
             if f not in self._known:
@@ -104,24 +104,24 @@ class RemoteTrail:
         return total
 
     def is_known(self, f: int) -> bool:
-        """Whether nothing more is to be done for a column."""
+        """Whether a column needs no further call: it is known or not available."""
         return f in self._known or f in self.waived
 
     def pay(self, f: int) -> None:
-        """Note that a column was bought."""
+        """Record that a column was bought."""
         self._known.add(f)
         self._open.update(self.plan.costs.groups_of(f))
 
     def lose(self, cost: float) -> None:
-        """Note what was paid for a call that failed."""
+        """Record the cost of a call that failed."""
         self.spent += cost
 
     def waive(self, f: int) -> None:
-        """Note that a column cannot be had."""
+        """Record that a column is not available."""
         self.waived.add(f)
 
     def resume(self) -> None:
-        """Do nothing: the service goes on when it gets the values."""
+        """Do nothing. The service continues when it receives the values."""
 
 
 class RemoteRequest(PredictionRequest):
@@ -151,7 +151,7 @@ class RemoteRequest(PredictionRequest):
         self.begun = clock()
         self.number = next_number()
         self.runner, self.way = served, RemoteTrail(served.plan, terms.prices, terms.known, served.together)
-        base: Any = self  # it has an `OnDemand` and a `Trail` there
+        base: Any = self  # the base class expects an `OnDemand` and a `Trail`
         base.served, base.trail = self.runner, self.way
         self.raw, self.known, self.prices = raw, terms.known, terms.prices
         self.budget, self.deadline, self.input = terms.cap, terms.deadline, terms.given
@@ -161,24 +161,24 @@ class RemoteRequest(PredictionRequest):
         self.entries, self.stash, self.unused, self.under_way = [], {}, [], set()
         self.stopped_by = self.reason = ""
         self.session: dict[str, Any] | None = None
-        self.lost: dict[int, float] = {}  # what failed calls cost before a value came, by column
+        self.lost: dict[int, float] = {}  # cost of failed calls before the value arrived, by column
         self.forgotten = False
-        self.n_sent = 0  # entries that the service knows
+        self.n_sent = 0  # entries that were sent to the service
         self.error: SourceError | None = None
 
-    # -- what the plan needs -------------------------------------------------------------------------
+    # -- requested features -------------------------------------------------------------------------
 
     def certain(self) -> list[int]:
-        """The columns that the service asks for."""
+        """The columns that the service requests."""
         return [f for f in self.way.wanted if not self.way.is_known(f)]
 
     def use_stash(self) -> None:
-        """Take what has come and is asked for; `exchange` gives it to the service."""
+        """Record the requested values that have arrived; `exchange` sends them to the service."""
         way, logged = self.way, {entry.column for entry in self.entries}
         for f in way.wanted:
             if f in self.stash:
                 self._take(f, self.stash.pop(f))
-            elif f in way.waived and f not in logged:  # its source has failed for another feature
+            elif f in way.waived and f not in logged:  # its source failed for another feature
                 facts = (way.price(f), 0.0, 0.0, 0, DECLINED, "its source has failed before")
                 self.entries.append(Entry(f, None, 0.0, (), *facts))
 
@@ -197,12 +197,12 @@ class RemoteRequest(PredictionRequest):
             call.reserved = 0.0
 
     def _raise(self, error: SourceError) -> None:
-        self.error = error  # it is raised when the receipt is there
+        self.error = error  # it is raised after the receipt was made
 
     # -- the service ---------------------------------------------------------------------------------
 
     async def exchange(self) -> None:
-        """Begin the session, or tell the service what has come, until it asks for something else."""
+        """Begin the session, or send the values that have arrived, until the service requests others."""
         try:
             while not self.stopped_by:
                 self.use_stash()
@@ -220,7 +220,7 @@ class RemoteRequest(PredictionRequest):
             raise
 
     async def finish(self) -> None:
-        """Tell the service how the request ended, if it does not know."""
+        """Tell the service how the request ended, unless the service ended it."""
         if self.session is None:
             if self.stopped_by == "deadline":
                 raise DeadlinePassed  # there is no answer at all
@@ -237,7 +237,7 @@ class RemoteRequest(PredictionRequest):
                     raise
 
     def forget(self) -> None:
-        """Let the service forget the session, in the background."""
+        """Delete the session on the service, in the background."""
         if self.session is not None and not self.forgotten:
             self.forgotten = True
             self.runner.connection.later("DELETE", path_of("v1", "sessions", self.session["id"]))
@@ -251,7 +251,7 @@ class RemoteRequest(PredictionRequest):
         if self.input is not None:
             body["input"] = dict(self.input)
         path = path_of("v1", "models", self.runner.plan.name, "sessions")
-        # A session that was begun twice does no harm, unless the service pays for what it fetches itself.
+        # It is safe to begin a session twice, unless the service pays for features that it fetches itself.
         session = await self._call("POST", path, body, repeatable=not self.runner.plan.fetched)
         self.session = session
         if session["digest"] != self.runner.plan.digest:
@@ -259,7 +259,7 @@ class RemoteRequest(PredictionRequest):
         self._update(session)
 
     async def _change(self, what: str, body: dict[str, Any], keep: bool = False) -> None:
-        """Change the session. If the answer to a change was lost, the session says whether it was made."""
+        """Change the session. If the response was lost, read the session to see if the change was made."""
         assert self.session is not None
         path, version = path_of("v1", "sessions", self.session["id"]), self.session["version"]
         sent = len(self.entries)
@@ -286,7 +286,7 @@ class RemoteRequest(PredictionRequest):
     # -- what is sent --------------------------------------------------------------------------------
 
     def _fetched(self) -> list[dict[str, Any]]:
-        """What the service does not know yet."""
+        """The entries that were not sent to the service yet."""
         asked = set(self.way.wanted)
         return [self._report(one) for one in self.entries[self.n_sent :] if one.column in asked]
 
@@ -302,10 +302,10 @@ class RemoteRequest(PredictionRequest):
                 report |= {"cost": cost - lost, "reserved": one.reserved}
         return report | {"lost": lost, "seconds": one.seconds, "retries": one.retries}
 
-    # -- the end -------------------------------------------------------------------------------------
+    # -- receipts -------------------------------------------------------------------------------------
 
     def receipt(self) -> RemoteReceipt:  # type: ignore[override]
-        """The receipt of the service, with what is known better here."""
+        """The receipt of the service, completed with local results."""
         session, plan = self.session, self.runner.plan
         own: dict[str, Any] = {
             "seconds": clock() - self.begun, "deadline": self.deadline, "request": self.number,

@@ -1,4 +1,4 @@
-"""What calls local sources for a plan that is elsewhere."""
+"""The runner of local sources for a plan on a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["RemoteRunner"]
 
 
 class RemoteRunner(SourceRunner):
-    """Local sources that are tied to a plan of a service.
+    """Local sources that are bound to a plan of a service.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class RemoteRunner(SourceRunner):
     sources : mapping, or None
         As for `OnDemand`.
     defaults : Source
-        The rules of sources that have none of their own.
+        The default options of sources.
     together : bool, default=False
         As for `Client`.
     **options : object
@@ -54,24 +54,24 @@ class RemoteRunner(SourceRunner):
         Parameters
         ----------
         work : coroutine
-            What to run.
+            The coroutine.
 
         Returns
         -------
         object
-            What it gives.
+            Its result.
         """
         return self.connection.run(work)
 
     def json_value(self, f: int, given: Any) -> Any:
-        """Return a value of a column as the service takes it; None if it is missing.
+        """Return a value of a column in the form that the service accepts; None if it is missing.
 
         Parameters
         ----------
         f : int
             The column.
         given : object
-            As a source or a caller gave it.
+            The value from a source or a caller.
 
         Returns
         -------
@@ -85,12 +85,12 @@ class RemoteRunner(SourceRunner):
         return plain_value(self.plan.categories[f][int(number)]) if f in self.plan.categories else number
 
     def json_values(self, given: Mapping[Any, Any] | None) -> dict[str, Any]:
-        """Return values of features as the service takes them.
+        """Return values of features in the form that the service accepts.
 
         Parameters
         ----------
         given : mapping of feature to value, or None
-            As a caller gave them.
+            The values from a caller.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class RemoteRunner(SourceRunner):
         Returns
         -------
         dict
-            Values as the service takes them.
+            Values in the form that the service accepts.
         """
         found = {}
         for f in self.plan.features.tolist():

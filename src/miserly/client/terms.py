@@ -1,4 +1,4 @@
-"""The terms of a request: what it may cost and take, and what is known."""
+"""The terms of a request: budget, deadline, prices and known values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["RequestTerms"]
 
 @dataclass(frozen=True)
 class RequestTerms:
-    """What a request may cost and take, and what is known.
+    """Budget, deadline, prices and known values of a request.
 
     Attributes
     ----------
@@ -36,6 +36,6 @@ class RequestTerms:
 
     @property
     def cap(self) -> float | None:
-        """The budget as JSON has it: None if there is no cap."""
+        """The budget for JSON; None if there is no cap."""
         cap = read_budget(self.budget)
         return None if cap == math.inf else cap

@@ -1,7 +1,7 @@
 """Plans behind HTTP: predictions, sessions that ask step by step, receipts, and a page.
 
 Needs the extra ``miserly[serve]``. `create_app` gives the ASGI application, ``miserly serve`` runs it. Names
-are imported when first used, so that what reads or stores receipts needs no web server.
+are imported when they are first used, so code that reads or stores receipts needs no web server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The application: routes, middleware and lifespan, put together from the parts of the service.
+"""The application: routes, middleware and lifespan of all parts of the service.
 
-A part plugs in by three lists: `ROUTES` adds routes, `MIDDLEWARE` wraps the application, `LIFESPANS` opens
-what must be open while the service runs.
+A part registers itself in three lists. `ROUTES` adds routes, `MIDDLEWARE` wraps the application, and
+`LIFESPANS` opens resources that stay open while the service runs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def _audited(service: Service) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _warmed(service: Service) -> AsyncIterator[None]:
-    """Load what the first requests would load, so that it can be frozen."""
+    """Load the objects that the first requests would load, so that they can be frozen."""
     await asyncio.to_thread(warm)
     freeze_loaded()
     yield
@@ -127,7 +127,7 @@ TAGS = [
     {"name": "service", "description": "Health and metrics."},
 ]
 
-# Functions that add routes: (app, service). The first are the fastest to find.
+# Functions that add routes: (app, service). Routes are matched in this order.
 ROUTES: list[Callable[[FastAPI, Service], None]] = [
     add_predict_routes,
     add_session_routes,
@@ -143,14 +143,14 @@ MIDDLEWARE: list[Callable[[ASGIApp, Service, list[BaseRoute]], ASGIApp]] = [
     lambda app, service, routes: Doors(app, service.settings, service.metrics.responded),  # outermost
 ]
 
-# Async context managers of what is open while the service runs: (service). Closed in reverse order.
+# Async context managers that are open while the service runs: (service). Closed in reverse order.
 LIFESPANS: list[Callable[[Service], AbstractAsyncContextManager[Any]]] = [
     lambda service: service.models.watched(),
     lambda service: service.metrics.refreshed(),
     _audited,
     kept_receipts,
     open_store,
-    _warmed,  # when all else is loaded
+    _warmed,  # after everything else is loaded
 ]
 
 
@@ -181,8 +181,8 @@ def create_app(settings: ServeSettings, sources: Any = None) -> FastAPI:
     settings : ServeSettings
         All options.
     sources : mapping or callable, optional
-        How the server gets features itself, instead of ``settings.sources``: a mapping of feature or group
-        to callable, a mapping of model name to such a mapping, or a callable that takes a model name.
+        Sources of the server, instead of ``settings.sources``: a mapping of feature or group to callable, a
+        mapping of model name to such a mapping, or a callable that takes a model name.
 
     Returns
     -------
@@ -223,7 +223,7 @@ def create_app(settings: ServeSettings, sources: Any = None) -> FastAPI:
 
 
 async def list_models(request: Request) -> Response:
-    """All models that can be asked, and what is wrong with files that cannot be loaded."""
+    """All models that are served, and the problems of files that cannot be loaded."""
     models = service_of(request).models
     problems = models.problems
     listed = [model_summary(models.get(name), problems.get(name)) for name in models.names]
@@ -232,7 +232,7 @@ async def list_models(request: Request) -> Response:
 
 
 async def show_model(request: Request) -> Response:
-    """The features of a model, their prices, what budgets buy, what is guaranteed, and a description."""
+    """The features of a model, their prices, estimates for budgets, guarantees, and a description."""
     models = service_of(request).models
     model = models.get(request.path_params["name"])
     record = await asyncio.to_thread(model_record, model, models.problems.get(model.name))

@@ -1,4 +1,4 @@
-"""The audit log: one line of JSON for each answer. Values of features are left out unless asked for.
+"""The audit log: one line of JSON for each answer. By default it holds no values of features.
 
 A line is ASCII: line breaks, control characters and characters of other scripts are escaped, so that a name
 cannot forge a line or change what a terminal shows. Session ids give access to a session, so only the start
@@ -26,7 +26,7 @@ __all__ = ["Audit", "audit_line"]
 
 _log = logging.getLogger("miserly.serve")
 _STDERR = 2
-_LOOK_EVERY = 5.0  # seconds between two looks whether the file was moved away
+_LOOK_EVERY = 5.0  # seconds between two checks whether the file was moved
 
 
 class Audit:
@@ -35,8 +35,8 @@ class Audit:
     Parameters
     ----------
     target : str
-        A file that lines are added to, or ``-`` for the standard error stream. A file that was moved or
-        removed is made again within seconds, so programs that rotate logs need no signal.
+        A file to append lines to, or ``-`` for the standard error stream. A file that was moved or removed
+        is created again within seconds, so log rotation needs no signal.
     values : bool, default=False
         Whether lines hold the values that were acquired.
     on_failure : callable, optional
@@ -63,7 +63,7 @@ class Audit:
                 raise OSError("only a part of a line was written")
             self._failed = False
         except (OSError, ServeError) as error:
-            if not self._failed:  # once, and not for every answer
+            if not self._failed:  # logged once, not for every answer
                 _log.error("the audit log cannot be written: %s", error)
             self._failed = True
             if self._on_failure is not None:
@@ -76,7 +76,7 @@ class Audit:
             self._file, self._next_look = -1, 0.0
 
     def _follow(self) -> None:
-        """Open the file again if the one at its place is another one now."""
+        """Open the file again if it was moved or replaced."""
         assert self._path is not None
         self._next_look = time.monotonic() + _LOOK_EVERY
         with contextlib.suppress(FileNotFoundError):
@@ -116,7 +116,7 @@ def _ascii(record: dict[str, Any]) -> bytes:
         line = orjson.dumps(record)
         if line.isascii() and b"\x7f" not in line:
             return line
-    except TypeError:  # half of a surrogate pair, or a value that only json writes
+    except TypeError:  # half of a surrogate pair, or a value that only `json` can write
         pass
     return json.dumps(record, ensure_ascii=True, default=str).replace("\x7f", "\\u007f").encode("ascii")
 

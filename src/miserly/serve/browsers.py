@@ -1,6 +1,6 @@
-"""What matters only for clients that are browsers: hosts, origins, and headers that browsers obey.
+"""Rules for clients that are browsers: hosts, origins, and security headers.
 
-A page of another site must not be able to use this service through the browser of someone who can reach it.
+A page of another site must not use this service through the browser of a user who can reach it.
 CORS alone does not prevent that: a browser sends simple requests first and hides only the response.
 """
 
@@ -44,7 +44,7 @@ _PREFLIGHT: HeaderList = [
 
 
 def security_headers(is_page: bool) -> HeaderList:
-    """Return the headers that every response of the page, or of the API, has."""
+    """Return the headers of every response of the page or of the API."""
     return _PAGE if is_page else _API
 
 
@@ -56,7 +56,7 @@ class Browsers:
     origins : sequence of str
         Origins of other pages that may call the service, such as ``https://ward.example.org``.
     hosts : sequence of str
-        Names under which the service may be called, without ports. Empty: under any name.
+        Allowed host names of the service, without ports. If empty, any name is allowed.
     """
 
     def __init__(self, origins: Sequence[str], hosts: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ class Browsers:
         self._hosts = frozenset(host.lower().encode("idna") for host in hosts)
 
     def check(self, method: str, headers: Mapping[bytes, bytes]) -> HeaderList | None:
-        """Raise the problem of a request to another host or from another site.
+        """Raise a problem for a request to another host or from another site.
 
         Returns the headers of the response to a CORS preflight, None for other requests.
         """
@@ -92,7 +92,7 @@ class Browsers:
         return None
 
     def add_headers(self, headers: Mapping[bytes, bytes], added: HeaderList) -> HeaderList:
-        """Add the CORS headers that a request gets, if any, to those of its response."""
+        """Add the CORS headers, if any, to the headers of a response."""
         if self._origins:
             added.append((b"vary", b"Origin"))
             origin = headers.get(b"origin", b"")

@@ -1,8 +1,8 @@
-"""Limits of a connection, before there is a request: the bytes and the seconds of its head.
+"""Limits of a connection before a request is complete: the size and the duration of its head.
 
-uvicorn's fast protocol has no limit on either: a client that sends headers without an end, or one byte a
-minute, would hold memory and a connection as long as it likes. Responses that uvicorn makes itself are plain
-text; here they have the same form as all other errors.
+uvicorn's fast protocol limits neither. A client that sends endless headers, or one byte a minute, could hold
+memory and a connection without limit. uvicorn's own error responses are plain text; here they have the same
+form as all other errors.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ HEAD_BYTES = 32 * 1024
 URL_BYTES = 8 * 1024
 HEAD_SECONDS = 10.0
 CONNECTIONS = 2048  # for each worker
-UNREAD_BYTES = 4 * 2**20  # of a body that was refused: read, so that the client reads the response
+UNREAD_BYTES = 4 * 2**20  # of a refused body, read so that the client gets the response
 UNREAD_SECONDS = 5.0
-FRAMING = 8  # bytes around each byte of a chunked body; a chunk of one byte has five
+FRAMING = 8  # allowed overhead per byte of a chunked body; a one-byte chunk has 5
 
 
 class _Refused(Exception):
-    """Stops the parser: the response is in `problem`."""
+    """Stops the parser. The response is in `problem`."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -40,7 +40,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _n_head = _n_unread = _n_body = _n_framing = 0
 
     def connection_made(self, transport: Any) -> None:
-        """Begin: the head must arrive in time."""
+        """Start a connection. The head must arrive in time."""
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
             self.refuse(Problem(503, "busy", "too many connections", headers={"Retry-After": "1"}))
@@ -53,7 +53,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read some bytes, unless the head is too long or a refused request does not end."""
+        """Read some bytes. Stop if the head is too long or a refused request does not end."""
         if self._is_refused:
             self._n_unread += len(data)
         else:
@@ -66,9 +66,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _count(self, data: bytes) -> None:
-        """Read some bytes, and count those of the head, and those around the chunks of a body.
+        """Read some bytes. Count the bytes of the head, and the overhead of a chunked body.
 
-        Bytes that come together with the end of a request are not counted: most of them may belong to it.
+        Bytes that arrive together with the end of a request are not counted, because most may belong to it.
         """
         was_in_head, n_body = self._in_head, self._n_body
         self._has_ended = False
@@ -90,7 +90,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is there: start to answer, if it is not too long."""
+        """The head is complete. Start to answer, unless it is too long."""
         self._in_head, self._n_head = False, 0
         self._set_timer(None)
         if len(self.url) > URL_BYTES:
@@ -105,25 +105,25 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; those after a chunked body (trailers) are not needed, and could be without end."""
+        """Keep a header. Trailers of a chunked body are dropped, because their number has no limit."""
         if not self._head_is_read:
             super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        """Some of the body is there."""
+        """A part of the body has arrived."""
         self._n_body += len(body)
         if self.cycle.response_complete:
             self._n_unread += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The whole body is there."""
+        """The whole body has arrived."""
         self._set_timer(None)
         self._in_head, self._has_begun, self._has_ended = True, False, True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """A response was sent, perhaps before the whole body was there."""
+        """A response was sent, possibly before the whole body arrived."""
         super().on_response_complete()
         if self.cycle.more_body and not self.transport.is_closing():
             self._set_timer(UNREAD_SECONDS)
@@ -131,19 +131,19 @@ class BoundedProtocol(HttpToolsProtocol):
     # -- responses of the protocol itself ------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
+        """Refuse bytes that are not HTTP."""
         self.refuse(self.problem or Problem(400, "not_http", "this is not a valid HTTP request"))
 
     def refuse(self, problem: Problem) -> None:
         """Send the response for a problem, and close the connection.
 
-        What the client still sends is read for a while: if bytes are left unread, closing a connection
-        takes back what was written to it.
+        Further bytes of the client are read for a while. If bytes stay unread, closing the connection
+        discards the response.
         """
         if self.transport.is_closing() or self._is_refused:
             return
         self._is_refused = True
-        if self.cycle is None or self.cycle.response_complete:  # else the client would mistake it for another
+        if self.cycle is None or self.cycle.response_complete:  # else it would answer another request
             body = problem_body(problem)
             head = [
                 STATUS_LINE[problem.status],
@@ -172,7 +172,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def ambiguous(headers: Sequence[tuple[bytes, bytes]]) -> Problem | None:
-    """Return the problem of a head that another server could read in another way; None if there is none.
+    """Return a problem if another server could interpret a head differently; None otherwise.
 
     A proxy may check the first of two keys or host names where this service would use the last one.
 

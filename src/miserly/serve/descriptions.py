@@ -25,7 +25,7 @@ __all__ = [
     "time_text",
 ]
 
-_OUTCOMES = {  # exceptions of sources may hold paths, addresses or secrets of the server
+_OUTCOMES = {  # clients do not see exceptions: they may hold paths or secrets
     "nan": "its source gave a value that is not a number",
     "invalid": "its source gave a value that cannot be used",
     "failed": "its source failed",
@@ -43,7 +43,7 @@ def time_text(seconds: float) -> str:
 
 
 def model_summary(model: ServedModel, problem: str | None = None) -> dict[str, Any]:
-    """Return what ``GET /v1/models`` says about a model."""
+    """Return the entry of a model in ``GET /v1/models``."""
     plan, info = model.plan, model.plan.info
     target, version = info.get("target"), info.get("version")
     return {
@@ -64,7 +64,7 @@ def model_summary(model: ServedModel, problem: str | None = None) -> dict[str, A
 
 
 def model_record(model: ServedModel, problem: str | None = None) -> dict[str, Any]:
-    """Return what ``GET /v1/models/{name}`` says about a model."""
+    """Return the response of ``GET /v1/models/{name}``."""
     plan, costs = model.plan, model.plan.costs
     used = plan.features.tolist()
     others = sorted(set(range(plan.n_features)) - set(used))
@@ -92,7 +92,7 @@ def model_record(model: ServedModel, problem: str | None = None) -> dict[str, An
 
 
 def feature_record(plan: Plan, f: int) -> dict[str, Any]:
-    """Return what people need to know about a column: label, unit, help, choices, range, price."""
+    """Return the description of a column for people: label, unit, help, choices, range, price."""
     facts, name, costs = feature_facts(plan, f), str(plan.costs.name(f)), plan.costs
     choices = facts.choices or [(one, str(one)) for one in facts.categories]
     groups = [costs.group_names[group] for group in costs.groups_of(f)]
@@ -115,12 +115,12 @@ def feature_record(plan: Plan, f: int) -> dict[str, Any]:
 
 
 def _place(plan: Plan, f: int) -> dict[str, Any]:
-    """What clients that call sources need to know about a column, also if the plan does not use it."""
+    """The description of a column for clients with sources, also if the plan does not use the column."""
     return {"column": f, "groups": [plan.costs.group_names[group] for group in plan.costs.groups_of(f)]}
 
 
 def probabilities_record(plan: Plan, probabilities: Any) -> dict[str, float] | None:
-    """Return class probabilities by class; None where there are none."""
+    """Return the probability of each class; None if there are none."""
     if probabilities is None:
         return None
     labels = range(len(probabilities)) if plan.classes is None else plan.classes.tolist()
@@ -145,7 +145,7 @@ def answer_record(receipt: Receipt, full: bool = False) -> dict[str, Any]:
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """Return a receipt as clients get it: what a source reported when it failed stays in the server."""
+    """Return a receipt for clients. It omits the error messages of sources."""
     record = receipt.to_dict()
     record["reason"] = public_reason(receipt)
     for purchase in (*record["trail"], *record["speculated"]):
@@ -154,7 +154,7 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
 
 
 def public_reason(receipt: Receipt) -> str:
-    """Return why an answer ended, without the text of an exception."""
+    """Return why a request stopped, without the text of an exception."""
     if receipt.stopped_by != "failure":
         return receipt.reason
     failed = [str(one.feature) for one in receipt.trail if not one.delivered]
@@ -162,7 +162,7 @@ def public_reason(receipt: Receipt) -> str:
 
 
 def public_message(outcome: str) -> str:
-    """Return what clients read about the outcome of a purchase; empty if it brought a value.
+    """Return the text for clients about the outcome of a purchase; empty if there is a value.
 
     >>> public_message("late")
     'its source did not answer in time'
@@ -171,7 +171,7 @@ def public_message(outcome: str) -> str:
 
 
 def _budgets(plan: Plan) -> list[dict[str, Any]]:
-    """What each budget buys, as the file says of exactly this plan."""
+    """The estimates for budgets in the file, if they were made for exactly this plan."""
     budgets = plan.info.get("budgets")
     if not isinstance(budgets, list) or plan.info.get("budgets_of") != plan.digest:
         return []

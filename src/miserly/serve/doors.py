@@ -1,8 +1,8 @@
-"""What every request passes before it reaches the routes: one ASGI middleware for all checks.
+"""One ASGI middleware for all checks of a request before it reaches the routes.
 
-It is one class and not a stack of layers because each layer of ASGI costs a coroutine per message. In order:
-request id, host, CORS preflight, cross-site requests, API key, rate, body, concurrency, time. Rates and
-concurrency are counted in each worker by itself.
+It is one class, because each further ASGI layer costs a coroutine per message. The order of the checks is:
+request id, host, CORS preflight, cross-site requests, API key, rate, body, concurrency, time. Each worker
+counts rates and concurrency separately.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger("miserly.serve")
 
-PROBES = frozenset({"/healthz", "/readyz"})  # open, and never counted: a busy server must not look dead
+PROBES = frozenset({"/healthz", "/readyz"})  # need no key and have no limits: a busy server is alive
 PAGE = frozenset({"/", "/favicon.ico"})
 PAGE_FOLDER = "/static/"
 METRICS = "/metrics"
@@ -48,16 +48,16 @@ class Doors:
     Parameters
     ----------
     app : ASGI application
-        What gets the requests that pass.
+        The application that gets the accepted requests.
     settings : ServeSettings
         Keys, limits, origins and hosts.
     on_response : callable, optional
         Called with the scope, the status and the seconds of every response; see `Metrics.responded`.
     grace : float, default=2.0
-        Seconds beyond ``settings.timeout`` after which a request is given up. Routes answer within the
-        timeout, with what has been bought until then; this is for those that do not.
+        Seconds after ``settings.timeout`` until a request is cancelled. Routes normally answer within the
+        timeout, from the features bought so far.
     clock : callable, default=time.perf_counter
-        Gives the time in seconds.
+        A function that returns the time in seconds.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class Doors:
         except Problem as problem:
             await reply.problem(problem)
         except ClientGone:
-            reply.status = 499  # as nginx has it in its logs: no response was possible
+            reply.status = 499  # as in the logs of nginx: no response was possible
         except Exception as error:
-            if reply.ended:  # the response says that it failed, and it was logged
+            if reply.ended:  # the failure was sent and logged
                 return
             _log.error("request %s failed", number, exc_info=error)
-            if reply.started:  # too late for another status: the connection is closed
+            if reply.started:  # the status was already sent: close the connection
                 raise
             await reply.problem(crash(number))
         finally:
@@ -117,7 +117,7 @@ class Doors:
     # -- before the body -----------------------------------------------------------------------------
 
     def _check(self, scope: Scope, headers: Headers, path: str, is_page: bool) -> None:
-        """Raise the problem of a request that may not go on, from its head alone."""
+        """Raise a problem if the head of a request shows that it must be refused."""
         if path in PROBES:
             return
         client = (scope.get("client") or ("",))[0]
@@ -187,13 +187,13 @@ class Doors:
     async def _not_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        else:  # a web socket: there are none here
+        else:  # a web socket, which the service does not support
             await receive()
             await send({"type": "websocket.close", "code": 1000})
 
 
 class _Response:
-    """The `send` of one request: adds headers to the response, and leaves out the body for HEAD."""
+    """The `send` of one request. It adds headers to the response, and omits the body for HEAD."""
 
     __slots__ = ("_added", "_send", "ended", "no_body", "started", "status")
 
@@ -240,7 +240,7 @@ def check_type(headers: Headers, body: bytes) -> None:
 
 
 def no_key(headers: Headers) -> Problem:
-    """Return the problem of a request without a valid key."""
+    """Return the problem for a request without a valid key."""
     is_wrong = b"x-api-key" in headers or b"authorization" in headers
     message = (
         "this API key is not valid" if is_wrong else "send an API key as X-API-Key or Authorization: Bearer"
@@ -250,12 +250,12 @@ def no_key(headers: Headers) -> Problem:
 
 
 def crash(number: str) -> Problem:
-    """Return what a client gets for an error of the server."""
+    """Return the problem for an internal error of the server."""
     return Problem(500, "internal", f"an error of the server; it was logged with the request id {number}")
 
 
 def _request_id(headers: Headers) -> str:
-    """Return the id that the client gave, if it is short and plain, or a new one."""
+    """Return the id that the client sent, if it is short and plain; otherwise a new one."""
     given = headers.get(b"x-request-id")
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given.decode("ascii")

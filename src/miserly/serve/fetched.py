@@ -1,4 +1,4 @@
-"""What sources of a client brought: read from the bodies of requests."""
+"""Read the results of sources of a client from request bodies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ STOPS = {
     "budget": "what the client would call next may cost more than is left",
 }
 _FIELDS = frozenset({"feature", "value", "outcome", "cost", "reserved", "lost", "seconds", "retries"})
-_MOST = 1e99  # of amounts
+_MOST = 1e99  # largest amount
 _MOST_RETRIES = 1000
 
 
 def read_stop(body: dict[str, Any]) -> tuple[str, str]:
-    """Return by what a client stops a session, and the same in words."""
+    """Return why a client stops a session: the code, and the reason as a sentence."""
     by = body.get("by")
     by = "caller" if by is None else by
     if not isinstance(by, str) or by not in STOPS:
@@ -34,14 +34,14 @@ def read_stop(body: dict[str, Any]) -> tuple[str, str]:
 
 
 def read_fetched(model: ServedModel, interview: Interview | None, given: Any) -> list[SourceReport]:
-    """Return what the sources of a client brought for features that are asked for.
+    """Return the results of sources of a client for requested features.
 
     Parameters
     ----------
     model : ServedModel
         The model of the session.
     interview : Interview or None
-        The interview of the session; None where it has ended, and nothing is asked for.
+        The interview of the session; None if it has ended.
     given : object
         The field `fetched` of a body; None if there is none.
 
@@ -52,7 +52,7 @@ def read_fetched(model: ServedModel, interview: Interview | None, given: Any) ->
     Raises
     ------
     Problem
-        422 if it cannot be used.
+        422 if `given` is not valid.
     """
     if given is None:
         return []

@@ -1,9 +1,9 @@
-"""The garbage collector: what is loaded once is not looked through again and again.
+"""Exclude objects that are loaded once from garbage collection.
 
-A full collection looks at every object that could be in a cycle. Libraries, compiled code and models have
-300,000 of them, which takes a seventh of a second. No request is answered meanwhile, and deadlines pass.
-Almost all of them stay as long as the process does. `freeze_loaded` takes them out of further collections,
-which then look at the objects of requests alone and take a few milliseconds at most.
+A full collection visits every object that could be in a cycle. Libraries, compiled code and models have
+300,000 of them, which takes a seventh of a second. The service answers no request in this time, and deadlines
+pass. Almost all of these objects live as long as the process. `freeze_loaded` excludes them from further
+collections. These then visit only the objects of requests, and take a few milliseconds at most.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["freeze_loaded"]
 
 
 def freeze_loaded() -> None:
-    """Collect garbage, and leave out of further collections what is there now.
+    """Collect garbage, and exclude all present objects from further collections.
 
-    It is called when everything is loaded that requests use, and after each reload of models. The first call
-    takes as long as a full collection. Further calls look at what is new alone. A model that is frozen and
-    replaced is freed all the same, because models have no cycles: the last reference to one frees it.
+    It is called when all objects that requests use are loaded, and after each reload of models. The first
+    call takes as long as a full collection. Further calls visit only new objects. A frozen model is still
+    freed when it is replaced: models have no cycles, so reference counting frees them.
     """
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
-"""``python -m miserly.serve.health``: exit with 0 if the service answers; the check of a container.
+"""``python -m miserly.serve.health``: a health check for containers. It exits with 0 if the service answers.
 
-The variable MISERLY_HEALTH has the address. The certificate is not verified: it is for another name than
-that of this machine, and what is asked for is no secret.
+The variable MISERLY_HEALTH holds the address. The certificate is not verified, because its name differs from
+the local address and the request holds no secret.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""API keys: who may call the service. Only their hashes are kept."""
+"""API keys of the service. Only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRINTABLE = re.compile(r"[!-~]+")
 
 
 class KeyRing:
-    """The API keys that are let in.
+    """The accepted API keys.
 
     Parameters
     ----------
@@ -42,28 +42,28 @@ class KeyRing:
         return bool(self._hashes)
 
     def key_id(self, headers: Mapping[bytes, bytes]) -> str | None:
-        """Return the id of the key that a request has: the start of its hash. None if it has no valid key."""
+        """Return the id of the key of a request (the start of its hash); None if the key is not valid."""
         given = given_key(headers)
         if not given:
             return None
         found = hashlib.sha256(given).digest()
         valid = False
-        for known in self._hashes:  # all of them, so that the time does not depend on which one it is
+        for known in self._hashes:  # compare with all, so that the time does not depend on the key
             valid |= hmac.compare_digest(found, known)
         return found.hex()[:12] if valid else None
 
 
 def given_key(headers: Mapping[bytes, bytes]) -> bytes:
-    """Return the key in ``X-API-Key`` or ``Authorization: Bearer``; empty if there is none, or two differ."""
+    """Return the key in ``X-API-Key`` or ``Authorization: Bearer``; empty if missing or contradictory."""
     given = headers.get(b"x-api-key")
     scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-    if scheme.lower() != b"bearer":  # another scheme may be for a proxy
+    if scheme.lower() != b"bearer":  # other schemes may be meant for a proxy
         return given or b""
     return token.strip() if given is None or given == token.strip() else b""
 
 
 def read_keys(path: str | Path) -> tuple[str, ...]:
-    """Return the keys in a file: one in each line; empty lines and lines that start with # are left out."""
+    """Return the keys in a file, one per line. Empty lines and lines that start with # are skipped."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -77,7 +77,7 @@ def read_keys(path: str | Path) -> tuple[str, ...]:
 
 
 def describe_keys(openapi: dict[str, Any]) -> None:
-    """Add to an OpenAPI description that all addresses under /v1 need a key."""
+    """Declare in an OpenAPI description that all paths under /v1 need a key."""
     openapi["components"]["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer"},
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},

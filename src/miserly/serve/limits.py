@@ -1,4 +1,4 @@
-"""Limits of one worker: requests a second for each client, and the bytes and seconds of a body."""
+"""Limits of one worker: the request rate of each client, and the size and duration of a body."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class ClientGone(Exception):
 class RateLimit:
     """A token bucket for each client.
 
-    A bucket is one number: the time at which it will be full again. Buckets that are full are forgotten. If
-    `most` others are in use, the oldest quarter is forgotten too, so memory is bounded; those clients then
-    have a full bucket.
+    A bucket is one number: the time at which it will be full again. Full buckets are deleted. If `most`
+    buckets are in use, the oldest quarter is deleted too, which bounds memory. Their clients then start
+    again with a full bucket.
 
     Parameters
     ----------
     rate : float
         Requests a second.
     burst : float, optional
-        Requests at once, after a pause; by default those of one second, at least 1.
+        Maximum number of requests at once, after a pause. By default the number for one second, at least 1.
     most : int, default=20000
-        The most buckets.
+        Maximum number of buckets.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class RateLimit:
         return len(self._full_at)
 
     def wait(self, client: str, now: float) -> float:
-        """Return 0 if a request may go on, and count it; else the seconds until one may."""
+        """Return 0 and count the request if it is allowed; otherwise the seconds until one is allowed."""
         full_at = self._full_at.get(client, 0.0)
         if full_at < now:
             full_at = now
@@ -73,7 +73,7 @@ class RateLimit:
 
 
 def client_network(host: str) -> str:
-    """Return the address that counts as one client: IPv4 as it is, IPv6 without its last 64 bits.
+    """Return the address that identifies a client: IPv4 in full, IPv6 without its last 64 bits.
 
     >>> client_network("203.0.113.7"), client_network("2001:db8:1:2:3:4:5:6")
     ('203.0.113.7', '2001:db8:1:2::')
@@ -111,12 +111,12 @@ async def read_body(receive: Receive, most: int) -> bytes:
 
 
 def too_large(most: int) -> Problem:
-    """Return the problem of a body that is too large."""
+    """Return the problem for a body that is too large."""
     return Problem(413, "too_large", f"the body of a request has at most {most} bytes")
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives a body which was read before, then what the client does."""
+    """Return a `receive` that first gives a body that was already read, then the messages of the client."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:

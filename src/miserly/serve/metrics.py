@@ -1,9 +1,9 @@
 """Metrics for Prometheus: requests, answers, costs, purchases, and the state of the service.
 
-With several workers each one counts into files of a folder that all of them share (the multiprocess mode of
-prometheus_client), and whichever worker is asked adds them up. `metrics_folder` gives the folder its name
-before the workers start. Counts of purchases are collected in the worker and passed on every few seconds,
-because an answer may have a hundred of them; a killed worker loses those.
+Several workers count into files of one shared folder (the multiprocess mode of prometheus_client). The worker
+that gets a request for metrics adds the counts up. `metrics_folder` sets the folder before the workers start.
+Each worker collects counts of purchases and writes them every few seconds, because an answer may have a
+hundred purchases. A killed worker loses the counts that were not written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Metrics", "add_metrics_route", "metrics_folder"]
 _log = logging.getLogger("miserly.serve")
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # read by prometheus_client when it is imported
-MOST_FEATURES = 200  # features by name for each model; the others count as "(other)"
+MOST_FEATURES = 200  # features counted by name for each model; others are "(other)"
 MOST_MODELS = 100
 OTHER = "(other)"
 REFRESH_EVERY = 5.0
@@ -53,10 +53,10 @@ class Metrics:
     Attributes
     ----------
     gauges : dict of str to callable
-        Gives each gauge of the state of the service: ``sessions``, ``models_loaded``, ``journal_pending``
-        and others. The part that knows a number sets its function.
+        Functions that return the gauges: ``sessions``, ``models_loaded``, ``journal_pending`` and others.
+        Each part of the service sets its own functions.
     totals : dict of str to callable
-        Gives the number of reloads so far, by outcome: ``loaded``, ``bad``.
+        Functions that return the number of reloads so far, by outcome: ``loaded``, ``bad``.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Metrics:
             for name, (text, mode) in _GAUGES.items()
         }
 
-    # -- what happens --------------------------------------------------------------------------------
+    # -- counting --------------------------------------------------------------------------------
 
     def responded(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
         """Count one response."""
@@ -135,10 +135,10 @@ class Metrics:
         """Count one receipt that could not be kept."""
         self._receipts_lost.inc()
 
-    # -- what is shown -------------------------------------------------------------------------------
+    # -- output -------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Pass on the counts of purchases, and set the gauges."""
+        """Write the counts of purchases, and set the gauges."""
         bought, self._bought = self._bought, Tally()
         for (model, feature, outcome), count in bought.items():
             self._purchases.labels(model, self._feature_name(model, feature), outcome).inc(count)
@@ -152,7 +152,7 @@ class Metrics:
             self._set[name].set(read())
 
     def text(self) -> bytes:
-        """Return all metrics, of all workers, in the text format of Prometheus."""
+        """Return the metrics of all workers in the text format of Prometheus."""
         self.refresh()
         folder = os.environ.get(FOLDER)
         if folder is None:
@@ -201,7 +201,7 @@ class Metrics:
 
 
 def add_metrics_route(app: FastAPI, service: Service) -> None:
-    """Add ``GET /metrics``, and count what the models know."""
+    """Add ``GET /metrics``, and register the counts of models and reloads."""
     metrics, models = service.metrics, service.models
     metrics.gauges |= {"models_loaded": lambda: len(models.names), "models_bad": lambda: len(models.problems)}
     metrics.totals |= {"loaded": lambda: models.n_reloads, "bad": lambda: models.n_failures}
@@ -218,19 +218,19 @@ def add_metrics_route(app: FastAPI, service: Service) -> None:
 
 
 async def show_metrics(request: Request) -> Response:
-    """For clients on the same machine; from elsewhere it needs an API key."""
+    """Metrics. Clients on other machines need an API key."""
     metrics: Metrics = service_of(request).metrics
     return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
 
 @contextlib.contextmanager
 def metrics_folder(workers: int) -> Iterator[None]:
-    """Let workers that are started inside count together, in a folder that is removed at the end.
+    """Let workers that are started in this block count into one folder. The folder is removed at the end.
 
     Parameters
     ----------
     workers : int
-        How many. One worker needs no folder.
+        Number of workers. One worker needs no folder.
     """
     if workers == 1 or FOLDER in os.environ:
         yield
@@ -250,7 +250,7 @@ def metrics_folder(workers: int) -> Iterator[None]:
 
 
 def _dead_workers(folder: str) -> set[int]:
-    """Return the ids of processes that have files of gauges but do not run any more."""
+    """Return the ids of ended processes that have files of gauges."""
     found = set()
     for name in os.listdir(folder):
         stem = name.removesuffix(".db")

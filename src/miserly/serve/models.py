@@ -24,9 +24,9 @@ from miserly.serve.settings import ServeSettings
 __all__ = ["ModelFolder", "ServedModel", "model_name"]
 
 SUFFIX = ".miser"
-VERSIONS = 4  # of each name, so that sessions under way go on
+VERSIONS = 4  # kept for each name, so that open sessions can continue
 MOST_MODELS = 1000
-_FRESH = 2.0  # seconds: a file that changed so recently may be changing still, and is read again
+_FRESH = 2.0  # seconds: a file changed more recently may still be changing
 
 _log = logging.getLogger("miserly.serve")
 
@@ -65,15 +65,15 @@ class ServedModel:
     plan : Plan
     digest : str
     served : OnDemand
-        The plan with the sources of the server.
+        The plan with the server's sources.
     has_sources : bool
-        Whether the server can get some features itself.
+        Whether the server has sources for some features.
     loaded_at : float
         Seconds since 1970.
     columns : dict of str to int
         The column of each feature, by its name in JSON.
     sourced : frozenset
-        The features that the server has a source for, by the names that the plan knows.
+        The features for which the server has a source, by their names in the plan.
     """
 
     name: str
@@ -87,7 +87,7 @@ class ServedModel:
 
     @classmethod
     def of(cls, name: str, plan: Plan, sources: Any = None, **rules: Any) -> ServedModel:
-        """Return a model that can answer; compiles the walk through its plan.
+        """Return a model that is ready to answer. This compiles the walk through its plan.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class ServedModel:
         plan : Plan
             Its plan.
         sources : mapping, optional
-            How the server gets features.
+            Sources of the server.
         **rules : object
             Options of `OnDemand`.
 
@@ -113,19 +113,19 @@ class ServedModel:
 
     @property
     def title(self) -> str:
-        """What people call the model."""
+        """The title of the model for people."""
         title = self.plan.info.get("title")
         return title.strip() if isinstance(title, str) and title.strip() else self.name
 
 
 @dataclass
 class _Entry:
-    """What is known about one name."""
+    """The state of one model name."""
 
     versions: list[ServedModel] = field(default_factory=list)  # the newest last
     problem: str | None = None
-    signature: Signature | None = None  # of the file that was read last; None to read it again
-    namesake: str | None = None  # that another file has the same name, and is not served
+    signature: Signature | None = None  # of the last file that was read; None to read it again
+    namesake: str | None = None  # the problem that another file has the same name
     present: bool = True
 
 
@@ -135,14 +135,14 @@ class ModelFolder:
     Parameters
     ----------
     settings : ServeSettings
-        Where they are, and what may be loaded.
+        Their location, and limits of loading.
     sources : callable, optional
-        Gives the sources of a model by its name.
+        Takes the name of a model and returns its sources.
 
     Attributes
     ----------
     n_reloads, n_failures : int
-        How often a file was loaded, and could not be.
+        Number of files that were loaded, and that could not be loaded.
     """
 
     def __init__(self, settings: ServeSettings, sources: SourcesOf | None = None) -> None:
@@ -171,7 +171,7 @@ class ModelFolder:
         Raises
         ------
         Problem
-            404 if there is none.
+            404 if no model has this name.
         """
         entry = self._entries.get(name)
         if entry is None or not entry.present or not entry.versions:
@@ -205,19 +205,19 @@ class ModelFolder:
 
     @property
     def names(self) -> list[str]:
-        """The names of the models that can be asked, in order."""
+        """The sorted names of the models that are served."""
         return sorted(name for name, one in self._entries.items() if one.present and one.versions)
 
     @property
     def problems(self) -> dict[str, str]:
-        """Why the file of a name cannot be loaded, for each that cannot."""
+        """For each file that cannot be loaded, the model name and the reason."""
         found = {name: one.problem or one.namesake for name, one in sorted(self._entries.items())}
         return {name: problem for name, problem in found.items() if problem}
 
     # -- files ---------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Load what is new or has changed since the last look. Takes long; not for the event loop."""
+        """Load files that are new or changed. This is slow: do not call it in the event loop."""
         try:
             files = self._files()
         except OSError as error:
@@ -235,7 +235,7 @@ class ModelFolder:
                 _log.info("model %s: its file is gone", name)
 
     def _files(self) -> list[Path]:
-        """The files that may hold models; the one that is served, or all of the folder."""
+        """The files that may hold models: the given file, or all files of the folder."""
         if not self._is_folder:
             return [self._path] if os.path.lexists(self._path) else []
         found = sorted(path for path in self._path.iterdir() if path.suffix == SUFFIX)
@@ -261,14 +261,14 @@ class ModelFolder:
             entry.problem = None
         except (MiserlyError, OSError, MemoryError, RuntimeError) as error:  # a loop of links: RuntimeError
             reason = (error.strerror or "") if isinstance(error, OSError) else str(error)
-            if data is None:  # it could not be read: when it can be again, it may be the same as before
+            if data is None:  # not readable: it may be unchanged when it is readable again
                 entry.signature = None
             if isinstance(error, RuntimeError) and not isinstance(error, MiserlyError):
                 reason = "it cannot be read"
             self._report(name, path, f"the file on disk cannot be loaded: {reason or 'out of memory'}")
 
     def _report(self, name: str, path: Path, problem: str) -> None:
-        """Keep what is wrong with a file, and log it if that is news."""
+        """Keep the problem of a file, and log it if it is new."""
         entry = self._entries[name]
         if problem != entry.problem:
             self.n_failures += 1
@@ -276,7 +276,7 @@ class ModelFolder:
         entry.problem = problem
 
     def _report_namesake(self, name: str, paths: list[Path]) -> None:
-        """Log that several files have one model name, if that is news; the first is served."""
+        """Log once that several files have the same model name. The first one is served."""
         entry, problem = self._entries[name], None
         if len(paths) > 1:
             problem = f"{paths[1].name}: another file, {paths[0].name}, has the same model name"
@@ -299,7 +299,7 @@ class ModelFolder:
         _log.info("model %s: serving %s", name, model.digest[:12])
 
     def _read(self, path: Path, known: Signature | None) -> tuple[Signature | None, bytes | None]:
-        """The signature and the bytes of a file; no bytes if it is the one that was read last."""
+        """The signature and the bytes of a file; no bytes if the file has not changed."""
         real = path.resolve(strict=True)
         if self._is_folder and not real.is_relative_to(self._path.resolve()):
             raise ServeError("it is a link to a file outside the folder")
@@ -337,7 +337,7 @@ class ModelFolder:
                 await asyncio.to_thread(self.refresh)
                 if self.n_reloads != before:
                     freeze_loaded()
-            except Exception:  # the service goes on with what it has
+            except Exception:  # the service continues with the loaded models
                 _log.exception("looking for changed models failed")
 
 

@@ -1,4 +1,4 @@
-"""The page at ``/``: its files, as they are, with their types and ETags."""
+"""The page at ``/``: static files with their types and ETags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLACES = {"/": "index.html", "/favicon.ico": "icon.svg"}
 
 
 def add_page_routes(app: FastAPI, service: Service) -> None:
-    """Add the page. It is not part of the API, and so not of its description."""
+    """Add the page. It is not part of the API nor of its OpenAPI description."""
     for path in (*_PLACES, "/static/{name}"):
         app.router.routes.append(Route(path, serve_file, methods=["GET"]))
 
@@ -46,7 +46,7 @@ async def serve_file(request: Request) -> Response:
 
 @cache
 def _files() -> dict[str, tuple[bytes, str]]:
-    """All files of the page, by name, with their ETags. Nothing else can be asked for."""
+    """All files of the page, by name, with their ETags. No other file is served."""
     found: dict[str, tuple[bytes, str]] = {}
     for file in files("miserly.serve").joinpath("page").iterdir():
         if file.name.rpartition(".")[2] in _TYPES:

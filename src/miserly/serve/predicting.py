@@ -28,7 +28,7 @@ PREDICT = "/v1/models/{name}/predict"
 _FIELDS = frozenset(
     {"features", "rows", "budget", "deadline", "known", "prices", "receipt", "input", "inputs"}
 )
-_PAUSE = 100  # answers of one request between two pauses, in which other requests get their turn
+_PAUSE = 100  # answers of one request until other requests get a turn
 
 _EXAMPLES = {
     "one row": {"features": {"age": 61, "thal": "normal"}},
@@ -74,16 +74,16 @@ def add_predict_routes(app: FastAPI, service: Service) -> None:
 
 
 class DirectPredict:
-    """ASGI: answers ``predict`` without the layers of the framework, and leaves the rest to the application.
+    """ASGI middleware that answers ``predict`` without the layers of the framework.
 
     The layers take a tenth of the time of a request. The route is looked up once, and its handler is called.
 
     Parameters
     ----------
     app : ASGI application
-        Gets all other requests.
+        The application for all other requests.
     routes : list
-        The routes of the application, with that of ``predict``.
+        The routes of the application, including ``predict``.
     """
 
     def __init__(self, app: ASGIApp, routes: list[BaseRoute]) -> None:
@@ -116,9 +116,9 @@ class DirectPredict:
 async def predict(request: Request) -> Response:
     """Answer one row (`features`) or many (`rows`).
 
-    Features that are given are bought as the plan needs them, and cost their price; those in `known` cost
-    nothing. What is not given comes from the sources of the server, which get `input`; where there is none
-    it counts as missing, and is not billed.
+    Given features are bought when the plan needs them, and cost their price. Features in `known` cost
+    nothing. Other features come from the sources of the server, which get `input`. A feature without a source
+    counts as missing and is not billed.
     """
     service = service_of(request)
     model = service.models.get(request.path_params["name"])
@@ -130,7 +130,7 @@ async def predict(request: Request) -> Response:
         if "rows" in body:
             return await _predict_rows(service, model, body, request, full)
         receipt = await _one(service, model, body)
-    except SourceError as error:  # of a source whose fallback is "raise"
+    except SourceError as error:  # a source with the fallback "raise" failed
         if error.receipt is None:
             raise
         await service.answered(error.receipt, model, request)
@@ -141,7 +141,7 @@ async def predict(request: Request) -> Response:
 
 
 async def _one(service: Service, model: ServedModel, body: dict[str, Any]) -> Receipt:
-    """The receipt of one row. Where nothing can block, it is answered right here."""
+    """The receipt of one row. It is computed in the event loop if nothing can block."""
     if body.get("inputs") is not None:
         raise Problem(422, "invalid_body", "inputs goes with rows; input goes with features", "inputs")
     features = read_values(model, body["features"], "features")
@@ -207,13 +207,13 @@ def _many(
 
 
 def _limit(service: Service, deadline: float | None) -> float:
-    """The seconds that one request may take."""
+    """The maximum time of one request, in seconds."""
     most = service.settings.timeout
     return most if deadline is None else min(deadline, most)
 
 
 def read_raw(model: ServedModel, features: dict[Any, Any], given: Any, where: str) -> dict[Any, Any]:
-    """What sources get: what the client sent for them, and the features."""
+    """The input of sources: the `input` of the client, and the features."""
     if given is None:
         return features
     if type(given) is not dict:

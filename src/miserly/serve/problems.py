@@ -1,4 +1,4 @@
-"""What clients get when a request cannot be answered: a status, a code, a sentence, the field it is about."""
+"""Error responses: a status, a code, a message and the field in question."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MESSAGES = {404: "there is nothing at this address", 405: "this address does no
 
 
 class Problem(Exception):
-    """A request that cannot be answered, for a reason that its sender can act on.
+    """An error response, for a problem that the sender of a request can solve.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Problem(Exception):
     code : str
         For programs, in snake_case.
     message : str
-        For people; says what would be right. It holds no path and nothing about other requests.
+        For people; says what would be right. It holds no path and no data of other requests.
     field : str, optional
-        Where in the body, such as ``features.chol``.
+        The field of the body, such as ``features.chol``.
     headers : mapping, optional
         Headers of the response.
     """
@@ -64,15 +64,15 @@ class Problem(Exception):
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """Return the known name nearest to one that a client sent, as the end of a sentence.
+    """Return a hint at the known name that is nearest to a name of a client, to append to a message.
 
-    Long names and long lists get none: comparing them takes too long.
+    Long names and long lists get no hint, because comparing them takes too long.
     """
     return did_you_mean(name, known) if len(name) <= 60 and len(known) <= 200 else ""
 
 
 def one_line(text: str) -> str:
-    """Return a text for a line of the log: what is not printable is a blank, so that no name forges a line.
+    """Return a text for one line of a log. Blanks replace unprintable characters, so no name forges a line.
 
     >>> one_line("new\\nline")
     'new line'
@@ -95,7 +95,7 @@ def problem_body(problem: Problem) -> bytes:
     error = {"code": problem.code, "message": problem.message, "field": problem.field}
     try:
         return orjson.dumps({"error": error})
-    except TypeError:  # half of a surrogate pair, quoted from the request
+    except TypeError:  # the message quotes half of a surrogate pair
         return json.dumps({"error": error}).encode("ascii")
 
 
@@ -105,7 +105,7 @@ def problem_response(problem: Problem) -> Response:
 
 
 def crash_response(request: Request, error: Exception) -> Response:
-    """Log an unexpected error, and return a response that has its id and nothing else of it."""
+    """Log an unexpected error, and return a response that holds only its id."""
     number = request.scope.get("state", {}).get("request_id", "")
     _log.error("request %s failed", number, exc_info=error)
     named = f"; its id is {number}" if number else ""
@@ -113,7 +113,7 @@ def crash_response(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> str:
-    """The methods that the address of a request takes: those of all its routes, not of the first alone."""
+    """The allowed methods of an address, from all of its routes."""
     found: set[str] = set()
     for route in request.app.routes:
         if route.matches(request.scope)[0] != Match.NONE:
@@ -122,7 +122,7 @@ def _methods_at(request: Request) -> str:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let every error become a response of the documented form."""
+    """Turn every error into a response of the documented form."""
 
     async def on_problem(request: Request, problem: Exception) -> Response:
         assert isinstance(problem, Problem)

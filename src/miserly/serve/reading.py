@@ -24,12 +24,12 @@ __all__ = [
     "unknown_feature",
 ]
 
-_MOST_NAMED = 20  # allowed values in a message
+_MOST_NAMED = 20  # most allowed values that a message lists
 _LONGEST = 60  # characters of a value or a name in a message
 
 
 def quoted(value: Any) -> str:
-    """Return a value of a client as messages quote it: as JSON, short.
+    """Return a value of a client as a short JSON text, for messages.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def quoted(value: Any) -> str:
 
 
 async def read_object(request: Request, allowed: Collection[str], optional: bool = False) -> dict[str, Any]:
-    """Return the body of a request, a JSON object with no other keys than those allowed.
+    """Return the body of a request: a JSON object that has only allowed keys.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ async def read_object(request: Request, allowed: Collection[str], optional: bool
     allowed : collection of str
         The keys that it may have.
     optional : bool, default=False
-        Whether no body counts as an empty object.
+        Whether a missing body counts as an empty object.
 
     Returns
     -------
@@ -71,7 +71,7 @@ async def read_object(request: Request, allowed: Collection[str], optional: bool
     Raises
     ------
     Problem
-        415 if it is not sent as JSON, 422 if it is no such object.
+        415 if the body is not sent as JSON, 422 if it is not such an object.
     """
     body = await request.body()
     if optional and not body:
@@ -90,7 +90,7 @@ async def read_object(request: Request, allowed: Collection[str], optional: bool
 
 
 def check_keys(record: Mapping[str, Any], allowed: Collection[str], where: str = "") -> None:
-    """Raise a problem if an object of a body has other keys than those allowed."""
+    """Raise a problem if an object of a body has a key that is not allowed."""
     for key in record:
         if key not in allowed:
             known = ", ".join(sorted(allowed))
@@ -103,7 +103,7 @@ def _place(where: str, key: str) -> str:
 
 
 def shown_key(key: str) -> str:
-    """A key of a client as it may be quoted in an answer."""
+    """A key of a client, shortened for a message."""
     return key if len(key) <= _LONGEST else key[: _LONGEST - 3] + "..."
 
 
@@ -119,9 +119,9 @@ def read_number(
     key : str
         Its field.
     low, high : float
-        What it may be, ends included.
+        The allowed range, ends included.
     where : str
-        The object of the body that it is in; by default the body.
+        The object of the body that holds it; by default the body itself.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def read_flag(record: Mapping[str, Any], key: str) -> bool:
 
 
 def read_values(model: ServedModel, values: Any, where: str) -> dict[Any, Any]:
-    """Return checked values of features by the names that the plan knows; null is None: no value.
+    """Return checked values of features by their names in the plan. null becomes None (no value).
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def read_values(model: ServedModel, values: Any, where: str) -> dict[Any, Any]:
 
 
 def _check_value(model: ServedModel, f: int, name: str, value: Any, where: str) -> None:
-    """Raise a problem unless a value is one that the plan can use."""
+    """Raise a problem if the plan cannot use a value."""
     allowed = model.plan.categories.get(f)
     if allowed is None:
         message = f"{name} must be a number or null, not {quoted(value)}"
@@ -199,7 +199,7 @@ def _check_value(model: ServedModel, f: int, name: str, value: Any, where: str) 
 
 
 def unknown_feature(model: ServedModel, name: str, where: str) -> Problem:
-    """The problem that a name is no feature of a model."""
+    """The problem for a name that is not a feature of a model."""
     message = f"the model has no feature of this name{hint(name, model.columns)}"
     return Problem(422, "unknown_feature", message, f"{where}.{shown_key(name)}")
 

@@ -1,9 +1,9 @@
 """Sessions in Redis, which several workers share.
 
-Each session is a hash with its version (``v``) and its JSON (``d``), which Redis lets expire. An index holds
-when each expires, and a hash how many bytes each takes, so that number and bytes are bounded. Every change is
-one Lua script, which Redis runs as a whole: two workers cannot both replace the same version. All keys have
-the same hash tag, so that they are on one node of a cluster.
+Each session is a Redis hash with its version (``v``) and its JSON (``d``). Redis deletes it when it expires.
+An index holds the expiry time of each session, and a hash holds its size, to limit the number and the size
+of sessions. Every change is one Lua script. Redis runs a script atomically, so two workers cannot replace
+the same version. All keys have the same hash tag, so they are on one node of a cluster.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ local function wait()
   return first[2] and (tonumber(first[2]) - now()) or 0
 end
 """
-# ARGV: name, version, data, ttl, most sessions, most bytes. Gives -1, or milliseconds until there is room.
+# ARGV: name, version, data, ttl, most sessions, most bytes. Returns -1, or milliseconds until there is room.
 _CREATE = (
     _COMMON
     + """
@@ -70,7 +70,7 @@ keep(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 return -1
 """
 )
-# ARGV: name, version, data, ttl, expected version, most bytes. Gives -1, -2 if it was changed, or as above.
+# ARGV: name, version, data, ttl, expected version, most bytes. Returns -2 if it was changed, or as above.
 _REPLACE = (
     _COMMON
     + """
@@ -114,9 +114,9 @@ class RedisStore(SessionStore):
     Parameters
     ----------
     settings : ServeSettings
-        With the URL of the server, the time to live and the bounds.
+        The URL of the server, the time to live and the limits.
     prefix : str, default="{miserly:sessions}"
-        What the names of all keys begin with: services with the same prefix share their sessions.
+        The prefix of all keys. Services with the same prefix share their sessions.
     """
 
     def __init__(self, settings: ServeSettings, prefix: str = PREFIX) -> None:
@@ -135,7 +135,7 @@ class RedisStore(SessionStore):
                 settings.redis or "",
                 socket_connect_timeout=_CONNECT,
                 socket_timeout=_ANSWER,
-                retry=Retry(NoBackoff(), 1),  # a connection may have been lost since it was used
+                retry=Retry(NoBackoff(), 1),  # an idle connection may have been lost
                 retry_on_error=[NoConnection],
                 health_check_interval=15,
             )

@@ -1,4 +1,4 @@
-"""Routes without FastAPI's parsing: the handler gets the request, OpenAPI gets the schemas it is given."""
+"""Routes without FastAPI's parsing. The handler gets the request; OpenAPI gets explicit schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ERRORS", "PlainRoute", "add_route", "json_body", "json_content"]
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-# Statuses that any route under /v1 may answer with, besides its own.
+# Error statuses that any route under /v1 may return, in addition to its own.
 ERRORS = {
     401: "The API key is missing or unknown.",
     403: "The request comes from a page of another site.",
@@ -28,16 +28,16 @@ ERRORS = {
 
 
 class PlainRoute(APIRoute):
-    """A route whose handler takes the request and gives the response, with no work in between.
+    """A route whose handler takes the request and returns the response, without further layers.
 
     Parameters
     ----------
     path : str
         Its path.
     endpoint : callable
-        Takes a request, and gives a response.
+        Takes a request and returns a response.
     **options : object
-        Those of FastAPI's own routes.
+        Options of FastAPI's routes.
     """
 
     def __init__(self, path: str, endpoint: Handler, **options: Any) -> None:
@@ -67,17 +67,17 @@ def add_route(
     method, path : str
         Such as ``"POST"`` and ``"/v1/models/{name}/predict"``.
     handler : callable
-        Async; takes the request and gives the response.
+        Async function that takes the request and returns the response.
     summary, tag : str
         For OpenAPI.
     success : tuple
         The status, the content (see `json_content`; None for no body) and its description.
     errors : dict of int to str, optional
-        What other statuses mean, besides `ERRORS`.
+        Descriptions of error statuses, in addition to `ERRORS`.
     body : dict, optional
         The request body; see `json_body`.
     parameters : dict of str to str, optional
-        What each path parameter is.
+        The description of each path parameter.
     """
     status, content, description = success
     responses: dict[int | str, dict[str, Any]] = {

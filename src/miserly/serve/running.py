@@ -32,14 +32,14 @@ _BACKLOG = 2048
 
 
 def run(settings: ServeSettings, announce: Callable[[str], None]) -> None:
-    """Serve until a signal stops the process; answers under way are finished.
+    """Serve until a signal stops the process. Requests in progress are completed.
 
     Parameters
     ----------
     settings : ServeSettings
         All options.
     announce : callable
-        Gets the line that says what is served where, once the service answers.
+        Called with the line that names the models and the address, once the service is ready.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def run(settings: ServeSettings, announce: Callable[[str], None]) -> None:
     names = _check_models(settings)
     _check_certificate(settings)
     settings = _with_host_names(settings)
-    Doors(_no_application, settings)  # raises for keys and origins that cannot be used
+    Doors(_no_application, settings)  # raises if keys or origins are not valid
     listener = _bind(settings)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -68,13 +68,13 @@ def run(settings: ServeSettings, announce: Callable[[str], None]) -> None:
 
 
 def _application(settings: ServeSettings) -> Any:
-    """The application of a worker, which is a process of its own."""
+    """The application of a worker process."""
     _log_to_stderr()
     return create_app(settings)
 
 
 async def _no_application(scope: Any, receive: Any, send: Any) -> None:
-    """Stand for an application where none is asked."""
+    """A placeholder application that is never called."""
 
 
 def _config(settings: ServeSettings) -> uvicorn.Config:
@@ -101,7 +101,7 @@ def _config(settings: ServeSettings) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
 
 
 class _WorkerGroup(Multiprocess):
-    """Workers that share a socket. One that dies is replaced."""
+    """Worker processes that share a socket. A worker that dies is replaced."""
 
     def __init__(
         self, config: uvicorn.Config, sockets: list[socket.socket], ready: Callable[[], None]
@@ -131,7 +131,7 @@ class _WorkerGroup(Multiprocess):
 
 
 def _check_models(settings: ServeSettings) -> list[str]:
-    """The names of the models, which all load; raises what a person must correct."""
+    """The names of the models. Raises an error that says what to correct."""
     path = Path(settings.models)
     if not path.exists():
         raise ServeError(f"{path}: there is no such file or folder")
@@ -152,9 +152,9 @@ def _check_certificate(settings: ServeSettings) -> None:
 
 
 def _with_host_names(settings: ServeSettings) -> ServeSettings:
-    """Take requests for this machine alone at a loopback address, unless names are given.
+    """At a loopback address, accept only local host names, unless names are given.
 
-    Otherwise a page on the web whose name leads to 127.0.0.1 could use the service through a browser here.
+    Otherwise a web page whose host name resolves to 127.0.0.1 could use the service through a local browser.
     """
     if settings.allowed_hosts or settings.host not in LOOPBACK:
         return settings
@@ -179,7 +179,7 @@ def _bind(settings: ServeSettings) -> socket.socket:
 
 
 class Seldom(logging.Filter):
-    """Lets the same warning pass once a minute, so that clients cannot fill the log with bad requests.
+    """Passes the same warning once a minute, so that clients cannot fill the log with bad requests.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Seldom(logging.Filter):
     def __init__(self, seconds: float = 60.0) -> None:
         super().__init__()
         self._seconds = seconds
-        self._last: dict[str, float] = {}  # by message without arguments: there are few
+        self._last: dict[str, float] = {}  # by message without arguments, so the number is small
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a line is logged."""
@@ -211,7 +211,7 @@ class Seldom(logging.Filter):
 
 
 def _log_to_stderr() -> None:
-    """Warnings of the server, and all about models, as lines on standard error."""
+    """Log warnings of the server, and all messages about models, to standard error."""
     log = logging.getLogger("miserly.serve")
     if not log.handlers:
         handler = logging.StreamHandler()

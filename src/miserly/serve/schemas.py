@@ -1,4 +1,4 @@
-"""The shapes of bodies and answers, for OpenAPI. Other parts of the service add theirs to `SCHEMAS`."""
+"""Schemas of requests and responses for OpenAPI. Other parts of the service add theirs to `SCHEMAS`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def array_of(schema: Schema, **limits: Any) -> Schema:
 
 
 def object_of(properties: dict[str, Schema], optional: tuple[str, ...] = (), closed: bool = False) -> Schema:
-    """Return the schema of an object; all properties are required but the optional ones."""
+    """Return the schema of an object. All properties are required except the optional ones."""
     required = [name for name in properties if name not in optional]
     schema: Schema = {"type": "object", "properties": properties}
     if required:

@@ -1,4 +1,4 @@
-"""What the routes share: models, sessions, and what happens with every finished answer."""
+"""State that the routes share: models, sessions, and listeners for finished answers."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class Caller:
 
 
 def caller(request: Request) -> Caller:
-    """Return who sent a request, as the middleware found out."""
+    """Return who sent a request, as found by the middleware."""
     return Caller(request.scope.get("state", {}).get("key_id", ""))
 
 
 def service_of(request: Request) -> Service:
-    """Return the service that a request came to."""
+    """Return the service of a request."""
     service: Service = request.app.state.service
     return service
 
 
 def short_session(session_id: str) -> str:
-    """Return what stands for a session in logs: it tells sessions apart and opens none.
+    """Return a short hash of a session for logs. It identifies a session but does not open it.
 
-    The mark of the session in its receipts begins with it.
+    The hash of the session in its receipts begins with it.
 
     >>> short_session("kXq3")
     'b5853ca06ca1'
@@ -65,8 +65,8 @@ class AnswerEvent:
     caller : Caller
     request_id : str
     session_id : str or None
-        What stands for the session that ended with this answer; see `short_session`. If a session has several
-        answers, because one was taken back, the last one counts.
+        The short hash of the session that ended with this answer; see `short_session`. If a session has
+        several answers, because one was taken back, the last one counts.
     at : float
         Seconds since 1970.
     """
@@ -81,7 +81,7 @@ class AnswerEvent:
 
 @dataclass
 class Service:
-    """What the routes share. It is ``app.state.service``.
+    """State that the routes share. It is ``app.state.service``.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Service:
         Called with an `AnswerEvent` for each finished answer, before its response is sent. They must take
         microseconds.
     checks : list of callable
-        Async functions that ``/readyz`` calls: each gives None, or a sentence that says what is not ready.
+        Async functions for ``/readyz``. Each returns None, or a sentence that says what is not ready.
     """
 
     settings: ServeSettings
@@ -113,7 +113,7 @@ class Service:
         session_id: str | None = None,
         known: Mapping[Any, Any] | None = None,
     ) -> str | None:
-        """Keep the receipt of a finished answer, and let all listeners see it.
+        """Store the receipt of a finished answer, and call all listeners.
 
         Called exactly once for each answer, before the response.
 
@@ -141,7 +141,7 @@ class Service:
                 kept = self.receipts.append(
                     receipt, model=model.name, key_id=who.key_id, session_id=session_id, known=known
                 )
-            except NotKept:  # it is logged
+            except NotKept:  # it was already logged
                 message = "the receipt of this answer cannot be kept now; try again later"
                 raise Problem(503, "receipt_not_kept", message, headers={"Retry-After": "5"}) from None
         if self.listeners:

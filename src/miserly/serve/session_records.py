@@ -1,4 +1,4 @@
-"""Sessions as JSON: the question, what was answered before, the receipt, and what more money would buy."""
+"""Sessions as JSON: the question, earlier answers, the receipt, and the effect of a higher budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from miserly.serve.sessions import SessionRecord
 
 __all__ = ["ranges_record", "session_record", "what_if_record"]
 
-_MOST_VALUES = 10  # of a question, for which the answers are listed one by one
+_MOST_VALUES = 10  # questions with at most this many values list the answer after each value
 _FEATURES: WeakKeyDictionary[ServedModel, dict[int, dict[str, Any]]] = WeakKeyDictionary()
 
 
@@ -37,7 +37,7 @@ def session_record(
     session_id : str
         Its id.
     record : SessionRecord
-        What is kept of it.
+        The stored record.
     interview : Interview
         The interview of the record.
     model : ServedModel
@@ -72,12 +72,12 @@ def session_record(
 
 
 def what_if_record(what: WhatIf, model: ServedModel) -> dict[str, Any]:
-    """Return what a budget would buy, as clients get it.
+    """Return the effect of a budget, in the form for clients.
 
     Parameters
     ----------
     what : WhatIf
-        What it would buy.
+        The effect of the budget.
     model : ServedModel
         The model.
 
@@ -108,13 +108,13 @@ def ranges_record(answers: Iterable[Answer], simulated: bool = False) -> list[di
     answers : iterable of Answer
         The answers.
     simulated : bool, default=False
-        Whether they are as frequent as they are probable.
+        Whether the answers are random draws, so that frequencies estimate probabilities.
 
     Returns
     -------
     list of dict
-        With `value` (a class; None for numbers), `low`, `high` and `share`, the share of the answers, which
-        is None unless they are simulated.
+        Each has `value` (a class; None for numbers), `low`, `high`, and `share`, the share of the answers
+        (None unless `simulated`).
     """
     found: dict[Any, list[Any]] = {}
     n = 0
@@ -136,7 +136,7 @@ def ranges_record(answers: Iterable[Answer], simulated: bool = False) -> list[di
 
 
 def _described(model: ServedModel, f: int) -> dict[str, Any]:
-    """What people need to know about a column; made once, because it reads all trees of the plan."""
+    """The description of a column for people. It is cached, because it reads all trees of the plan."""
     features = _FEATURES.setdefault(model, {})
     if f not in features:
         features[f] = feature_record(model.plan, f)
@@ -162,7 +162,7 @@ def _question(model: ServedModel, question: Question) -> dict[str, Any]:
 
 
 def _answers(question: Question) -> list[dict[str, Any]]:
-    """The answer after each value of the question, if it has a few; else an empty list."""
+    """The answer after each value of the question; an empty list if there are many values."""
     facts = question.facts
     if not (facts.categories or facts.values or facts.choices) or len(question.examples) > _MOST_VALUES:
         return []

@@ -1,9 +1,9 @@
-"""Sessions over HTTP: the plan asks, the client supplies what is asked, step by step.
+"""Sessions over HTTP: the plan requests features, and the client supplies them step by step.
 
-Each change makes a new version, and is kept only if the version before it is still the one that is kept: of
-two changes at the same time one wins, and the other gets 409. A session that ends passes on its receipt once.
-If its last answer is taken back and it ends again, the later receipt replaces the earlier one: both have the
-same reference to the session. A request that is killed in between leaves that to the next one: no answer is
+Each change makes a new version. It is stored only if the stored version is the one before it. Of two
+simultaneous changes, one succeeds and the other gets 409. A session that ends passes on its receipt once. If
+its last answer is taken back and it ends again, the later receipt replaces the earlier one: both refer to the
+same session. If a request is killed before it passes on the receipt, the next request does it. No answer is
 sent before its receipt was passed on.
 """
 
@@ -36,7 +36,7 @@ from miserly.serve.sessions import SessionRecord, new_session_id
 
 __all__ = ["add_session_routes"]
 
-_PATIENCE = 2.0  # seconds in which a request that ended a session passes on its receipt
+_PATIENCE = 2.0  # seconds to wait for another request to pass on a receipt
 _NEW = frozenset({"budget", "known", "prices", "input"})
 _VALUES = frozenset({"values", "unavailable", "fetched", "version"})
 _STOP = frozenset({"by", "fetched", "version"})
@@ -136,7 +136,7 @@ class _Session(NamedTuple):
         return json_response(record if kept is None else {**record, "receipt_id": kept}, status)
 
 
-_Change = Callable[[_Session, dict[str, Any]], bool]  # gives whether anything has changed
+_Change = Callable[[_Session, dict[str, Any]], bool]  # returns whether anything has changed
 
 
 async def _read(request: Request) -> tuple[str, SessionRecord]:
@@ -149,7 +149,7 @@ async def _read(request: Request) -> tuple[str, SessionRecord]:
 
 
 async def _found(request: Request) -> _Session:
-    """The session of a request; if it has ended, its receipt was passed on."""
+    """The session of a request. If it has ended, its receipt is passed on first."""
     service, patience = service_of(request), _PATIENCE
     session_id, record = await _read(request)
     while record.ended and not record.reported and patience > 0:  # another request is about to pass it on
@@ -168,18 +168,18 @@ async def _found(request: Request) -> _Session:
 
 
 async def _report(session: _Session, request: Request) -> str | None:
-    """Pass on the receipt of a session that has ended; gives its identifier if it was kept."""
+    """Pass on the receipt of an ended session, and return its identifier if it was stored."""
     service, interview = service_of(request), session.interview
     receipt = interview.receipt()
     kept = await service.answered(receipt, session.model, request, session.id, interview.known or None)
-    with suppress(Problem):  # it was passed on, whether or not this can be noted
+    with suppress(Problem):  # it was passed on, even if this cannot be recorded
         reported = replace(session.record, reported=True)
         await service.sessions.replace(session.id, reported, session.record.version)
     return kept
 
 
 async def _changed(request: Request, fields: frozenset[str], change: _Change, **options: Any) -> Response:
-    """Change the session of a request, keep it, and answer with it."""
+    """Change the session of a request, store it, and return it."""
     body = await read_object(request, fields, **options)
     service, found = service_of(request), await _found(request)
     _check_version(body, found.record)
@@ -200,7 +200,7 @@ async def _changed(request: Request, fields: frozenset[str], change: _Change, **
 
 
 async def _answered(session: _Session, request: Request, status: int = 200) -> Response:
-    """The response with a session; if it has ended, its receipt is passed on before."""
+    """The response with a session. If it has ended, its receipt is passed on first."""
     kept = await _report(session, request) if session.record.ended else None
     return session.response(service_of(request), status, kept)
 
@@ -213,7 +213,7 @@ def _check_version(body: dict[str, Any], record: SessionRecord) -> None:
     version = body.get("version")
     if version is None:
         return
-    if type(version) not in (int, float) or version != version // 1 or version < 1:  # 3.0 is whole in JSON
+    if type(version) not in (int, float) or version != version // 1 or version < 1:  # 3.0 counts as whole
         raise Problem(422, "invalid_number", "version must be a whole number of at least 1", "version")
     if version != record.version:
         raise _changed_meanwhile()
@@ -231,10 +231,10 @@ def _ended(why: str = "take back the last answer to go on") -> Problem:
 
 
 async def create(request: Request) -> Response:
-    """Begin a session. What the server can get itself is fetched; the rest is asked for.
+    """Begin a session. The server fetches features that it has sources for, and asks for the others.
 
-    `known` costs nothing, `budget` is a cap, `prices` differ from those of the plan, and `input` is what the
-    sources of the server get.
+    Values in `known` cost nothing. `budget` is a cap, `prices` replace those of the plan, and `input` goes to
+    the sources of the server.
     """
     service = service_of(request)
     model = service.models.get(request.path_params["name"])
@@ -255,7 +255,7 @@ async def create(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    """The session as it is now: its question, or its receipt. Reading it lets it live on."""
+    """The present session: its question or its receipt. Reading it restarts its time to live."""
     found = await _found(request)
     service = service_of(request)
     await service.sessions.touch(found.id)
@@ -263,20 +263,20 @@ async def show(request: Request) -> Response:
 
 
 async def delete(request: Request) -> Response:
-    """Forget the session and the values that it holds. Receipts that were passed on stay."""
+    """Delete the session and its values. Receipts that were passed on are not deleted."""
     session_id, _ = await _read(request)
     await service_of(request).sessions.delete(session_id)
     return Response(status_code=204)
 
 
 async def give(request: Request) -> Response:
-    """Give values of features among `wanted`, or say that they cannot be had.
+    """Give values of features in `wanted`, or report that they are not available.
 
-    They are used in the order in which the plan asks, and paid then. A value of null says that the feature
-    was bought and has no value. What cannot be had is not billed, and counts as missing.
+    Values are used and paid in the order in which the plan needs them. null means that the feature was bought
+    but has no value. A feature that is not available is not billed, and counts as missing.
 
-    A client that calls sources says in `fetched` what they brought, or how they failed (`outcome`); `cost` is
-    what was paid if it is not the listed price, and `lost` what was paid for calls that failed.
+    A client that calls sources reports their results in `fetched`: values, or failures (`outcome`). `cost` is
+    the amount paid if it is not the listed price. `lost` is the amount paid for failed calls.
     """
     return await _changed(request, _VALUES, _give)
 
@@ -322,7 +322,7 @@ def _read_names(model: ServedModel, names: Any, where: str) -> list[Any]:
 async def back(request: Request) -> Response:
     """Take back the last answer, or the stop, so that its question is asked again.
 
-    A session that had ended goes on. The receipt of its next end replaces the one before.
+    A session that had ended continues. Its next receipt replaces the earlier one.
     """
     return await _changed(request, _VERSION, _back, optional=True)
 
@@ -336,7 +336,7 @@ def _back(session: _Session, body: dict[str, Any]) -> bool:
 async def stop(request: Request) -> Response:
     """End the session with the answer so far. A session that has ended stays as it is.
 
-    A client that calls sources may say what they had brought by then (`fetched`), which is paid and not used.
+    A client that calls sources may report results in `fetched`. They are paid but not used.
     """
     return await _changed(request, _STOP, _stop, optional=True)
 
@@ -354,8 +354,8 @@ def _stop(session: _Session, body: dict[str, Any]) -> bool:
 async def change_budget(request: Request) -> Response:
     """Change the cap of the session; null for none.
 
-    A session that ended because of its budget goes on if the new one allows it. If more was paid already, the
-    session ends.
+    A session that ended because of its budget continues if the new budget allows it. The session ends if
+    more than the new budget was already paid.
     """
     return await _changed(request, _BUDGET, _change_budget)
 
@@ -374,10 +374,10 @@ def _change_budget(session: _Session, body: dict[str, Any]) -> bool:
 
 
 async def what_if(request: Request) -> Response:
-    """What the next `more`, or a cap of `budget`, would buy. The session stays as it is.
+    """The effect of an additional amount `more`, or of a cap `budget`. The session does not change.
 
     Chances are simulated with values drawn from the distributions of the training rows, independently of each
-    other; `estimate` says so. Where the plan has none, there is a range and no chance.
+    other; `estimate` says so. If the plan has no distributions, the response has a range and no chance.
     """
     body = await read_object(request, _AMOUNTS)
     found = await _found(request)

@@ -1,4 +1,4 @@
-"""The shapes of sessions, for OpenAPI, with examples."""
+"""Schemas of sessions for OpenAPI, with examples."""
 
 from __future__ import annotations
 

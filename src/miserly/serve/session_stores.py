@@ -23,7 +23,7 @@ async def open_store(service: Service) -> AsyncIterator[None]:
     Parameters
     ----------
     service : Service
-        Gets the store, its check for ``/readyz`` and its gauge.
+        The service. The store, its check for ``/readyz`` and its gauge are added to it.
 
     Yields
     ------
@@ -52,7 +52,7 @@ async def open_store(service: Service) -> AsyncIterator[None]:
 async def _count(service: Service, store: SessionStore) -> None:
     """Keep the number of sessions up to date, for the metrics."""
     while True:
-        with suppress(Problem):  # the store cannot be reached: the last number stays
+        with suppress(Problem):  # if the store cannot be reached, the last number is kept
             number = await store.count()
             service.metrics.gauges["sessions"] = partial(float, number)
         await asyncio.sleep(COUNT_EVERY)

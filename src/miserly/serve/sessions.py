@@ -1,4 +1,4 @@
-"""Sessions: what is kept of each between two requests, and where it is kept."""
+"""Sessions: their records between two requests, and the stores that hold them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from miserly.serve.settings import ServeSettings
 
 __all__ = ["MemoryStore", "SessionRecord", "SessionStore", "full", "new_session_id", "place_of"]
 
-_MOST_WAIT = 60  # seconds after which a client may try again, at most
+_MOST_WAIT = 60  # largest Retry-After, in seconds
 
 
 def new_session_id() -> str:
@@ -28,13 +28,13 @@ def new_session_id() -> str:
 
 
 def place_of(session_id: str) -> str:
-    """Return the name under which a session is kept: the store itself opens no session."""
+    """Return the hash under which a session is stored, so that the store reveals no session id."""
     return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """What is kept of a session.
+    """The stored record of a session.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class SessionRecord:
     digest : str
         The digest of its plan.
     key_id : str
-        Who began it.
+        The id of the API key that began it.
     version : int
-        Rises with each change, from 1.
+        Starts at 1 and increases with each change.
     state : dict
         The interview, as `Interview.state` gives it. It holds the values of features that were given.
     ended : bool
@@ -53,7 +53,7 @@ class SessionRecord:
     reported : bool
         Whether the receipt of its end was passed on.
     unused : tuple of str
-        The features of the last change that were given and not needed.
+        The features of the last change that were given but not needed.
     """
 
     model: str
@@ -95,7 +95,7 @@ class SessionRecord:
         Raises
         ------
         Problem
-            422 if its `input` cannot be written again: JSON that is read may be nested deeper.
+            422 if its `input` is nested too deeply to be written as JSON.
         """
         try:
             return orjson.dumps({one.name: getattr(self, one.name) for one in fields(self)})
@@ -105,7 +105,7 @@ class SessionRecord:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SessionRecord:
-        """Return the record that `to_bytes` gave.
+        """Return the record from the output of `to_bytes`.
 
         Parameters
         ----------
@@ -123,13 +123,13 @@ class SessionRecord:
 class SessionStore(ABC):
     """Where sessions are kept.
 
-    The methods read and write records. A subclass implements how their bytes are kept, each session under a
-    name that does not open it. All methods raise a `Problem` with 503 if the store cannot be reached.
+    The methods read and write records. A subclass implements the storage of bytes. The key of a session is a
+    hash of its id. All methods raise a `Problem` with 503 if the store cannot be reached.
 
     Parameters
     ----------
     settings : ServeSettings
-        The time to live, and the bounds.
+        The time to live, and the limits.
     """
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -168,7 +168,7 @@ class SessionStore(ABC):
         return None if data is None else SessionRecord.from_bytes(data)
 
     async def replace(self, session_id: str, record: SessionRecord, expected: int) -> bool:
-        """Keep a new version of a session if the one that is kept is `expected`.
+        """Store a new version of a session if the stored version is `expected`.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class SessionStore(ABC):
         return await self._remove(place_of(session_id))
 
     async def touch(self, session_id: str) -> None:
-        """Let a session live for another whole time to live.
+        """Restart the time to live of a session.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Close connections, and forget what only this process holds."""
+        """Close connections, and delete sessions that only this process holds."""
 
     # -- what a store implements -----------------------------------------------------------------------
 
@@ -236,22 +236,22 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def _find(self, place: str) -> bytes | None:
-        """Return what is kept at a place, if anything."""
+        """Return the bytes under a key; None if there are none."""
 
     @abstractmethod
     async def _update(self, place: str, version: int, data: bytes, expected: int) -> bool:
-        """Replace version `expected`; returns whether it was there, and raises `full` if there is no room."""
+        """Replace version `expected`. Returns whether it existed; raises `full` if there is no room."""
 
     @abstractmethod
     async def _remove(self, place: str) -> bool:
-        """Forget what is kept at a place; returns whether there was anything."""
+        """Delete the bytes under a key, and return whether there were any."""
 
     @abstractmethod
     async def _prolong(self, place: str) -> None:
         """Start the time to live of a session again."""
 
     def _bytes_of(self, record: SessionRecord) -> bytes:
-        """Return a record as bytes, if it is not too large."""
+        """Return a record as bytes. Raises a problem if it is too large."""
         data, most = record.to_bytes(), self._settings.max_session_size
         if len(data) > most:
             message = f"this session would take {len(data)} bytes, more than the {most} allowed for one"
@@ -260,7 +260,7 @@ class SessionStore(ABC):
 
 
 def full(seconds: float) -> Problem:
-    """Return the problem that there is no room for another session for some seconds."""
+    """Return the problem for a full store, with the seconds until there is room."""
     wait = str(max(1, min(_MOST_WAIT, math.ceil(seconds))))
     message = "no more sessions can be kept now; try again later, or delete a session"
     return Problem(503, "too_many_sessions", message, headers={"Retry-After": wait})
@@ -275,26 +275,26 @@ class _Kept(NamedTuple):
 class MemoryStore(SessionStore):
     """Sessions in the memory of one process.
 
-    Their number and their bytes are bounded. A session that has not expired is never dropped for another one:
-    a full store takes no new ones.
+    Their number and total size are limited. A session is never deleted before it expires: a full store
+    accepts no new session.
 
     Parameters
     ----------
     settings : ServeSettings
-        The time to live, and the bounds.
+        The time to live, and the limits.
     clock : callable, default=time.monotonic
-        Gives the time in seconds.
+        A function that returns the time in seconds.
     """
 
     def __init__(self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(settings)
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # those that expire first are first
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # in the order of expiry
         self._bytes = 0
 
     @property
     def n_bytes(self) -> int:
-        """The bytes that sessions take together."""
+        """The total size of all sessions in bytes."""
         return self._bytes
 
     async def count(self) -> int:
@@ -350,7 +350,7 @@ class MemoryStore(SessionStore):
         return found is not None
 
     def _collect(self) -> None:
-        """Forget what has expired."""
+        """Delete expired sessions."""
         now = self._clock()
         while self._kept and next(iter(self._kept.values())).expires <= now:
             self._drop(next(iter(self._kept)))

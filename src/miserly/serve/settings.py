@@ -21,73 +21,73 @@ class ServeSettings:
     models : str
         A saved plan, or a folder with saved plans (``*.miser``).
     sources : str, optional
-        ``module:name`` of the sources with which the server gets features itself.
+        The sources of the server, as ``module:name``.
     host : str, default="127.0.0.1"
         The address to listen at.
     port : int, default=8000
-        The port to listen at; 0 for any free one.
+        The port to listen at; 0 selects a free port.
     workers : int, default=1
-        How many processes answer.
+        Number of worker processes.
     reload_every : float, default=2.0
-        Seconds between two looks at the files; 0 for never.
+        Seconds between two checks for changed files; 0 turns them off.
     max_model_bytes : int, default=256 MiB
         Larger files are not loaded.
     max_rows : int, default=1000
-        The most rows of one request.
+        Maximum number of rows in one request.
     timeout : float, default=30.0
-        The most seconds for one answer.
+        Maximum time of one answer, in seconds.
     source_timeout : float, optional
-        Seconds that one call of a source may take.
+        Maximum time of one call of a source, in seconds.
     retries : int, default=0
-        How often a source that failed is called again.
+        Maximum number of retries of a source that failed.
     source_threads : int, default=256
-        The most threads for sources that block, for each model and worker. A call that hangs holds its thread
-        until it returns; while all threads are held so, calls fail with the outcome ``exhausted``.
+        Maximum number of threads for blocking sources, for each model and worker. A call that hangs occupies
+        its thread until it returns. If all threads are occupied, calls fail with the outcome ``exhausted``.
     max_body : int, default=1 MiB
-        The most bytes of a request body.
+        Maximum size of a request body, in bytes.
     concurrency : int, default=256
-        The most requests under way at a time, for each worker.
+        Maximum number of simultaneous requests, for each worker.
     rate : float, optional
-        The most requests a second of one client; no limit by default.
+        Maximum number of requests per second from one client. No limit by default.
     burst : float, optional
-        The most requests of one client at once; those of one second by default.
+        Maximum number of requests from one client at once. By default the number for one second.
     body_timeout : float, default=10.0
-        The most seconds in which a request body arrives.
+        Maximum time until a request body has arrived, in seconds.
     allowed_hosts : tuple of str
-        Names in the Host header under which the service may be called, without ports; any by default.
+        Allowed names in the Host header, without ports. By default any name is allowed.
     proxies : tuple of str
-        Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; none by default.
+        Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; none by default.
     keys : tuple of str
-        API keys. Without keys everyone is let in.
+        Accepted API keys. Without keys, all clients are accepted.
     cors : tuple of str
         Origins whose pages may call the service; none by default.
     session_ttl : float, default=3600.0
         Seconds without a request after which a session expires.
     max_sessions : int, default=10000
-        The most sessions at a time.
+        Maximum number of sessions.
     max_session_bytes : int, default=64 MiB
-        The most bytes that sessions take together.
+        Maximum size of all sessions together, in bytes.
     max_session_size : int, default=256 KiB
-        The most bytes of one session.
+        Maximum size of one session, in bytes.
     redis : str, optional
-        The URL of a Redis server that keeps the sessions, for several workers.
+        The URL of a Redis server that stores sessions. Several workers need it to share sessions.
     receipts : str, optional
-        The URL of a database, or a file, that keeps receipts.
+        The URL of a database, or an SQLite file, that stores receipts.
     audit : str, optional
         The file to which a line is added for each answer; ``-`` for the standard error stream.
     keep_values : bool, default=False
-        Whether receipts that are kept hold the values of features. Retraining needs them.
+        Whether stored receipts hold the values of features. Retraining needs them.
     receipts_required : bool, default=False
-        Whether an answer whose receipt cannot be kept is a 503. Otherwise it is given, counted and logged.
+        Whether to respond with 503 if a receipt cannot be stored. Otherwise the loss is counted and logged.
     journal : str, optional
-        The folder where receipts wait for the database. By default beside the file of SQLite, else
+        The folder where receipts wait for the database. By default a folder beside the SQLite file, or
         ``receipts.pending``.
     journal_sync : {"never", "interval", "always"}, default="never"
-        When the journal is flushed to the disk, which matters for power failures alone.
+        When the journal is flushed to disk. This matters only for power failures.
     journal_limit : int, default=1 GiB
-        The most bytes of receipts that wait, for each worker.
+        Maximum size of waiting receipts, in bytes, for each worker.
     log_values : bool, default=False
-        Whether the audit log holds the values of features, and the log the messages of sources that fail.
+        Whether the audit log holds values of features, and the log holds messages of failed sources.
     tls_cert : str, optional
         The file of a TLS certificate.
     tls_key : str, optional

@@ -1,4 +1,4 @@
-"""The log of sources that fail: clients see only that they did, so the log of the server says why."""
+"""The log of failures of sources. Clients see only that a source failed; the log says why."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _LONGEST = 300  # characters of a message
 
 
 class SourceLog:
-    """Logs failures of the server's sources: one line a minute at most for the same one.
+    """Logs failures of the server's sources, with at most one line a minute for the same failure.
 
     Parameters
     ----------
     values : bool
-        Whether lines may hold values of features: the message of an error may quote them. Otherwise a line
-        has the type of the error alone.
+        Whether lines hold the messages of errors, which may quote values of features. Otherwise a line holds
+        only the type of the error.
     clock : callable, default=time.monotonic
-        Gives the time in seconds.
+        A function that returns the time in seconds.
     """
 
     def __init__(self, values: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._values, self._clock = values, clock
-        self._seen: dict[tuple[str, str, str], tuple[float, int]] = {}  # when it was logged, how often since
+        self._seen: dict[tuple[str, str, str], tuple[float, int]] = {}  # last time, failures since
 
     def answered(self, event: AnswerEvent) -> None:
-        """Log what failed for an answer.
+        """Log the failures of an answer.
 
         Parameters
         ----------

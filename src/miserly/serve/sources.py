@@ -1,4 +1,4 @@
-"""The sources of the server: an object of a module, or one that was given, for each model."""
+"""The sources of the server for each model, from a module or a given object."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["import_sources", "sources_by_model"]
 
 
 def sources_by_model(named: str | None, given: Any = None) -> Callable[[str], Any]:
-    """Return a function that gives the sources of a model by its name.
+    """Return a function from model name to the sources of the model.
 
     Parameters
     ----------
     named : str or None
         ``module:name``.
     given : object, optional
-        The sources themselves; `named` is not looked at then.
+        The sources themselves. If given, `named` is ignored.
 
     Returns
     -------
@@ -47,12 +47,12 @@ def sources_by_model(named: str | None, given: Any = None) -> Callable[[str], An
 
 
 def import_sources(named: str) -> Any:
-    """Return the object that ``module:name`` says.
+    """Return the object at ``module:name``.
 
     Parameters
     ----------
     named : str
-        A module that can be imported, also from the current folder, and the name of an object in it.
+        An importable module (the current folder is searched too), and the name of an object in it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""TLS: checks of the certificate and its key before the service starts, with errors that say what to do."""
+"""TLS: checks of the certificate and its private key before the service starts."""
 
 from __future__ import annotations
 

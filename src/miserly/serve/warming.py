@@ -1,6 +1,6 @@
-"""Compile and load what every plan needs, before the first request.
+"""Compile and load code that every plan needs, before the first request.
 
-``python -m miserly.serve.warming`` does it as a step of building an image.
+``python -m miserly.serve.warming`` does this when an image is built.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["warm"]
 
 
 def warm() -> float:
-    """Answer a small plan in each way that the service does; compiled functions go to their cache.
+    """Run a small plan in each way that the service uses. Compiled functions are cached.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def test_amounts_per_row_count_by_their_means_in_each_class(rows, theirs):
     np.testing.assert_allclose(model.plan_.decision.costs, [[0, means[0]], [means[1], 0]])
     with pytest.raises(CostError, match="400 rows cannot decide about other rows"):
         adopt(theirs, outcome_costs=amounts)
-    with pytest.raises(DataError, match="give fit the rows"):
+    with pytest.raises(DataError, match="needs rows and classes"):
         adopt(theirs).fit(outcome_costs=COSTS)
 
 

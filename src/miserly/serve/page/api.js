@@ -1,4 +1,4 @@
-// The calls of the service. Every failure is a `Failure` with words that can be shown.
+// Requests to the service. Every failure is a `Failure` with a message for the user.
 
 const KEY = "miserly-key";
 const PATIENCE = 20_000; // milliseconds
@@ -34,7 +34,7 @@ async function call(method, path, body) {
   } catch (error) {
     const late = error.name === "TimeoutError";
     throw new Failure(0, "unreachable", late
-      ? "The server takes too long to answer."
+      ? "The server did not answer in time."
       : "The server cannot be reached. It may be stopped, or the network is down.");
   }
   if (response.status === 204) return null;

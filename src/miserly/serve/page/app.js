@@ -1,7 +1,7 @@
-// The page: which screen is shown, what its buttons do, and what happens when something goes wrong.
+// The page: its screens, the actions of its buttons, and its error messages.
 //
-// The address says where one is: #/ the models, #/m/NAME one model, #/s/ID/PLACE a case. PLACE counts the
-// answers, so that the browser's back button takes back an answer, as the button on the page does.
+// The address selects the screen: #/ the models, #/m/NAME one model, #/s/ID/PLACE a case. PLACE counts the
+// answers, so the browser's back button takes back an answer, like the button on the page.
 
 import { Failure, api, hasKey, keepKey } from "./api.js";
 import { announce, el, show } from "./dom.js";
@@ -17,7 +17,7 @@ const view = document.getElementById("view");
 const notice = document.getElementById("notice");
 const state = { session: null, model: null, names: new Names(null), card: null, busy: false, turn: 0 };
 
-// -- where one is --------------------------------------------------------------------------------------------
+// -- addresses ----------------------------------------------------------------------------------------------
 
 function address() {
   const [, kind = "", id = "", place = ""] = location.hash.split("/").map(decoded);
@@ -28,11 +28,11 @@ function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // not what this page writes
+    return text; // not an address of this page
   }
 }
 
-// How far a case is: its answers, and one more if it was stopped. Going back makes it one less.
+// The progress of a case: the number of answers, plus one if it was stopped. Going back subtracts one.
 function placeOf(session) {
   return session.history.length + (session.receipt?.stopped_by === "caller" ? 1 : 0);
 }
@@ -118,7 +118,7 @@ function showSession(session, how) {
   announce(news);
 }
 
-// -- what buttons do -----------------------------------------------------------------------------------------
+// -- buttons ------------------------------------------------------------------------------------------------
 
 const onward = (session) => showSession(session, "push");
 
@@ -152,7 +152,7 @@ function backTo(place) {
   }, (session) => showSession(session, "replace"));
 }
 
-// -- when something goes wrong -------------------------------------------------------------------------------
+// -- errors --------------------------------------------------------------------------------------------------
 
 async function attempt(work, after) {
   if (state.busy) return; // a second click, or a second Enter
@@ -182,7 +182,7 @@ function failed(error, retry) {
   if (status === 422 && state.card) return state.card.complain(sentence(error.message));
   if (code === "no_session") {
     return draw("Expired", endScreen("This case is not there any more",
-      "Cases are kept for a while after the last answer, and then deleted. It may also belong to another key.", again()));
+      "Cases are deleted some time after the last answer. The case may also belong to another key.", again()));
   }
   if (status === 410) return draw("Changed", endScreen("The model was replaced", `${sentence(error.message)} The case cannot go on.`, again()));
   if (status === 404) return draw("Not found", endScreen("There is nothing here", sentence(error.message), again()));
@@ -204,11 +204,11 @@ function askForKey(retry) {
   view.querySelector("input").focus();
 }
 
-// Another tab has changed the case: show what is different, and go on from there.
+// Another tab has changed the case. Show the differences, and continue with the new version.
 function catchUp(error) {
   const before = state.session;
   return attempt(() => api.session(before.id), (session) => {
-    if (session.version === before.version) return say(sentence(error.message)); // no other tab: it cannot be done
+    if (session.version === before.version) return say(sentence(error.message)); // no other tab changed the case: the request is not possible
     showSession(session, "replace");
     const names = new Set(before.history.map((one) => one.feature));
     const now = new Set(session.history.map((one) => one.feature));
@@ -218,7 +218,7 @@ function catchUp(error) {
       "This case has changed meanwhile, perhaps in another window.",
       added.length ? `Answered meanwhile: ${added.join(", ")}.` : "",
       removed.length ? `Taken back: ${removed.join(", ")}.` : "",
-      "Please check it; it goes on from here.",
+      "Please check the case. You can continue from here.",
     ].filter(Boolean).join(" "));
   });
 }

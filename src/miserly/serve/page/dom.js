@@ -1,4 +1,4 @@
-// Elements are built from text alone: whatever a plan or a feature is called, it cannot become markup.
+// Elements are built from text only, so the name of a plan or a feature cannot become markup.
 
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -15,7 +15,7 @@ export function show(parent, ...children) {
   parent.replaceChildren(...children.flat(2).filter(Boolean));
 }
 
-// A bar from one share to another, both between 0 and 1. It is decoration: the numbers stand beside it.
+// A bar from one share to another, both between 0 and 1. It is decoration: the text beside it has the numbers.
 export function bar(kind, ...spans) {
   const track = el("span", { class: `bar ${kind}`, "aria-hidden": "true" });
   for (const { from = 0, to, name = "fill" } of spans) {
@@ -27,14 +27,14 @@ export function bar(kind, ...spans) {
   return track;
 }
 
-// Says something to people who listen to the page instead of looking at it.
+// Announces a text to users of screen readers.
 export function announce(text) {
   document.getElementById("live").textContent = text;
 }
 
-const opened = new Set(); // parts that stay open from one question to the next
+const opened = new Set(); // sections that stay open from one question to the next
 
-// A part that opens on demand. `fill` is called the first time it is opened.
+// A collapsible section. `fill` is called when it is first opened.
 export function section(title, fill) {
   const body = el("div", { class: "inside" });
   const node = el("details", { open: opened.has(title) }, el("summary", {}, title), body);

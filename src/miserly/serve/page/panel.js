@@ -25,7 +25,7 @@ export function paidView(session) {
     bar("money", { from: session.cost / whole, to: next / whole, name: "ghost" }, { to: session.cost / whole }));
 }
 
-// Answer and price in two lines, above the question on a phone. The panel below says the same with words.
+// Answer and price in two lines, above the question on a phone. The panel below shows the same in words.
 export function strip(session, names) {
   const share = session.answer.probabilities?.[String(session.answer.value)];
   return el("div", { class: "card strip", "aria-hidden": "true" },
@@ -91,7 +91,7 @@ function eachAnswer(feature, answers, names) {
 }
 
 // Each answer that is possible, with the range of its probability; or the range of numbers.
-// If answers were simulated, the share of each among the draws is an estimate of how often it comes.
+// If answers were simulated, the share of each among the draws estimates how often it occurs.
 function ranges(outlook, now, names) {
   const probable = Boolean(now.probabilities);
   return el("ul", { class: "plain ranges" }, outlook.map(({ value, low, high, share }) => {
@@ -105,7 +105,7 @@ function ranges(outlook, now, names) {
   }));
 }
 
-// -- what money would buy ------------------------------------------------------------------------------------
+// -- a higher budget -----------------------------------------------------------------------------------------
 
 function moreMoney(session, names, does) {
   const input = el("input", { id: "more", inputmode: "decimal", autocomplete: "off", value: roundAmount(session.question.most) });
@@ -142,7 +142,7 @@ function changeBudget(session, names, does) {
     waiting = setTimeout(async () => {
       const budget = readAmount(exact.value);
       if (budget === undefined) show(result, el("p", { class: "error" }, "Write a number, 0 or more."));
-      else if (budget === null) show(result, el("p", {}, "No limit: the plan asks all that it needs."));
+      else if (budget === null) show(result, el("p", {}, "No limit: the plan asks all questions that it needs."));
       else show(result, foreseen(await does.whatIf({ budget }), session, names));
     }, 250);
   };
@@ -160,13 +160,13 @@ function changeBudget(session, names, does) {
 }
 
 function foreseen(found, session, names) {
-  if (!found) return el("p", {}, "The server did not answer. Try it again.");
+  if (!found) return el("p", {}, "The server did not answer. Try again.");
   const items = (some) => some.map((one) => (
     `${names.feature(one.feature)} (${amount(one.price, session.unit)}${likely(one.chance)})`));
   const certain = items(found.certain), possible = items(found.possible.filter((one) => one.chance !== 0));
   if (!certain.length && !possible.length) {
     const { label, price } = session.question;
-    return el("p", {}, `Nothing: the next question, ${label}, costs ${amount(price, session.unit)}. The answer would stay `,
+    return el("p", {}, `Nothing: the next question, ${label}, costs ${amount(price, session.unit)}. The answer would still be `,
       el("strong", {}, inOneLine(session.answer, names)), ".");
   }
   return [

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { amount, choiceLabel, number } from "./words.js";
 
-const MOST_BUTTONS = 7; // choices that are shown one below the other; more are a list
+const MOST_BUTTONS = 7; // up to this number, choices are radio buttons; more are a list
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
 export function questionCard(session, does) {
@@ -54,7 +54,7 @@ function helpLine(question) {
   return question.help ? el("span", { class: "help", id: "help" }, question.help) : null;
 }
 
-// Radio buttons. Arrow keys move between them, Enter goes on.
+// Radio buttons. Arrow keys move between them, Enter submits.
 function buttonField(question, choices) {
   const inputs = choices.map((_, i) => el("input", {
     type: "radio", name: "value", value: i, id: `choice-${i}`, "aria-describedby": "problem",

@@ -30,11 +30,11 @@ const ENDINGS = {
   answered: "The plan has no more questions.",
   budget: "The budget allows no further question.",
   caller: "It was stopped before the last question.",
-  deadline: "The time was over.",
+  deadline: "The deadline has passed.",
   failure: "A value could not be fetched.",
 };
 
-// A case that ended for its budget can go on.
+// A case that ended because of its budget can continue.
 function higherBudget(session, does) {
   const input = el("input", { id: "higher", inputmode: "decimal", autocomplete: "off" });
   const submit = (event) => {
@@ -45,7 +45,7 @@ function higherBudget(session, does) {
   };
   return el("form", { class: "screen-only", submit, novalidate: true },
     el("label", { for: "higher" }, "A higher budget", session.unit && ` (${session.unit})`),
-    el("div", { class: "row tight" }, input, el("button", {}, "Go on")));
+    el("div", { class: "row tight" }, input, el("button", {}, "Continue")));
 }
 
 function receiptView(session, receipt, title, names) {
@@ -61,13 +61,13 @@ function receiptView(session, receipt, title, names) {
   const when = new Date().toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
   return el("section", { class: "card receipt" },
     el("h2", {}, "Receipt"),
-    // Roles, because a narrow screen shows the rows as blocks, and a browser then forgets that it is a table.
+    // Explicit roles: on narrow screens rows are shown as blocks, and browsers then drop the table roles.
     el("table", { role: "table" },
       el("thead", { role: "rowgroup" },
         el("tr", { role: "row" }, heads.map(([text, kind]) => el("th", { scope: "col", role: "columnheader", class: kind }, text)))),
       el("tbody", { role: "rowgroup" }, rows),
       el("tfoot", { role: "rowgroup" }, line("", session.unit ? `Total (${session.unit})` : "Total", limit, el("strong", {}, price(session.cost))))),
-    known.length > 0 && el("p", { class: "small" }, `Known before, and free: ${known.map((one) => names.feature(one)).join(", ")}.`),
+    known.length > 0 && el("p", { class: "small" }, `Known before, at no cost: ${known.map((one) => names.feature(one)).join(", ")}.`),
     el("p", { class: "small" }, `${title}, version ${session.digest.slice(0, 12)}. ${when}. Case ${session.id.slice(0, 8)}.`));
 }
 

@@ -27,7 +27,7 @@ export function startScreen(model, begin) {
     event.preventDefault();
     const budget = readAmount(input.value);
     if (budget === undefined) {
-      error.textContent = "Write a number, 0 or more, or leave it empty.";
+      error.textContent = "Enter a number of at least 0, or leave the field empty.";
       input.setAttribute("aria-invalid", "true");
       input.focus();
     } else begin(budget);
@@ -37,13 +37,13 @@ export function startScreen(model, begin) {
     el("h1", { tabindex: "-1" }, model.title || model.name),
     model.about && el("p", { class: "lead" }, model.about),
     el("p", {},
-      `The plan asks one question at a time, and only what it needs: up to ${count(model.n_features, "question")}, `,
+      `The plan asks one question at a time, and only the questions that it needs: up to ${count(model.n_features, "question")}, `,
       `for at most ${amount(model.max_cost, model.unit)}. You can stop at any time with the answer so far.`),
     classes.length > 0 && classes.length <= 6 && el("p", {}, `Possible answers: ${list(classes)}.`),
     model.problem && el("p", { class: "note" }, sentence(model.problem)),
     el("form", { class: "card", submit, novalidate: true },
       el("label", { for: "budget" }, "Budget for this case", model.unit && ` (${model.unit})`, el("span", { class: "quiet" }, ", optional")),
-      el("p", { class: "hint", id: "budget-hint" }, "No more than this is paid. Leave it empty to set no limit."),
+      el("p", { class: "hint", id: "budget-hint" }, "The total cost never exceeds the budget. Leave the field empty for no limit."),
       el("div", { class: "row" }, input, el("button", { class: "primary" }, "Start")),
       error),
     questionTable(model),
@@ -59,7 +59,7 @@ function questionTable(model) {
   const setups = new Map((model.groups ?? []).map((one) => [one.name, one.setup]));
   const price = (one) => amount(one.price, model.unit)
     + (one.groups ?? []).map((group) => ` + ${amount(setups.get(group))} once for ${group}`).join("");
-  return el("div", { class: "card folds" }, section("What may be asked, and its price", () => el("ul", { class: "plain prices" },
+  return el("div", { class: "card folds" }, section("Possible questions and their prices", () => el("ul", { class: "plain prices" },
     model.features.map((one) => el("li", {}, el("span", {}, one.label), el("span", { class: "right" }, price(one)))))));
 }
 
@@ -86,7 +86,7 @@ function budgetTable(model) {
     source && el("p", { class: "small" }, `Estimated from ${aboutCases(source)}.`)]));
 }
 
-// A number, null if nothing was written, undefined if it is not a price.
+// A number; null if the field is empty, undefined if the text is not a price.
 export function readAmount(text) {
   const trimmed = text.trim();
   if (trimmed === "") return null;
@@ -106,7 +106,7 @@ export function keyScreen(refused, submitKey) {
     refused && el("p", { class: "error", role: "alert" }, "The server does not know this key."),
     el("form", { class: "card", submit },
       el("label", { for: "key" }, "API key"),
-      el("p", { class: "hint", id: "key-hint" }, "Ask the people who run this server. It is kept until this tab is closed."),
+      el("p", { class: "hint", id: "key-hint" }, "Ask the administrator of this server for a key. This page keeps the key until the tab is closed."),
       el("div", { class: "row" }, input, el("button", { class: "primary" }, "Continue"))),
   ];
 }

@@ -33,13 +33,13 @@ export function count(n, noun) {
   return `${n} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-// Booleans that have no words of their own are yes and no.
+// Booleans without labels are shown as Yes and No.
 export function choiceLabel({ value, label }) {
   const bare = typeof value === "boolean" && label.toLowerCase() === String(value);
   return bare ? (value ? "Yes" : "No") : label;
 }
 
-// What people call things. `model` is what the server says about the model; it may be missing.
+// Names for people. `model` is the description from the server; it may be missing.
 export class Names {
   constructor(model) {
     this.classes = new Map(Object.entries(model?.class_names ?? {}));
@@ -94,7 +94,7 @@ export function paidText(session) {
     : `${amount(session.cost)} of ${amount(limit, session.unit)} paid`;
 }
 
-// What learners call a row is a case here.
+// On this page a row is called a case.
 export function aboutCases(text) {
   return text.replace(/\b(no|a|the|every|each) row\b/gi, "$1 case").replace(/\brows\b/g, "cases");
 }

@@ -1,6 +1,6 @@
-"""Receipts that are kept: a journal, a database, summaries, and tables to learn from.
+"""Stored receipts: a journal, a database, summaries, and training tables.
 
-Names are imported when first used, so that the process that stores receipts is small.
+Names are imported when they are first used, so the process that stores receipts stays small.
 """
 
 from __future__ import annotations

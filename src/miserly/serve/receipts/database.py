@@ -28,13 +28,13 @@ from miserly.serve.receipts.tables import (
 
 __all__ = ["DatabaseDown", "ReceiptDatabase", "SchemaError", "read_url"]
 
-_LOCK = 0x6D697365  # of PostgreSQL, held while tables are made
-# What the database says about one row, not about itself.
+_LOCK = 0x6D697365  # advisory lock of PostgreSQL, held while tables are made
+# Errors about one row, not about the database itself.
 _BAD_ROW = (exc.DataError, exc.IntegrityError, ValueError, TypeError, KeyError, OverflowError)
 
 
 class DatabaseDown(MiserlyError):
-    """The database of receipts cannot be reached, or refuses to work. It may do later."""
+    """The database of receipts cannot be reached or does not work. A later attempt may succeed."""
 
 
 class SchemaError(DataError):
@@ -70,14 +70,14 @@ def read_url(url: str | os.PathLike[str]) -> sa.URL:
 
 
 class ReceiptDatabase:
-    """Where receipts are kept.
+    """The database that stores receipts.
 
     Parameters
     ----------
     url : str or Path
         ``sqlite:///FILE`` or the path of a file, or ``postgresql+psycopg://USER:PASSWORD@HOST/NAME``.
     create : bool, default=True
-        Whether to make the tables if they are not there.
+        Whether to create missing tables.
     """
 
     def __init__(self, url: str | os.PathLike[str], *, create: bool = True) -> None:
@@ -93,18 +93,18 @@ class ReceiptDatabase:
 
     @property
     def mark(self) -> str:
-        """Eight characters that tell this database from others. They do not depend on the user."""
+        """Eight characters that identify the database. They do not depend on the user."""
         name = self.url.database or ""
         place = f"{self.url.host}:{self.url.port}/{name}{sorted(self.url.query.items())}"
         return hashlib.sha256((os.path.realpath(name) if self.is_sqlite else place).encode()).hexdigest()[:8]
 
     @property
     def default_folder(self) -> Path:
-        """Where the journals are if no folder is named: beside the file of SQLite, else in this folder."""
+        """The default folder of journals: beside the SQLite file, or in the current folder."""
         return Path(f"{self.url.database}.pending" if self.is_sqlite else "receipts.pending")
 
     def check(self) -> None:
-        """Connect, and make the tables where there are none.
+        """Connect, and create missing tables.
 
         Raises
         ------
@@ -124,13 +124,13 @@ class ReceiptDatabase:
         self._checked = True
 
     def add(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Store the records of lines. What is there already stays as it is.
+        """Store the records of lines. Existing records do not change.
 
         Returns
         -------
         list of dict
-            The records that the database refuses, for what they hold. If it refuses several and takes none,
-            something is wrong with the database, and that is a `DatabaseDown`.
+            The records that the database refuses because of their content. If it refuses several records and
+            accepts none, the database itself has a problem, and `DatabaseDown` is raised.
         """
         self.check()
         try:
@@ -141,7 +141,7 @@ class ReceiptDatabase:
             if len(records) == 1:
                 return list(records)
         except exc.StatementError as error:
-            self._checked = False  # it may be another one when it is back
+            self._checked = False  # it may be a different database after a reconnection
             raise DatabaseDown(_words(error)) from None
         refused = [bad for record in records for bad in self.add([record])]
         if len(refused) == len(records):
@@ -180,7 +180,7 @@ class ReceiptDatabase:
         @sa.event.listens_for(engine, "connect")
         def prepare(connection: Any, _: Any) -> None:
             cursor = connection.cursor()
-            if self._create:  # else it may be read-only
+            if self._create:  # otherwise it may be read-only
                 cursor.execute("PRAGMA journal_mode=WAL")
                 cursor.execute("PRAGMA synchronous=FULL")
             cursor.close()
@@ -240,7 +240,7 @@ def _named(table: sa.Table, rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Rows in parts of few different lengths, so that SQLite has seen their statements before."""
+    """Split rows into parts of few different lengths, so that SQLite can reuse prepared statements."""
     start = 0
     for size in (128, 32, 8, 1):
         while len(rows) - start >= size:
@@ -250,7 +250,7 @@ def _parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 @cache
 def _sqlite_insert(name: str, n_rows: int) -> str:
-    """Many rows in one statement, which takes less time than one for each row."""
+    """Insert many rows in one statement, which is faster than one statement per row."""
     table = METADATA.tables[name]
     places = f"({', '.join('?' * len(table.columns))})"
     rows = ", ".join([places] * n_rows)
@@ -258,7 +258,7 @@ def _sqlite_insert(name: str, n_rows: int) -> str:
 
 
 def _postgresql_insert(table: sa.Table) -> sa.TextClause:
-    """All rows in one statement and as one value, a list in JSON, which PostgreSQL takes apart."""
+    """Insert all rows in one statement with one value: a JSON list that PostgreSQL expands."""
     types = ", ".join(
         f'"{column.name}" {column.type.compile(postgresql.dialect())}' for column in table.columns
     )
@@ -276,7 +276,7 @@ _POSTGRESQL = {table.name: _postgresql_insert(table) for table in (RECEIPTS, PUR
 
 
 def _words(error: Exception) -> str:
-    """The first line of what the driver says. Statements and values are left out."""
+    """The first line of the driver's message, without statements and values."""
     cause = error.orig if isinstance(error, exc.StatementError) else error
     first = str(cause).strip().splitlines()
     return f"{type(cause).__name__}: {first[0] if first else ''}".rstrip(": ")

@@ -1,7 +1,7 @@
-"""The journal: receipts in files of their own process, until they are in the database.
+"""The journal: files of one process that hold receipts until they are in the database.
 
-A journal is a lock file and numbered segments. Its process holds a lock on the lock file as long as it lives,
-so another process can tell whether a journal is abandoned, and move what is left in it.
+A journal is a lock file and numbered segments. Its process locks the lock file as long as it runs. So another
+process can see that a journal is abandoned, and move the remaining receipts to the database.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class NotKept(MiserlyError):
 class Journal:
     """A file that receipts are appended to, one line each.
 
-    One call of `os.write` appends a line. A line that was appended survives the end of the process, however
-    that comes. Whether it survives a power failure depends on `sync`.
+    One call of `os.write` appends a line. An appended line survives any end of the process, also a crash.
+    Whether it survives a power failure depends on `sync`.
 
     Parameters
     ----------
     folder : Path
-        The folder of the journals. It is made if it is not there; only its owner can read it.
+        The folder of the journals. It is created if it is missing; only its owner can read it.
     mark : str
-        Begins the names of the files: journals with another mark are for another database.
+        The prefix of the file names. Journals with another mark belong to another database.
     sync : {"never", "interval", "always"}, default="never"
-        When lines are flushed to the disk: when the system does it, by `flush`, or with every line.
+        When lines are flushed to disk: by the operating system, by `flush`, or after every line.
     limit : int, default=1 GiB
-        The most bytes that wait in this journal.
+        Maximum number of bytes that wait in this journal.
     segment : int, default=16 MiB
-        A new segment begins after so many bytes.
+        Size in bytes after which a new segment begins.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Journal:
         self._number = 0
         self._sizes: dict[Path, int] = {}
         self._moved = 0  # bytes of the first segment that are in the database
-        self._torn = False  # the segment ends in a part of a line that could not be cut off
+        self._torn = False  # the segment ends in a partial line that could not be removed
         self._unsynced = False
         self._mutex = threading.Lock()
         self.waiting_bytes = self.waiting_lines = 0
@@ -130,7 +130,7 @@ class Journal:
         self.waiting_lines += n_lines
 
     def _cut(self, written: int) -> None:
-        """Remove a part of a line that was written when the disk became full."""
+        """Remove a partial line that was written when the disk became full."""
         try:
             os.ftruncate(self._fd, self._sizes[self._segments[-1]])
         except OSError:
@@ -152,7 +152,7 @@ class Journal:
     # -- moving --------------------------------------------------------------------------------------
 
     def read(self, most: int = 1 << 19) -> bytes:
-        """The next whole lines that wait, of about `most` bytes; empty if none do."""
+        """The next waiting lines, of about `most` bytes; empty if there are none."""
         with self._mutex:
             path, start = self._segments[0], self._moved
             size = self._sizes[path]
@@ -166,7 +166,7 @@ class Journal:
         return data
 
     def done(self, n_bytes: int, n_lines: int | None = None) -> None:
-        """Say that so many bytes, which `read` gave, are in the database. What is not needed is deleted."""
+        """Record that this number of bytes from `read` is in the database. Finished segments are deleted."""
         with self._mutex:
             self._moved += n_bytes
             self.waiting_bytes -= n_bytes
@@ -185,7 +185,7 @@ class Journal:
                 self._torn = False
 
     def close(self) -> None:
-        """Close the files. An empty journal is deleted, one with lines is abandoned and can be recovered."""
+        """Close the files. An empty journal is deleted. A journal with lines can be recovered later."""
         _open_journals.discard(self)
         with self._mutex:
             if self._fd < 0:
@@ -200,7 +200,7 @@ class Journal:
             self.forget()
 
     def forget(self) -> None:
-        """Close the descriptors and nothing else, for a child that was forked."""
+        """Close only the descriptors, for a forked child process."""
         for fd in (self._fd, self._lock_fd):
             if fd >= 0:
                 os.close(fd)
@@ -208,7 +208,7 @@ class Journal:
 
 
 class Abandoned:
-    """A journal whose process has ended. This process has its lock now.
+    """A journal whose process has ended. The present process holds its lock.
 
     Parameters
     ----------
@@ -233,12 +233,12 @@ class Abandoned:
         self.lock.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         os.close(self._fd)
 
 
 def abandoned(folder: Path, mark: str) -> Iterator[Abandoned]:
-    """The journals of this mark whose processes have ended, each locked while it is looked at."""
+    """The journals with this mark whose processes have ended. Each is locked while it is read."""
     for lock in sorted(folder.glob(f"{mark}-*{_LOCK}")):
         try:
             fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
@@ -249,7 +249,7 @@ def abandoned(folder: Path, mark: str) -> Iterator[Abandoned]:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield one
         except BlockingIOError:
-            pass  # its process lives
+            pass  # its process is still running
         finally:
             one.release()
 
@@ -269,7 +269,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _new_lock(path: Path) -> int:
-    """A new lock file that is locked before it has its name, so that it is never found without its lock."""
+    """Create a lock file. It is locked before it gets its name, so no process finds it unlocked."""
     draft = path.with_suffix(".new")
     try:
         fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""Keeping receipts: the journal at once, the database a moment later by a process of its own."""
+"""Store receipts: first in the journal, then in the database by a separate process."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["KeeperStatus", "ReceiptKeeper", "recover"]
 
 logger = logging.getLogger("miserly.serve.receipts")
 _LONGEST_PAUSE = 10.0  # between two attempts to reach the database
-_LOOK_EVERY = 15.0  # for journals of processes that have ended
+_LOOK_EVERY = 15.0  # seconds between two searches for journals of ended processes
 _CHUNK = 1 << 20  # bytes that are stored in one transaction
 
 
 @dataclass(frozen=True)
 class KeeperStatus:
-    """How the keeping of receipts is going.
+    """The status of a `ReceiptKeeper`.
 
     Attributes
     ----------
@@ -38,15 +38,15 @@ class KeeperStatus:
     lost : int
         Receipts that could not be written to the journal.
     damaged : int
-        Lines of journals that were not whole and were skipped.
+        Damaged lines of journals, which were skipped.
     refused : int
-        Receipts that the database refused for what they hold; they are in the file ``refused.jsonl``.
+        Receipts that the database refused because of their content. The file ``refused.jsonl`` holds them.
     waiting, waiting_bytes : int
         Receipts in the journal that are not in the database yet.
     waiting_seconds : float
-        How long the oldest of them has waited, at most.
+        An upper bound of the time that the oldest of them has waited.
     problem : str or None
-        What is wrong now.
+        The present problem.
     """
 
     appended: int
@@ -71,31 +71,32 @@ class KeeperStatus:
 
 
 class ReceiptKeeper:
-    """Keeps receipts in a database, without making an answer wait for it.
+    """Stores receipts in a database. No answer waits for the database.
 
-    `append` writes a receipt to the journal of this process, which takes microseconds. A thread reads what is
-    in the journal, and gives it to another process that stores it in the database. While the database is down
-    receipts wait in the journal, up to `limit` bytes. What a process leaves behind is moved by the next one
-    with the same folder.
+    `append` writes a receipt to the journal of this process, which takes microseconds. A thread reads the
+    journal, and sends the receipts to another process that stores them in the database. While the database is
+    down, receipts wait in the journal, up to `limit` bytes. If a process ends before its receipts are stored,
+    the next process with the same folder stores them.
 
     Parameters
     ----------
     url : str or Path
         ``sqlite:///FILE`` or the path of a file, or ``postgresql+psycopg://USER:PASSWORD@HOST/NAME``.
     folder : str or Path, optional
-        The folder of the journals. By default the file of SQLite with ``.pending`` after its name; for
-        PostgreSQL ``receipts.pending``.
+        The folder of the journals. By default the name of the SQLite file with ``.pending`` appended, or
+        ``receipts.pending`` for PostgreSQL.
     keep_values : bool, default=False
         Whether to keep the values of features. Retraining needs them.
     required : bool, default=False
-        Whether `append` raises `NotKept` if a receipt cannot be kept. Otherwise it counts and logs it.
+        Whether `append` raises `NotKept` if a receipt cannot be kept. Otherwise it counts and logs the loss.
     sync : {"never", "interval", "always"}, default="never"
-        When the journal is flushed to the disk. Whatever it is, the end of the process loses nothing; a power
-        failure may lose what the system has not written yet, at most about a second of it, or nothing.
+        When the journal is flushed to disk. The end of the process loses nothing in any case. A power
+        failure may lose all that the system has not written ("never"), about a second ("interval"), or
+        nothing ("always").
     limit : int, default=1 GiB
-        The most bytes that wait in the journal of this process.
+        Maximum number of bytes that wait in the journal of this process.
     interval : float, default=0.2
-        Seconds between two moves.
+        Seconds between two transfers to the database.
 
     Examples
     --------
@@ -138,13 +139,13 @@ class ReceiptKeeper:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    # -- what the service calls ----------------------------------------------------------------------
+    # -- interface of the service ----------------------------------------------------------------------
 
     def start(self) -> None:
         """Connect to the database and begin to move receipts.
 
-        A database that cannot be reached is a warning, and receipts wait in the journal. One with other
-        tables is a `SchemaError`.
+        If the database cannot be reached, a warning is logged and receipts wait in the journal. If it has
+        other tables, `SchemaError` is raised.
         """
         for name in foreign_journals(self.folder, self.database.mark):
             logger.warning("%s in %s is of another database and was left there", name, self.folder)
@@ -152,7 +153,7 @@ class ReceiptKeeper:
             self.database.check()
         except DatabaseDown as error:
             self._trouble(error)
-        self.database.close()  # from here on the other process has a connection
+        self.database.close()  # from now on the other process is connected
         self._thread = threading.Thread(target=self._run, name="miserly-receipts", daemon=True)
         self._thread.start()
 
@@ -174,9 +175,9 @@ class ReceiptKeeper:
         model : str
             The name under which its plan is served.
         key_id : str, default=""
-            Who asked.
+            The id of the API key of the request.
         session_id : str, optional
-            The session that it ends. Its hash is kept, because the identifier gives access to a session.
+            The session that ended with it. Only its hash is stored, because the identifier opens the session.
         known : mapping, optional
             The values of features that the request knew. They are written only with `keep_values`.
 
@@ -210,7 +211,7 @@ class ReceiptKeeper:
         return self._is_full
 
     def status(self) -> KeeperStatus:
-        """Return how the keeping of receipts is going.
+        """Return the status.
 
         Returns
         -------
@@ -226,7 +227,7 @@ class ReceiptKeeper:
         )
 
     def close(self, seconds: float = 5.0) -> None:
-        """Move what waits, for at most so many seconds. What is left is moved by the next process.
+        """Move waiting receipts, for at most `seconds`. The next process moves the rest.
 
         Parameters
         ----------
@@ -238,7 +239,7 @@ class ReceiptKeeper:
             self._thread.join(seconds)
             if self._thread.is_alive():
                 logger.warning("%d receipts stay in the journal", self.journal.waiting_lines)
-                return  # the thread still uses the journal; the lock goes with the process
+                return  # the thread still uses the journal; the lock ends with the process
             self._thread = None
         if self.journal.waiting_lines:
             logger.warning("%d receipts stay in the journal", self.journal.waiting_lines)
@@ -264,7 +265,7 @@ class ReceiptKeeper:
                 self._move()
                 self._well()
                 pause = self._interval
-            except Exception as error:  # whatever it is, receipts wait in the journal and the thread goes on
+            except Exception as error:  # receipts wait in the journal, and the thread continues
                 self._trouble(error)
                 pause = min(_LONGEST_PAUSE, max(self._interval, 2 * pause))
             if stopping:
@@ -290,7 +291,7 @@ class ReceiptKeeper:
             one.delete()
 
     def _store(self, lines: bytes, name: str) -> StoredLines:
-        """Store the lines of a journal of this name; those that the database refuses go to a file."""
+        """Store the lines of the journal `name`. Receipts that the database refuses go to a file."""
         found = self.storing.store(lines)
         if found.damaged:
             self._counts["damaged"] += found.damaged
@@ -312,7 +313,7 @@ class ReceiptKeeper:
         except NotKept as error:
             logger.error("%s", error)
 
-    # -- what went wrong -----------------------------------------------------------------------------
+    # -- problems -----------------------------------------------------------------------------
 
     def _lose(self, error: NotKept) -> None:
         self._is_full = True
@@ -339,7 +340,7 @@ class ReceiptKeeper:
 
 
 def recover(url: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> KeeperStatus:
-    """Move what processes that have ended left in their journals, without a service.
+    """Move receipts from journals of ended processes to the database, without a service.
 
     Parameters
     ----------
@@ -351,7 +352,7 @@ def recover(url: str | os.PathLike[str], folder: str | os.PathLike[str] | None =
     Returns
     -------
     KeeperStatus
-        `recovered`, `damaged` and `refused` say what was found.
+        The counts are in `recovered`, `damaged` and `refused`.
     """
     keeper = ReceiptKeeper(url, folder)
     try:

@@ -22,7 +22,7 @@ _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
 class Stamp(NamedTuple):
-    """What a line says about a receipt beyond the receipt itself.
+    """The facts about a receipt that a line holds in addition to the receipt.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Stamp(NamedTuple):
     model : str
         The name under which the plan is served.
     key_id : str
-        Who asked: the beginning of the hash of a key, or "".
+        The id of the API key of the request (the start of its hash), or "".
     session_id : str or None
         The hash of the session that ended with this receipt; see `session_mark`.
     known : mapping or None
@@ -49,7 +49,7 @@ class Stamp(NamedTuple):
 
 
 def new_id(at: float) -> str:
-    """An identifier that no other receipt has. Identifiers are in the order of time.
+    """A unique identifier of a receipt. Identifiers sort by time.
 
     >>> new_id(1.0) < new_id(2.0), len(new_id(1.0))
     (True, 32)
@@ -58,7 +58,7 @@ def new_id(at: float) -> str:
 
 
 def first_id(at: float) -> str:
-    """The beginning of the identifiers of a time: none of an earlier time is greater.
+    """The prefix of identifiers of a time. It is greater than all identifiers of earlier times.
 
     >>> first_id(1.5) < new_id(1.5) < first_id(1.6)
     True
@@ -67,7 +67,7 @@ def first_id(at: float) -> str:
 
 
 def session_mark(session_id: str) -> str:
-    """What stands for a session in the database: it tells sessions apart and opens none.
+    """The hash of a session in the database. It identifies a session but does not open it.
 
     >>> session_mark("kXq3")
     'b5853ca06ca1a4d91c9109e84627ea0c'
@@ -78,7 +78,7 @@ def session_mark(session_id: str) -> str:
 def encode_line(receipt: Receipt, stamp: Stamp, *, values: bool = False) -> bytes:
     """A receipt as a line of the journal.
 
-    Without `values` the line has no values of features, and no texts of sources, which may quote them.
+    Without `values` the line omits values of features, and messages of sources, which may quote values.
     """
     plan, names = receipt.plan, receipt.plan.costs.name
     chances, classes = receipt.probabilities, plan.classes
@@ -120,7 +120,7 @@ def _by_class(classes: Any, chances: Sequence[float]) -> dict[str, float]:
 def _purchases(
     entries: Sequence[Entry], bill: Sequence[tuple[float, float]], names: Any, values: bool
 ) -> list[tuple[Any, ...]]:
-    """In the order of the columns that `tables` reads."""
+    """A purchase, in the order of the columns that `tables` reads."""
     return [
         (
             str(names(entry.column)),

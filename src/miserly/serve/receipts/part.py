@@ -1,4 +1,4 @@
-"""How the service keeps receipts: the part that is open while it runs."""
+"""The part of the service that stores receipts while the service runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["kept_receipts", "new_keeper"]
 
 
 def new_keeper(settings: ServeSettings) -> ReceiptKeeper | None:
-    """The keeper that the settings ask for, connected and at work; None if they ask for none."""
+    """A started keeper according to the settings; None if the settings name no database."""
     if settings.receipts is None:
         return None
     keeper = ReceiptKeeper(
@@ -34,7 +34,7 @@ def new_keeper(settings: ServeSettings) -> ReceiptKeeper | None:
 
 
 def receipts_record(keeper: ReceiptKeeper) -> dict[str, Any]:
-    """What ``/readyz`` shows: no addresses, and no messages of the database."""
+    """The status for ``/readyz``, without addresses and messages of the database."""
     status = keeper.status()
     return {
         "waiting": status.waiting,
@@ -63,7 +63,7 @@ async def kept_receipts(service: Any) -> AsyncIterator[None]:
 
 
 async def _is_ready(keeper: ReceiptKeeper) -> str | None:
-    """While the database is down the service is ready, unless receipts are required and cannot wait."""
+    """A check for ``/readyz``: it fails only if receipts are required and the journal cannot hold them."""
     if keeper.required and keeper.is_full:
         return "receipts are required and cannot be kept"
     return None

@@ -1,7 +1,7 @@
-"""The process that stores receipts: what it computes delays no answer.
+"""The process that stores receipts. Its computations delay no answer.
 
-Lines of a journal become rows of tables, which takes longer than the prediction itself. A thread would
-hold the interpreter lock for much of that time, and answers would wait for it.
+It turns lines of a journal into rows of tables, which takes longer than the prediction itself. A thread would
+hold the interpreter lock for much of that time, and answers would have to wait.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _ERRORS = {"DatabaseDown": DatabaseDown, "SchemaError": SchemaError}
 
 
 class StoredLines(NamedTuple):
-    """What became of lines of a journal.
+    """The result of storing lines of a journal.
 
     Attributes
     ----------
     stored : int
         Receipts that are in the database now.
     damaged : int
-        Lines that are not whole.
+        Number of damaged lines.
     refused : list of dict
-        Receipts that the database refuses for what they hold.
+        Receipts that the database refuses because of their content.
     last : float or None
         When the last answer was given, in seconds since 1970.
     """
@@ -47,7 +47,7 @@ class StoredLines(NamedTuple):
 
 
 class DatabaseProcess:
-    """A database of receipts that another process writes to. It is started when it is needed.
+    """A database of receipts that another process writes to. The process is started when it is needed.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class DatabaseProcess:
 
     Notes
     -----
-    The process ends when the pipe to it is closed, which also happens when this process is killed. If it ends
-    by itself, the current call raises `DatabaseDown`, and the next call starts another process.
+    The process ends when the pipe to it is closed. This also happens when the parent process is killed. If
+    it ends for another reason, the current call raises `DatabaseDown`, and the next call starts another one.
     """
 
     def __init__(self, url: str) -> None:
@@ -67,15 +67,15 @@ class DatabaseProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process; None while there is none."""
+        """The id of the process; None if it is not running."""
         return None if self._process is None else self._process.pid
 
     def check(self) -> None:
-        """Connect to the database. Raises what `ReceiptDatabase.check` raises."""
+        """Connect to the database. Raises the errors of `ReceiptDatabase.check`."""
         self._ask(b"")
 
     def store(self, lines: bytes) -> StoredLines:
-        """Store the receipts in lines of a journal. Raises what `ReceiptDatabase.add` raises."""
+        """Store the receipts in lines of a journal. Raises the errors of `ReceiptDatabase.add`."""
         return StoredLines(**self._ask(lines))
 
     def close(self) -> None:
@@ -110,21 +110,21 @@ class DatabaseProcess:
                 env=environment,
                 pass_fds=[there.fileno()],
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the service
+                start_new_session=True,  # Ctrl-C must reach only the service
             )
         self._pipe = here
         here.send_bytes(self._url.encode())
 
 
 def serve(pipe: Connection) -> None:
-    """Store what comes through a pipe, until it is closed."""
+    """Store the lines that arrive through a pipe, until the pipe is closed."""
     database = ReceiptDatabase(pipe.recv_bytes().decode())
     while True:
         lines = pipe.recv_bytes()
         try:
             found = _store(database, lines)
             reply: dict[str, Any] = {"found": None if found is None else found._asdict()}
-        except Exception as error:  # whatever it is, the other side goes on
+        except Exception as error:  # the error is sent to the other side
             known = type(error).__name__ in _ERRORS
             message = str(error) if known else f"{type(error).__name__}: {error}"
             reply = {"error": type(error).__name__, "message": message}
@@ -142,7 +142,7 @@ def _store(database: ReceiptDatabase, lines: bytes) -> StoredLines | None:
 
 
 def main(number: str) -> None:
-    """Serve the pipe with a file descriptor of this number."""
+    """Serve the pipe with this file descriptor."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # of a whole group: the service ends first, and says when
     with suppress(EOFError, OSError):  # the other side has ended
         serve(Connection(int(number)))

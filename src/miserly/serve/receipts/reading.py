@@ -1,4 +1,4 @@
-"""Reading receipts: which ones, and one after the other with their purchases."""
+"""Read receipts with their purchases, selected by model, plan and time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAGE = 500
 
 @dataclass(frozen=True)
 class Kept:
-    """One receipt that was kept.
+    """One stored receipt.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which receipts are read. Of a session that was ended several times, only the last one is.
+    """A selection of receipts. If a session ended several times, only its last receipt is selected.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Selection:
     digest : str or None
         The plan.
     since, until : datetime or None
-        From the first time on, and before the second.
+        The time range: `since` is included, `until` is not.
     """
 
     model: str | None = None
@@ -65,7 +65,7 @@ class Selection:
                 raise DataError(f"{name} needs a time zone, such as datetime.UTC")
 
     def conditions(self, *, all_of_a_session: bool = False) -> list[Any]:
-        """What the rows of ``receipts`` must satisfy."""
+        """The conditions on rows of ``receipts``."""
         found: list[Any] = [
             column == value
             for column, value in ((RECEIPTS.c.model, self.model), (RECEIPTS.c.digest, self.digest))
@@ -95,7 +95,7 @@ def opened(url: str | os.PathLike[str]) -> Iterator[sa.Connection]:
 
 
 def receipts_in_order(connection: sa.Connection, selection: Selection) -> Iterator[Kept]:
-    """The receipts in the order of time. However many there are, few are in memory."""
+    """Yield receipts in the order of time. Only a few are in memory at once."""
     last = ""
     while True:
         page = sa.select(RECEIPTS).where(*selection.conditions(), RECEIPTS.c.id > last)

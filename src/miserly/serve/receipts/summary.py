@@ -1,4 +1,4 @@
-"""What receipts say together: prices, answers, purchases, failures, and drift against training."""
+"""Summaries of receipts: prices, answers, purchases, failures, and drift since training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from miserly.serve.receipts.tables import PURCHASES, RECEIPTS
 __all__ = ["summarise"]
 
 _Z = 1.959964  # 95 %
-_MOST_ANSWERS = 20  # more different ones are numbers
+_MOST_ANSWERS = 20  # with more distinct answers, they are summarised as numbers
 
 
 def summarise(
@@ -31,9 +31,9 @@ def summarise(
     until: datetime | None = None,
     plan: Plan | None = None,
 ) -> dict[str, Any]:
-    """Summarise receipts that were kept.
+    """Summarise stored receipts.
 
-    Of a session that was ended several times, the last receipt counts.
+    If a session ended several times, only its last receipt counts.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def summarise(
     model : str, optional
         The name of the model; by default all.
     since, until : datetime, optional
-        From the first time on, and before the second. They need a time zone.
+        The time range: `since` is included, `until` is not. Both need a time zone.
     plan : Plan, optional
         Compare the receipts of this plan with its reference; see `Monitor`.
 
     Returns
     -------
     dict
-        In plain values, for JSON.
+        The summary in plain values, for JSON.
     """
     selection = Selection(model, None, since, until)
     with opened(url) as connection:
@@ -119,7 +119,7 @@ def _counts(connection: sa.Connection, column: Any, where: list[Any], n: int) ->
 
 
 def _answers(connection: sa.Connection, where: list[Any], n: int) -> Any:
-    """The share of each answer; for many different numbers their mean, least and greatest."""
+    """The share of each answer; for many distinct numbers their mean, minimum and maximum."""
     different = sa.select(RECEIPTS.c.answer).where(*where).distinct().limit(_MOST_ANSWERS + 1)
     few = [json.loads(one) for one in connection.execute(different).scalars()]
     is_number = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in few)
@@ -134,7 +134,7 @@ def _answers(connection: sa.Connection, where: list[Any], n: int) -> Any:
 
 
 def _features(connection: sa.Connection, where: list[Any], n: int) -> list[dict[str, Any]]:
-    """How often each feature was ordered, what it cost, and what came instead of a value."""
+    """For each feature: the number of orders, the cost, and the outcomes without a value."""
     one = PURCHASES.c
     found = connection.execute(
         sa.select(
@@ -170,10 +170,10 @@ def _features(connection: sa.Connection, where: list[Any], n: int) -> list[dict[
 
 
 def _drift(connection: sa.Connection, selection: Selection, plan: Plan) -> dict[str, Any]:
-    """What a monitor says about the receipts of a plan that are like its reference rows.
+    """The report of a monitor on the receipts that are comparable with the reference rows of the plan.
 
-    Requests with a budget, prices or known values of their own, and sessions that were ended before the plan
-    had answered, are left out.
+    Receipts are left out if the request had its own budget, prices or known values, or if the session was
+    stopped before the plan had answered.
     """
     monitor = Monitor(plan)
     budget = plan.budget if math.isfinite(plan.budget) else None

@@ -23,11 +23,11 @@ class UtcTime(sa.TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:
-        """What is stored."""
+        """Convert a value for storage."""
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
-        """What is read."""
+        """Convert a stored value."""
         if value is None or value.tzinfo is not None:
             return value
         return value.replace(tzinfo=UTC)
@@ -40,8 +40,8 @@ SCHEMA = sa.Table(
 )
 
 # `answer` and `value` are JSON texts: "1" and 1 are different, and they can be grouped and compared.
-# Identifiers are in the order of time, so the primary key also finds a range of time. Each further index
-# would make a receipt more expensive to store.
+# Identifiers sort by time, so the primary key also selects a range of time. Each further index would
+# slow down storing.
 RECEIPTS = sa.Table(
     "receipts",
     METADATA,
@@ -132,5 +132,5 @@ def _json(value: Any) -> str:
 
 
 def _text(text: str | None) -> str | None:
-    """Text without the one character that PostgreSQL cannot hold."""
+    """Text without NUL, the one character that PostgreSQL cannot store."""
     return text.replace("\0", "\ufffd") if text else text

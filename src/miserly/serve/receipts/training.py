@@ -1,4 +1,4 @@
-"""Receipts as a table to learn from: what was bought, what was not, and the labels that are known by now."""
+"""Training tables from receipts: bought values, their outcomes, and true labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from miserly.utils.files import atomic_write
 __all__ = ["ReceiptTable", "read_labels", "training_table"]
 
 KNOWN = "known"
-_MARKS = {"null": "null", "nan": "NaN"}  # in CSV; NA for other outcomes without a value
+_MARKS = {"null": "null", "nan": "NaN"}  # cells in CSV; other outcomes without a value are NA
 _COLUMNS = ("id", "at", "model", "digest", "answer", "cost", "stopped_by", "known")
 
 
@@ -36,20 +36,20 @@ class ReceiptTable:
     features : tuple of str
         The columns.
     values : array of object, (n_rows, n_features)
-        What was bought or known; None where there is no value.
+        The values that were bought or known; None if there is no value.
     outcomes : array of str, (n_rows, n_features)
-        Why: ``"value"``, ``"null"`` (bought, and there is no value), ``"known"`` (free), ``"failed"`` and the
-        other outcomes of a purchase, or ``""``: it was never ordered.
+        The outcome of each cell: ``"value"``, ``"null"`` (bought, but there is no value), ``"known"`` (free),
+        ``"failed"`` and the other outcomes of a purchase, or ``""`` (never ordered).
     receipts : list of dict
         ``id``, ``at``, ``model``, ``digest``, ``answer``, ``cost``, ``stopped_by`` and ``known`` of each row.
     labels : array of object, or None
-        The labels that were given. Rows without one are left out.
+        The given labels. Rows without a label are left out.
     without_values : int
-        How many receipts were left out because they were kept without values.
+        Number of receipts that were left out because they were stored without values.
     without_label : int
-        How many receipts were left out because they have no label.
+        Number of receipts that were left out because they have no label.
     unused_labels : int
-        How many labels belong to no receipt.
+        Number of labels that belong to no receipt.
     """
 
     features: tuple[str, ...]
@@ -63,14 +63,14 @@ class ReceiptTable:
 
     @property
     def bought(self) -> NDArray[np.bool_]:
-        """Which values were bought; also those that were bought and do not exist."""
+        """Which cells were bought, including those that turned out to have no value."""
         return np.isin(self.outcomes, DELIVERED)
 
     def __len__(self) -> int:
         return len(self.receipts)
 
     def frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
-        """Return the values as a frame, for `fit`. What is not there is missing.
+        """Return the values as a frame, for `fit`. Cells without a value are missing.
 
         Parameters
         ----------
@@ -87,10 +87,10 @@ class ReceiptTable:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def write_csv(self, path: str | os.PathLike[str], label: str = "label") -> None:
-        """Write the table, a line for each receipt.
+        """Write the table to a CSV file, one line per receipt.
 
-        A cell is empty if the feature was never ordered, ``null`` if it was bought and there is no value,
-        ``NaN`` if the source gave that, and ``NA`` if it was ordered and did not come. `miserly fit` reads
+        A cell is empty if the feature was never ordered, ``null`` if it was bought but has no value, ``NaN``
+        if the source returned NaN, and ``NA`` if it was ordered but not delivered. `miserly fit` reads
         all four as missing. The columns about the receipt begin with ``receipt.``.
 
         Parameters
@@ -121,9 +121,9 @@ def training_table(
     labels: Mapping[str, Any] | None = None,
     plan: Plan | None = None,
 ) -> ReceiptTable:
-    """Read receipts as a table to learn from.
+    """Read receipts as a training table.
 
-    Receipts must have been kept with values. Of a session that was ended several times, the last one counts.
+    The receipts must hold values. If a session ended several times, only its last receipt counts.
 
     Parameters
     ----------
@@ -132,12 +132,12 @@ def training_table(
     model : str, optional
         The name of the model; by default all.
     since, until : datetime, optional
-        From the first time on, and before the second. They need a time zone.
+        The time range: `since` is included, `until` is not. Both need a time zone.
     labels : mapping, optional
         The true label by the identifier of the receipt or of the session; see `read_labels`. Receipts
         without a label are left out.
     plan : Plan, optional
-        Gives the columns. By default they are the features that were ever ordered or known.
+        The plan whose features are the columns. By default all features that were ever ordered or known.
 
     Returns
     -------
@@ -145,9 +145,9 @@ def training_table(
 
     Notes
     -----
-    A feature is missing where the plan did not order it, and that depends on the values that came before. So
-    values are not missing at random: the rows in which an expensive feature is known are those that were
-    unclear without it. A model that is fitted to them sees it for such rows alone.
+    A feature is missing if the plan did not order it, which depends on earlier values. So values are not
+    missing at random: an expensive feature is known only in rows that were unclear without it. A model
+    that is fitted to this table sees the feature only in such rows.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def training_table(
 def read_labels(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
     """Read true labels from a CSV file with two columns.
 
-    The first one has the identifier of a receipt or of a session, the second one the label.
+    The first column holds the identifier of a receipt or of a session, the second one the label.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _cell(value: Any, outcome: str) -> Any:
 
 
 def _column(values: NDArray[Any]) -> list[Any] | NDArray[np.float64]:
-    """Numbers as floats, with NaN where there is none; other values as they are."""
+    """Numbers become floats, with NaN for missing ones. Other values do not change."""
     if all(one is None or (isinstance(one, (int, float)) and not isinstance(one, bool)) for one in values):
         return np.array([np.nan if one is None else float(one) for one in values])
     return list(values)

@@ -81,11 +81,11 @@ def test_a_model_without_steps_answers_its_base():
         ({"feature_names": "ab"}, "must be a list of names"),
         ({"classes": [0, 1]}, "answers with numbers"),
         ({"categories": {"age": ["x"]}}, "no column 'age'"),
-        ({"iterations": 0}, "leave no round"),
-        ({"iterations": (3, 2)}, "leave no round"),
-        ({"iterations": "all"}, "iterations is a number"),
-        ({"iterations": (0, 1, 2)}, "iterations is a number"),
-        ({"iterations": True}, "iterations is a number"),
+        ({"iterations": 0}, "select no round"),
+        ({"iterations": (3, 2)}, "select no round"),
+        ({"iterations": "all"}, "iterations must be a number"),
+        ({"iterations": (0, 1, 2)}, "iterations must be a number"),
+        ({"iterations": True}, "iterations must be a number"),
     ],
 )
 def test_wrong_arguments_are_refused(given, message):

@@ -189,7 +189,7 @@ def test_categories_without_their_values_are_refused(tmp_path):
     for source in (estimator, path):
         with pytest.raises(DataError, match="knows only by their hashes"):
             adopt(source)
-    with pytest.raises(DataError, match="'age', which is no column of categories"):
+    with pytest.raises(DataError, match="'age', which is not a categorical column"):
         adopt(estimator, categories={"age": [1, 2]})
     with pytest.raises(DataError, match="only for a model object"):
         adopt(path, categories={"zone": [1, 2]})
@@ -227,7 +227,7 @@ def test_binary_files_are_refused_with_advice(tmp_path):
 
 def test_what_is_not_fitted_is_refused():
     for source in (catboost.CatBoostClassifier(), catboost.Pool([[1.0]])):
-        with pytest.raises(DataError, match="no fitted model"):
+        with pytest.raises(DataError, match="not a fitted model"):
             adopt(source)
 
 
@@ -269,8 +269,8 @@ TREE = ("oblivious_trees", 0)
         ((*TREE, "splits", 0, "float_feature_index"), 99, "feature 99, which the model does not list"),
         ((*TREE, "splits", 0, "border"), "0", "not a number"),
         ((*TREE, "splits"), [{}] * 17, "17 levels"),
-        (("features_info", "float_features", 0, "nan_value_treatment"), "Odd", "in the way 'Odd'"),
-        (("features_info", "float_features", 1, "flat_feature_index"), 0, "there twice"),
+        (("features_info", "float_features", 0, "nan_value_treatment"), "Odd", "missing values 'Odd'"),
+        (("features_info", "float_features", 1, "flat_feature_index"), 0, "occurs twice"),
         (("features_info", "text_features"), [1], "text features"),
         (("features_info", "float_features"), [], "has no features"),
     ],

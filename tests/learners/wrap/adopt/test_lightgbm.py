@@ -291,7 +291,7 @@ def test_a_constant_model_is_read():
 def test_an_estimator_that_is_not_fitted_is_refused():
     with pytest.raises(DataError, match="fit"):
         adopt(lgb.LGBMClassifier())
-    with pytest.raises(DataError, match="no fitted model"):
+    with pytest.raises(DataError, match="not a fitted model"):
         adopt(lgb.Dataset(np.ones((3, 1))))
 
 
@@ -338,7 +338,7 @@ def test_broken_files_give_errors_and_nothing_else(text_file, tmp_path):
     ("old", "new", "message"),
     [
         ("version=v4", "version=v9", "version 'v9' cannot be read"),
-        ("num_class=4", "num_class=4\nnum_class=4", "there twice"),
+        ("num_class=4", "num_class=4\nnum_class=4", "occurs twice"),
         ("num_tree_per_iteration=4", "num_tree_per_iteration=3", "not 3 in each round"),
         ("objective=multiclass", "objective=magic", "'magic', which adopt does not know"),
         ("objective=multiclass", "objective=binary", "has 4 scores"),
@@ -348,7 +348,7 @@ def test_broken_files_give_errors_and_nothing_else(text_file, tmp_path):
         ("left_child=", "left_child=x", "does not hold plain numbers"),
         ("left_child=", "left_child=900 ", "numbers, not"),
         ("end of trees", "end", "incomplete"),
-        ("cat_boundaries=0", "cat_boundaries=1", "do not rise from 0"),
+        ("cat_boundaries=0", "cat_boundaries=1", "must increase from 0"),
         ("leaf_value=", "leaf_value=1e", "plain numbers"),
         ("leaf_value=", "loaf_value=", "the line 'leaf_value' is missing"),
         ("decision_type=", "decision_type=1", "decision type"),

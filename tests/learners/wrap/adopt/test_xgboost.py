@@ -253,7 +253,7 @@ def test_what_a_plan_does_not_have_is_refused():
     rows = xgb.DMatrix(codes, codes[:, 0] % 7 == 1, feature_types=["c"], enable_categorical=True)
     with pytest.raises(DataError, match="category codes above 65535"):
         adopt(xgb.train({"nthread": 1, "max_cat_threshold": 70_000}, rows, 2))
-    with pytest.raises(DataError, match="no fitted model"):
+    with pytest.raises(DataError, match="not a fitted model"):
         adopt(xgb.DMatrix(X))
 
 
@@ -338,7 +338,7 @@ TREE = (*MODEL, "trees", 0)
         ((*LEARNER, "gradient_booster", "name"), "magic", "booster 'magic'"),
         ((*MODEL, "tree_info"), [0, 1, 2, 3, 0, 1, 2, 9], "not among 4"),
         ((*MODEL, "iteration_indptr"), [0, 4, 4], "do not cover"),
-        ((*MODEL, "trees"), {}, "no list"),
+        ((*MODEL, "trees"), {}, "not a list"),
         ((*TREE, "left_children"), [1], "holds 1 numbers"),
         ((*TREE, "left_children", 0), 0, "reached twice"),
         ((*TREE, "left_children", 0), 99, "not among"),
@@ -348,7 +348,7 @@ TREE = (*MODEL, "trees", 0)
         ((*TREE, "split_indices", 0), 77, "not among 6"),
         ((*TREE, "tree_param", "num_nodes"), "9999999999", "not a whole number"),
         ((*TREE, "split_type", 0), 3, "without its kind"),
-        ((*TREE, "categories_nodes"), [0, 0], "one twice"),
+        ((*TREE, "categories_nodes"), [0, 0], "repeated nodes"),
     ],
 )
 def test_errors_say_what_is_wrong(files, tmp_path, path, value, message):
@@ -373,7 +373,7 @@ def test_errors_say_what_is_wrong(files, tmp_path, path, value, message):
         (b"Si\xff", "negative length"),
         (b"Si\x01\xff", "not UTF-8"),
         (b"i\x01i", "ends at byte 2 of 3"),
-        (b"{i\x01aZi\x01aZ}", "twice"),
+        (b"{i\x01aZi\x01aZ}", "same name"),
         (b"x", "unknown type"),
     ],
 )

@@ -46,17 +46,17 @@ def adopt(
     feature_names : sequence of str, optional
         Names of the columns, in their order. By default those of the model.
     classes : array, optional
-        Labels of the classes, in their order. By default those of the model, or 0, 1, ... where it has none.
+        Class labels, in the order of the model. By default its own labels, or 0, 1, ... if it has none.
     categories : mapping of column name or number to sequence, optional
-        Values of columns that hold categories, where the model knows only their codes 0, 1, ....
+        Categories of the categorical columns, for a model that holds only their codes 0, 1, ....
     iterations : int or tuple of int, optional
-        The number of boosting rounds to use, or the first one and the one after the last. By default those
-        that the library would use (the best iteration if it stopped early).
+        Number of boosting rounds to use, or a pair (first, stop) as in ``range(first, stop)``. By default the
+        rounds that the library would use (up to the best iteration after early stopping).
     n_jobs : int or None, default=None
         Threads for large batches; None and -1 mean all.
     outcome_costs : OutcomeCosts, mapping or matrix, optional
-        What mistakes cost, for a classifier, as for `miserly.OutcomeCosts`. The answer is then the class or
-        action of least expected cost. Nothing is trained; the probabilities stay those of the model.
+        Costs of mistakes, for a classifier; see `miserly.OutcomeCosts`. The answer is then the class or
+        action of least expected cost. Nothing is trained, and the probabilities do not change.
 
     Returns
     -------
@@ -90,18 +90,17 @@ def adopt(
 
 
 def _rounds(iterations: Any) -> tuple[int, int | None] | None:
-    """The first round and the one after the last."""
+    """The rounds to use, as in ``range(first, stop)``."""
     if iterations is None:
         return None
     given = iterations if isinstance(iterations, tuple) else (0, iterations)
     if len(given) != 2 or not _is_count(given[0]) or not (given[1] is None or _is_count(given[1])):
         raise DataError(
-            "iterations is a number of rounds, or the first round and the one after the last, not "
-            f"{shown(iterations)}"
+            f"iterations must be a number of rounds or a pair (first, stop), not {shown(iterations)}"
         )
     first, stop = int(given[0]), None if given[1] is None else int(given[1])
     if stop is not None and stop <= first:
-        raise DataError(f"iterations {shown(iterations)} leave no round")
+        raise DataError(f"iterations {shown(iterations)} select no round")
     return first, stop
 
 

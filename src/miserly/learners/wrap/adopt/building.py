@@ -26,7 +26,7 @@ def build_plan(model: AdoptedModel, costs: Any = None) -> Plan:
     Returns
     -------
     Plan
-        A chain that rows leave at its end.
+        A chain without early exits.
 
     Examples
     --------

@@ -18,7 +18,7 @@ __all__ = ["AdoptedClassifier", "AdoptedRanker", "AdoptedRegressor"]
 
 
 class Adopted(StagedEstimator):
-    """Base of the estimators around adopted models: they have a plan at once, and `fit` learns nothing."""
+    """Base class of estimators around adopted models. The constructor makes the plan."""
 
     is_quick = True
 
@@ -31,7 +31,7 @@ class Adopted(StagedEstimator):
     @property
     @abstractmethod
     def tasks(self) -> tuple[str, ...]:
-        """The tasks of the models that the estimator is for."""
+        """The tasks of the models that the estimator accepts."""
 
     def _adopt(self) -> None:
         model = self.model
@@ -92,7 +92,7 @@ class Adopted(StagedEstimator):
 class AdoptedClassifier(StagedClassifier, Adopted):
     """Classifier around the plan of an adopted model; `miserly.adopt` makes it.
 
-    It has its plan from the start, so it predicts without a fit, and a clone of it does as well. `fit` learns
+    The constructor makes the plan, so the estimator and its clones predict without `fit`. `fit` learns
     nothing from rows. Its answers are the classes of the model that was read.
 
     Parameters
@@ -104,7 +104,7 @@ class AdoptedClassifier(StagedClassifier, Adopted):
     n_jobs : int or None, default=None
         Threads for large batches; None and -1 mean all.
     outcome_costs : OutcomeCosts, mapping, matrix or None, default=None
-        What mistakes cost, as for `miserly.OutcomeCosts`. The answer is then the class or action of least
+        Costs of mistakes; see `miserly.OutcomeCosts`. The answer is then the class or action of least
         expected cost. By default it is the most probable class.
 
     Attributes
@@ -169,8 +169,8 @@ class AdoptedClassifier(StagedClassifier, Adopted):
         qid : array of (n,), optional
             Not used.
         outcome_costs : OutcomeCosts, mapping or array, optional
-            What mistakes cost, in place of the parameter of the constructor. The plan answers with the class
-            or action of least expected cost. Amounts per row count by their means in each class.
+            Costs of mistakes. They replace the parameter of the constructor. The plan answers with the class
+            or action of least expected cost. Costs per row are replaced by their mean in each class.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class AdoptedClassifier(StagedClassifier, Adopted):
         self._adopt()
         if outcome_costs is not None:
             if X is None or y is None:
-                raise DataError("give fit the rows and classes that outcome_costs are for: fit(X, y, ...)")
+                raise DataError("fit with outcome_costs needs rows and classes: fit(X, y, ...)")
             self.plan_ = self.plan_.with_outcome_costs(None)
             decide_as_trained(self, X, y, sample_weight, outcome_costs)
         return self
@@ -193,7 +193,7 @@ class AdoptedClassifier(StagedClassifier, Adopted):
 class AdoptedRegressor(PlanRegressor, Adopted):
     """Regressor around the plan of an adopted model; `miserly.adopt` makes it.
 
-    It has its plan from the start, so it predicts without a fit, and a clone of it does as well. `fit` learns
+    The constructor makes the plan, so the estimator and its clones predict without `fit`. `fit` learns
     nothing from rows. Its answers are the numbers of the model that was read.
 
     Parameters
@@ -235,8 +235,8 @@ class AdoptedRegressor(PlanRegressor, Adopted):
 class AdoptedRanker(Adopted):
     """Ranker around the plan of an adopted model; `miserly.adopt` makes it.
 
-    It has its plan from the start, so it predicts without a fit, and a clone of it does as well. `fit` learns
-    nothing from rows. Its answers are the scores that put documents in order of the model that was read.
+    The constructor makes the plan, so the estimator and its clones predict without `fit`. `fit` learns
+    nothing from rows. Its answers are the ranking scores of the model that was read.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class ModelFile:
         Raises
         ------
         DataError
-            If it is no regular file, cannot be read, or is larger than 1 GiB.
+            If the path is not a regular file, or the file cannot be read or is larger than 1 GiB.
         """
         path = Path(path)
         try:

@@ -26,9 +26,9 @@ class Origin:
     library : str
         The library that fitted it.
     version : str
-        Its version, or that of its file format; empty where the model does not say.
+        The version of the library or of its file format; empty if the model does not hold it.
     objective : str
-        What it was fitted for, in the words of the library.
+        The objective, as the library names it.
     """
 
     library: str
@@ -47,7 +47,7 @@ class Addend:
     channel : int
         The score that it adds to.
     weight : float
-        What the value of the term is multiplied by.
+        The factor of the value of the term.
     """
 
     term: int
@@ -77,11 +77,11 @@ class AdoptedModel:
     link : str, default="identity"
         How scores become answers; one of `miserly.plan.links.LINKS`.
     classes : array, optional
-        The labels, for classes; 0, 1, ... by default.
+        The class labels; 0, 1, ... by default.
     feature_names : sequence of str, optional
         The names of the columns.
     categories : mapping of int to sequence, optional
-        The values of columns that hold categories: position in the sequence is the code that trees use.
+        The categories of categorical columns. The position in the sequence is the code that trees use.
     origin : Origin, optional
         Where the model came from.
     single : bool, default=False
@@ -133,7 +133,7 @@ class AdoptedModel:
         classes: ArrayLike | None = None,
         categories: Mapping[Any, Sequence[Any]] | None = None,
     ) -> Self:
-        """The same model with other names of columns, labels of classes or categories.
+        """Return the same model with other feature names, class labels or categories.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class AdoptedModel:
         classes : array, optional
             Labels of all classes, in their order.
         categories : mapping of column name or number to sequence, optional
-            The values of columns whose codes are 0, 1, ....
+            The categories of columns whose codes are 0, 1, ....
 
         Returns
         -------

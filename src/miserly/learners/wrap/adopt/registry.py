@@ -1,4 +1,4 @@
-"""The readers of models: one for each library or format, found by what they accept.
+"""The registry of readers: one reader for each library or format.
 
 To add a reader, write a module in `readers` with a class that is decorated with `register`.
 """
@@ -45,7 +45,7 @@ class Reader(ABC):
     @staticmethod
     @abstractmethod
     def accepts(source: Any) -> bool:
-        """Whether the reader is for a model object or a `ModelFile`. It must not import the library.
+        """Whether the reader accepts a model object or a `ModelFile`. It must not import the library.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Reader(ABC):
         source : object
             A fitted model, or a `ModelFile`.
         iterations : tuple of int, optional
-            The first round to use and the one after the last. By default those that the library uses.
+            The rounds to use, as in ``range(first, stop)``. By default those that the library uses.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class Reader(ABC):
 
 
 def register(reader: _Class) -> _Class:
-    """Make a reader known; used as a decorator. Readers are asked in the order of their registration.
+    """Register a reader; used as a decorator. Readers are tried in the order of their registration.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ def read_model(
     source : object
         A fitted model, a `ModelFile`, or an `AdoptedModel`.
     iterations : tuple of int, optional
-        The first round to use and the one after the last.
+        The rounds to use, as in ``range(first, stop)``.
     categories : mapping of column name or number to sequence, optional
-        Values of columns that hold categories.
+        Categories of the categorical columns.
 
     Returns
     -------

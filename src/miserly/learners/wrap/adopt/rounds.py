@@ -1,4 +1,4 @@
-"""Which rounds of boosting a plan gets."""
+"""The rounds of boosting that a plan uses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["chosen_rounds"]
 
 
 def chosen_rounds(iterations: tuple[int, int | None] | None, n_rounds: int) -> tuple[int, int]:
-    """The first round and the one after the last, checked.
+    """Check rounds, and return them as in ``range(first, stop)``.
 
     Parameters
     ----------
     iterations : tuple of int or None
-        What was asked for; None means all rounds.
+        The requested rounds; None means all.
     n_rounds : int
         The number of rounds of the model.
 
@@ -31,5 +31,5 @@ def chosen_rounds(iterations: tuple[int, int | None] | None, n_rounds: int) -> t
     first, stop = iterations
     stop = n_rounds if stop is None else stop
     if not 0 <= first < stop <= n_rounds:
-        raise DataError(f"iterations {first} to {stop} are asked for; the model has {n_rounds}")
+        raise DataError(f"iterations {first} to {stop} are requested; the model has {n_rounds}")
     return first, stop

@@ -1,8 +1,8 @@
-"""Splits for which a number counts as missing: zero, or a number that stands for a missing value.
+"""Splits that treat a number as missing: zero, or a user-defined missing value.
 
-A split of a plan knows one kind of missing value, NaN. If the special number goes to the same side as its
-threshold says, nothing has to be done. Otherwise the split becomes splits below, at and above this number.
-What is known of a feature from such splits is used in the splits below them.
+A split of a plan treats only NaN as missing. If the threshold sends the special number to the same side as
+missing values, the split does not change. Otherwise it is replaced by splits below, at and above this number.
+Splits further down use what these splits tell about the feature.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Task: TypeAlias = "tuple[int, Slot, dict[int, int]]"  # a node, its place, and 
 
 @dataclass(frozen=True, eq=False)
 class SplitNodes:
-    """The nodes of a tree, some of which count values from `low` to `high` as missing.
+    """The nodes of a tree. Some of them treat values from `low` to `high` as missing.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class SplitNodes:
 
     @property
     def _conflicts(self) -> NDArray[np.bool_]:
-        """Splits that send the interval to the other side than their threshold says."""
+        """Splits that send the interval to the side opposite to their threshold."""
         return self.special & (self.feature >= 0) & (self.missing_left != (self.threshold >= self.high))
 
     def _expanded(self) -> Tree:
@@ -105,7 +105,7 @@ class SplitNodes:
         return builder.tree()
 
     def _known_side(self, node: int, side: int | None) -> bool | None:
-        """Whether all rows go left, where it is known if values are below, in or above the interval."""
+        """Whether all rows go left, if values are below, in or above the interval; None if unknown."""
         if side is None or self.category[node] >= 0:
             return None
         above = bool(self.threshold[node] >= self.high)
@@ -116,7 +116,7 @@ class SplitNodes:
         return None if above else False
 
     def _around(self, builder: TreeBuilder, node: int, slot: Slot, sides: dict[int, int]) -> list[_Task]:
-        """The splits of one split in conflict, and what hangs below them."""
+        """Replace one split in conflict by several, and return the tasks for their children."""
         feature, threshold = int(self.feature[node]), float(self.threshold[node])
         left, right = int(self.left[node]), int(self.right[node])
         below, inside, above = ({**sides, feature: side} for side in (-1, 0, 1))

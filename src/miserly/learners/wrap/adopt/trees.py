@@ -30,7 +30,7 @@ def tree_in_order(
     category: Ints | None = None,
     words: NDArray[np.uint32] | None = None,
 ) -> Tree:
-    """Make a plan's tree of the nodes that can be reached from node 0, parents before children.
+    """Make a tree of a plan from the nodes that are reachable from node 0, parents before children.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def tree_in_order(
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a node hangs: a side of its parent; the root has no parent.
+    """The position of a node: a side of its parent. The root has no parent.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Steps in front of a model folded into it, so that its plan reads raw columns."""
+"""Fold the preprocessing steps of a pipeline into its model, so that the plan reads raw columns."""

@@ -25,14 +25,14 @@ _RULES: dict[str, Callable[[Any, float], Any]] = {
 
 @dataclass(frozen=True)
 class Unread:
-    """A raw column as it is: numbers or categories, whatever the first step that reads it takes it for.
+    """An unchanged raw column. The first step that reads it decides if it holds numbers or categories.
 
     Attributes
     ----------
     source : int
         The raw column.
     fill : object
-        What missing values are replaced by; None if they stay missing.
+        The value that replaces missing values; None if they stay missing.
     """
 
     source: int
@@ -41,7 +41,7 @@ class Unread:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A function of a raw column of numbers that never falls, step by step in the library's own arithmetic.
+    """A non-decreasing function of a raw numeric column, computed in the same steps as in the library.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Numbers:
     steps : tuple of (str, float)
         Operations and their constants, in order. Each is monotone, in floating point too.
     missing : float
-        The value where the raw column is missing; NaN if it is missing then as well.
+        The value if the raw column is missing; NaN if it stays missing.
     constant : float, optional
-        The value of all numbers, where the column only says what is missing.
+        The value of all numbers, if the column is only an indicator of missing values.
     """
 
     source: int
@@ -83,7 +83,7 @@ class Numbers:
 
     @property
     def line(self) -> tuple[float, float] | None:
-        """Slope and intercept; None if the function is not a line."""
+        """Slope and intercept; None if the function is not linear."""
         if self.constant is not None:
             return 0.0, self.constant
         slope, intercept = 1.0, 0.0
@@ -111,7 +111,7 @@ class Categories:
     table : array of (n_categories,)
         The value of each.
     missing : float
-        The value where the raw column is missing.
+        The value if the raw column is missing.
     """
 
     source: int

@@ -1,4 +1,4 @@
-"""A model behind a pipeline, written over the raw columns of the pipeline."""
+"""The model of a pipeline, rewritten as a function of the raw columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def fold(
     n_features: int,
     feature_names: Sequence[str] | None = None,
 ) -> AdoptedModel:
-    """Write a model over raw columns.
+    """Rewrite a model as a function of raw columns.
 
     Parameters
     ----------
     model : AdoptedModel
-        A model of the columns that the pipeline makes.
+        A model that reads the output columns of the pipeline.
     columns : sequence of Column
-        What each of them is made from.
+        Each output column as a function of a raw column.
     n_features : int
         The number of raw columns.
     feature_names : sequence of str, optional
@@ -63,11 +63,13 @@ def fold(
 
 
 def _read(column: Column, own: Sequence[Any] | None) -> Numbers | Categories:
-    """What a model reads: the codes of its own categories `own`, if it has some, or numbers."""
+    """A column as the model reads it: codes of the categories `own`, or numbers if `own` is None."""
     if isinstance(column, Unread) and own is None:
         fill = np.nan if column.fill is None else column.fill
         if not isinstance(fill, (int, float)):
-            raise DataError(f"the model reads a column whose missing values are {fill!r} as numbers")
+            raise DataError(
+                f"the model reads numbers from a column whose missing values are replaced by {fill!r}"
+            )
         return Numbers(column.source, missing=float(fill))
     if own is None:
         assert not isinstance(column, Unread)
@@ -97,7 +99,7 @@ def _categories(known: dict[int, Numbers | Categories]) -> dict[int, Sequence[An
 
 @dataclass(eq=False)
 class _Folding:
-    """The terms of a model over raw columns, and what has become of each old one."""
+    """The new terms over raw columns, and the mapping from old terms to new ones."""
 
     model: AdoptedModel
     columns: dict[int, Numbers | Categories]
@@ -118,7 +120,7 @@ class _Folding:
                 self._became[i] = self._fold_kernel(term)
 
     def steps(self) -> list[list[Addend]]:
-        """The steps of the model, with the columns of one source of categories in one table."""
+        """The steps of the model. All columns made from one categorical raw column become one table."""
         tables = self._tables()
         found = []
         for step in self.model.steps:
@@ -145,7 +147,7 @@ class _Folding:
     # -- linear models -------------------------------------------------------------------------------------
 
     def _fold_raw(self, term: Raw) -> list[tuple[int, float]]:
-        """A weighted column: the raw column times the slope, and the intercept of the line."""
+        """A weighted column as the slope times the raw column plus the intercept."""
         column: Any = self.columns[term.feature]
         missing = term.fill if np.isnan(column.missing) else column.missing
         if column.line is None:
@@ -157,7 +159,7 @@ class _Folding:
         return found + [(self._constant(), intercept)] * (intercept != 0.0)
 
     def _tables(self) -> dict[int, list[Addend]]:
-        """For each raw column of categories, the sum of what its columns add to each score."""
+        """For each categorical raw column, the sum that its encoded columns add to each score."""
         sums: dict[tuple[int, int], Any] = {}
         for step in self.model.steps:
             for one in step:
@@ -209,7 +211,7 @@ class _Folding:
 
 
 def _merged(addends: Sequence[Addend]) -> list[Addend]:
-    """Addends of one term to one score together, each term in one place."""
+    """Add up the weights of each pair of term and score, and put addends of one term side by side."""
     order = {term: i for i, term in enumerate(dict.fromkeys(one.term for one in addends))}
     weights: dict[tuple[int, int], float] = {}
     for one in addends:

@@ -1,4 +1,4 @@
-"""The last float64 for which a condition holds that is true up to some number and false above it."""
+"""Bisection over float64: the largest number for which a monotone condition is true."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _LARGEST = np.finfo(np.float64).max
 def largest_true(
     condition: Callable[[NDArray[np.float64]], NDArray[np.bool_]], n: int
 ) -> NDArray[np.float64]:
-    """Find for each of `n` conditions the largest float64 that meets it, by bisection of bit patterns.
+    """Find the largest float64 that meets each of `n` conditions, by bisection of bit patterns.
 
     Parameters
     ----------
     condition : callable
-        Takes one number for each condition (n,) and says which are met. Each condition is true up to some
-        number and false above it.
+        Takes one number for each condition (n,) and returns which conditions are met. Each condition is true
+        up to some number and false above it.
     n : int
         The number of conditions.
 
     Returns
     -------
     array of (n,)
-        The largest finite number that meets each condition; -inf where none does. So ``x <= largest`` is the
-        condition for every finite `x`.
+        The largest finite number that meets each condition; -inf if no number does. For every finite `x` the
+        condition is equivalent to ``x <= largest``.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def largest_true(
 
 
 def _key(x: float) -> int:
-    """The place of a float64 among all, as a whole number."""
+    """The rank of a float64 among all float64 numbers, as an integer."""
     bits = int(np.array(x).view(np.int64))
     return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
 

@@ -1,7 +1,7 @@
 """The columns after fitted scikit-learn transformers, as functions of raw columns.
 
 Transformers are recognised by the names of their classes in scikit-learn, so that this module imports nothing
-from it. What a plan cannot follow is refused with the name of the step.
+from it. A step that a plan cannot reproduce raises an error with its name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def input_columns(n_features: int) -> list[Column]:
 
 
 def columns_after(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
-    """Follow a fitted transformer.
+    """Express the outputs of a fitted transformer as functions of raw columns.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def columns_after(step: Any, columns: Sequence[Column], where: str) -> list[Colu
             return _STEPS[kind](step, columns, where)
     if callable(getattr(step, "get_support", None)):  # selection of features
         return [columns[i] for i in np.flatnonzero(step.get_support()).tolist()]
-    raise _refusal(step, where, f"steps that can be: {', '.join(_STEPS)} and selections of features")
+    raise _refusal(step, where, f"supported steps: {', '.join(_STEPS)} and feature selection")
 
 
 def _refusal(step: Any, where: str, why: str) -> DataError:
     return DataError(f"step {where!r} ({type(step).__name__}) cannot be a part of a plan; {why}")
 
 
-# -- steps of several ----------------------------------------------------------------------------------------
+# -- composite steps ----------------------------------------------------------------------------------------
 
 
 def _pipeline(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
@@ -114,14 +114,14 @@ def _as_number(column: Column, step: Any, where: str) -> Numbers | Categories:
     if column.fill is None:
         return Numbers(column.source)
     if not isinstance(column.fill, (int, float, np.integer, np.floating)):
-        raise _refusal(step, where, f"it reads a column whose missing values are {column.fill!r}")
+        raise _refusal(step, where, f"it reads a column whose missing values are replaced by {column.fill!r}")
     return Numbers(column.source, missing=float(column.fill))
 
 
 def _scaled(*operations: tuple[str, str, str]) -> Callable[[Any, Sequence[Column], str], list[Column]]:
-    """A step that applies operations with one constant for each column.
+    """Make the rule of a step that applies operations with one constant for each column.
 
-    Each is (operation, attribute, parameter that turns it off).
+    Each operation is a tuple (operation, attribute, parameter that turns it off).
     """
 
     def follow(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
@@ -142,11 +142,11 @@ def _scaled(*operations: tuple[str, str, str]) -> Callable[[Any, Sequence[Column
 
 
 def _identity(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
-    """A function transformer without a function, or with a check of its input."""
+    """The rule of a `FunctionTransformer` that has no function, or only checks its input."""
     function = step.func
     inner = getattr(function, "func", function)
     if function is not None and getattr(inner, "__name__", "") != "check_array":
-        raise _refusal(step, where, "its function could be anything")
+        raise _refusal(step, where, "a plan cannot contain a function of Python")
     return list(columns)
 
 
@@ -200,7 +200,7 @@ def _plain(value: Any) -> Any:
 
 
 def _encoded(step: Any, columns: Sequence[Column], where: str) -> list[Column]:
-    """An encoder of categories: what it makes of each category is what its `transform` gives."""
+    """The rule of an encoder of categories. Its `transform` gives the output for each category."""
     for column in columns:
         if not isinstance(column, Unread):
             raise _refusal(step, where, "it encodes the output of another step")
@@ -229,7 +229,7 @@ def _encoded_column(step: Any, i: int, column: Unread, places: Any) -> list[Colu
 
 
 def _missing_row(step: Any, i: int, categories: Sequence[Any], column: Unread) -> Any:
-    """What an encoder makes of a missing value: as its `transform`, or zeros where that is an error."""
+    """The output of an encoder for a missing value: that of `transform`, or zeros if `transform` raises."""
     if column.fill is not None:
         tried = [column.fill]
     else:
@@ -243,7 +243,7 @@ def _missing_row(step: Any, i: int, categories: Sequence[Any], column: Unread) -
 
 
 def _transformed(step: Any, i: int, values: Sequence[Any]) -> Any:
-    """The outputs for values of column `i`, with the first category in all other columns."""
+    """The outputs for values of column `i`. All other columns have their first category."""
     rows = np.empty((len(values), len(step.categories_)), dtype=object)
     for j, known in enumerate(step.categories_):
         for row in range(len(values)):

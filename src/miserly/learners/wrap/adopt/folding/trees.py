@@ -1,4 +1,4 @@
-"""Trees over the columns of a pipeline as trees over raw columns.
+"""Rewrite trees over the output columns of a pipeline as trees over raw columns.
 
 A split on a scaled column becomes a split on the raw column. Its threshold is the largest raw number that
 goes left, found by search, so the two agree for every float64. A split on an encoded column becomes a split
@@ -25,18 +25,18 @@ Known: TypeAlias = Numbers | Categories
 
 _LARGEST = float(np.finfo(np.float64).max)
 _STAYS, _LEFT, _RIGHT = range(3)
-_FEW_CATEGORIES = 256  # as many as sets are used for in tables of categories
+_FEW_CATEGORIES = 256  # up to this number, tables of categories use sets
 
 
 def fold_trees(trees: Sequence[Tree], columns: Mapping[int, Known]) -> list[Tree]:
-    """Write trees over raw columns.
+    """Rewrite trees as trees over raw columns.
 
     Parameters
     ----------
     trees : sequence of Tree
         Trees over the columns of a model.
     columns : mapping of int to Numbers or Categories
-        What each column that the trees read is made from.
+        The source of each column that the trees read.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def fold_trees(trees: Sequence[Tree], columns: Mapping[int, Known]) -> list[Tree
 def _raw_thresholds(
     trees: Sequence[Tree], j: int, column: Numbers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The thresholds of a column in all trees, in ascending order, and those of the raw column."""
+    """The ascending thresholds of a column in all trees, and the matching thresholds of the raw column."""
     listed = [tree.threshold[(tree.feature == j) & (_category(tree) < 0)] for tree in trees]
     given = np.unique(np.concatenate([*listed, np.zeros(0)]))
     return given, largest_true(lambda x: column(x) <= given, len(given))
@@ -74,14 +74,14 @@ class _Folded:
     n_sets: int = 0
 
     def add_sets(self, rows: NDArray[np.uint32], missing_left: NDArray[np.bool_]) -> int:
-        """Keep some sets of categories; gives the number of the first."""
+        """Keep some sets of categories, and return the number of the first one."""
         first = self.n_sets
         self.sets.append((rows, missing_left))
         self.n_sets += len(rows)
         return first
 
     def words(self) -> NDArray[np.uint32]:
-        """All sets, with the same number of words."""
+        """All sets, padded to the same number of words."""
         most = max((rows.shape[1] for rows, _ in self.sets), default=8)
         some = [padded_words(rows, most, missing_left) for rows, missing_left in self.sets]
         return np.concatenate([*some, np.zeros((0, most), np.uint32)])
@@ -126,7 +126,7 @@ def _fold_numbers(
     known: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> None:
     sets = nodes[_category(tree)[nodes] >= 0]
-    if len(sets):  # categories by their codes, which the plan reads as they are
+    if len(sets):  # splits on category codes, which the plan reads unchanged
         if column.steps or column.constant is not None or not np.isnan(column.missing):
             raise DataError("a model splits on categories in a column that a step before it changes")
         assert tree.words is not None
@@ -153,16 +153,16 @@ def _fold_categories(tree: Tree, new: _Folded, nodes: NDArray[np.int64], column:
         _, first, place = np.unique(keys, return_index=True, return_inverse=True)
         natural = np.array([_goes_left(tree, here[i], values) for i in first])
         missing = np.isnan(values)
-        if sets:  # what is no code of a category counts as missing
+        if sets:  # a value that is not a category code counts as missing
             missing |= (values < 0) | (values >= tree.n_codes) | (values != np.floor(values))
-        for side in (False, True):  # values that are missing follow the direction of the split
+        for side in (False, True):  # missing values follow the direction of the split
             chosen = here[tree.missing_left[here] == side]
             left = np.where(missing, side, natural)
             _write_sets(new, chosen, left, place[tree.missing_left[here] == side])
 
 
 def _goes_left(tree: Tree, node: int, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values of a column go left at a node; those that are missing anywhere."""
+    """Which values of a column go left at a node. The result for missing values is arbitrary."""
     row = _category(tree)[node]
     if row < 0:
         return np.less_equal(
@@ -177,7 +177,7 @@ def _write_sets(
     left: NDArray[np.bool_],
     place: NDArray[np.int64],
 ) -> None:
-    """Write splits by the categories that go left, one row of `left` for each kind of split."""
+    """Write splits on sets of categories: one row of `left` for each distinct split."""
     known, missing = left[:, :-1], left[:, -1]
     new.missing_left[nodes] = missing[place]
     everything, nothing = np.asarray(left.all(axis=1)), np.asarray(~left.any(axis=1))
@@ -199,7 +199,7 @@ def _write_sets(
 def _pruned(
     tree: Tree, decided: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The nodes that remain, parents before children, and the children of each."""
+    """The remaining nodes, parents before children, and the children of each node."""
     feature, left, right, side = (x.tolist() for x in (tree.feature, tree.left, tree.right, decided))
 
     def kept(node: int) -> int:
@@ -209,7 +209,7 @@ def _pruned(
 
     order = [kept(0)]
     lefts, rights = [], []
-    for node in order:  # grows while it is read
+    for node in order:  # the loop body appends to `order`
         if feature[node] < 0:
             lefts.append(0)
             rights.append(0)

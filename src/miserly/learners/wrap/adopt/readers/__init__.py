@@ -1,1 +1,1 @@
-"""One module for each library or format; `registry` finds them."""
+"""Readers: one module for each library or format. `registry` finds them."""

@@ -70,8 +70,8 @@ _Rounds = tuple[int, int | None] | None
 class CatBoostReader(Reader):
     """Reads estimators and JSON files of CatBoost.
 
-    Oblivious and other trees over numbers and one-hot categories are read. Statistics of categories (CTR),
-    text and embeddings are refused, and so are files of the format cbm.
+    It reads oblivious and other trees over numbers and one-hot categories. It raises an error for
+    statistics of categories (CTR), text, embeddings and files in the format cbm.
     """
 
     reads: ClassVar[str] = "CatBoost estimators and JSON files"
@@ -104,9 +104,9 @@ class CatBoostReader(Reader):
         source : object
             A fitted model, or a `ModelFile`.
         iterations : tuple of int, optional
-            The first round to use and the one after the last. By default all.
+            The rounds to use, as in ``range(first, stop)``. By default all.
         categories : mapping of column name or number to sequence, optional
-            The values of the columns that hold categories, for a model object.
+            The categories of the categorical columns, for a model object.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class CatBoostReader(Reader):
                 )
             return _adopted(parse_json(source.data, "the CatBoost model"), iterations)
         if not hasattr(source, "save_model") or not source.is_fitted():
-            raise DataError(f"a catboost {type(source).__name__} is no fitted model")
+            raise DataError(f"a catboost {type(source).__name__} is not a fitted model")
         return _adopted(parse_json(_exported(source, categories), "the CatBoost model"), iterations)
 
 
@@ -138,15 +138,15 @@ def _exported(model: Any, categories: Mapping[Any, Sequence[Any]] | None) -> byt
 
 
 def _rows_of(model: Any, categories: Mapping[Any, Sequence[Any]]) -> Any:
-    """Rows in which all categories occur. CatBoost exports their hashes if it gets rows with them."""
-    import catboost  # which is there, because the model is one of its objects
+    """Rows in which all categories occur. CatBoost exports the hashes of the categories in these rows."""
+    import catboost  # it is installed, because the model is one of its objects
 
     names, held = list(model.feature_names_), list(model.get_cat_feature_indices())
     known: dict[int, list[str]] = {}
     for key, values in categories.items():
         column = names.index(key) if key in names else key
         if column not in held or isinstance(values, str):
-            raise DataError(f"categories are given for {shown(key)}, which is no column of categories")
+            raise DataError(f"categories are given for {shown(key)}, which is not a categorical column")
         known[column] = [str(value) for value in values]
     n_rows = max((len(values) for values in known.values()), default=0) or 1
     table: list[list[Any]] = [["" if c in held else 0.0 for c in range(len(names))] for _ in range(n_rows)]
@@ -216,7 +216,7 @@ def _classes(info: Document, n_scores: int) -> NDArray[Any] | None:
 
 
 def _columns(info: Document) -> tuple[Columns, dict[int, list[Any]]]:
-    """The columns, and the categories of those that hold some."""
+    """The columns, and the categories of the categorical columns."""
     for name in ("text_features", "embedding_features"):
         if name in info and info.items(name):
             raise DataError(f"the CatBoost model has {name.replace('_', ' ')}, which plans do not have")
@@ -224,7 +224,7 @@ def _columns(info: Document) -> tuple[Columns, dict[int, list[Any]]]:
     for feature in info.inners("float_features") if "float_features" in info else []:
         treatment = feature.text("nan_value_treatment")
         if treatment not in ("AsIs", "AsFalse", "AsTrue"):
-            raise DataError(f"{feature.where} treats missing values in the way {shown(treatment)}")
+            raise DataError(f"{feature.where} has the unknown treatment of missing values {shown(treatment)}")
         columns.floats[feature.whole("feature_index", 0, _MAX_COLUMNS)] = (
             _place(feature, columns),
             treatment == "AsTrue",
@@ -243,10 +243,10 @@ def _columns(info: Document) -> tuple[Columns, dict[int, list[Any]]]:
 
 
 def _place(feature: Document, columns: Columns) -> int:
-    """The column of a feature, whose name is noted."""
+    """The column of a feature. Its name is stored in `columns`."""
     column = feature.whole("flat_feature_index", 0, _MAX_COLUMNS)
     if column in columns.names:
-        raise DataError(f"{feature.where}: column {column} is there twice")
+        raise DataError(f"{feature.where}: column {column} occurs twice")
     name = feature.text("feature_id") if "feature_id" in feature else ""
     columns.names[column] = name or str(column)
     return column
@@ -260,7 +260,7 @@ def _hashes(info: Document) -> dict[str, int]:
 def _coded(hashes: dict[str, int]) -> tuple[list[Any], dict[int, list[int]]]:
     """The categories of a column, and the codes of those with a hash.
 
-    CatBoost reads whole numbers as text. So "3" stands for the number 3 as well: both are categories.
+    CatBoost reads whole numbers as text. "3" also stands for the number 3, so both are categories.
     """
     known: list[Any] = list(hashes)
     known += [int(text) for text in hashes if _WHOLE.fullmatch(text)]

@@ -1,7 +1,7 @@
 """Trees of CatBoost as trees of a plan.
 
-CatBoost rounds values to float32 and asks ``value > border``. The answers to all questions of an oblivious
-tree are the bits of the number of its leaf. Parts of a tree whose leaves are all equal become one leaf.
+CatBoost rounds values to float32 and compares ``value > border``. The results of all comparisons of an
+oblivious tree are the bits of its leaf number. A subtree whose leaves are all equal becomes one leaf.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Columns:
     Attributes
     ----------
     floats : dict of int to tuple
-        For the number of a feature of numbers: its column, and whether missing values are above any border.
+        By number of a numeric feature: its column, and whether missing values are above all borders.
     categorical : dict of int to int
-        For the number of a feature of categories: its column.
+        By number of a categorical feature: its column.
     codes : dict of int to dict
-        For a column of categories: the codes of the categories with a hash.
+        By categorical column: the codes of the categories with each hash.
     names : dict of int to str
         The name of each column, for errors.
     """
@@ -48,7 +48,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """A split: rows for which it is not true go left."""
+    """A split. Rows for which it is false go left."""
 
     column: int
     threshold: float
@@ -99,7 +99,7 @@ def _one_hot(split: Document, column: int, columns: Columns) -> _Question:
 
 
 def _of_whom(kind: str, columns: Columns) -> str:
-    """The columns that a split on statistics of categories may be about."""
+    """The columns that a split on statistics of categories may use, for errors."""
     if kind != "OnlineCtr":
         return ""
     named = ", ".join(repr(columns.names[column]) for column in columns.categorical.values())
@@ -131,7 +131,7 @@ def read_oblivious(tree: Document, columns: Columns, n_scores: int) -> list[Tree
 
 
 def _grown(where: str, questions: Sequence[_Question], values: NDArray[np.float64]) -> Tree:
-    """Question 0 is the lowest bit of the number of a leaf, and the root of the tree."""
+    """Build the tree of one score. Question 0 is the root, and the lowest bit of a leaf number."""
     builder = TreeBuilder(where)
     todo: list[tuple[int, Slot, NDArray[np.float64]]] = [(0, builder.root, values)]
     while todo:

@@ -1,4 +1,4 @@
-"""JSON documents of models, with access that checks types and sizes."""
+"""JSON documents of models. Access checks types and sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_DIGITS = 400  # of a number
 
 
 def parse_json(data: bytes, what: str) -> Document:
-    """Read a JSON file whose top is an object.
+    """Read a JSON file whose top level is an object.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def parse_json(data: bytes, what: str) -> Document:
     Raises
     ------
     DataError
-        If it is no such file.
+        If the file is not a JSON object.
     """
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_int=_whole)
@@ -43,7 +43,7 @@ def parse_json(data: bytes, what: str) -> Document:
     except UnicodeDecodeError as error:
         raise DataError(f"{what} is not text: byte {error.start} is not UTF-8") from None
     except RecursionError:
-        raise DataError(f"{what} is too deep") from None
+        raise DataError(f"{what} is nested too deeply") from None
     except ValueError as error:
         raise DataError(f"{what} is not JSON, or incomplete: {str(error)[:200]}") from None
     return Document(found, what)
@@ -52,13 +52,13 @@ def parse_json(data: bytes, what: str) -> Document:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise DataError("a JSON object has a name twice")
+        raise DataError("a JSON object has two entries of the same name")
     return found
 
 
 def _whole(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise DataError("a JSON file has a number of very many digits")
+        raise DataError("a JSON file has a number with too many digits")
     return int(text)
 
 
@@ -80,7 +80,7 @@ class Document:
 
     def __init__(self, values: Any, where: str) -> None:
         if not isinstance(values, dict):
-            raise DataError(f"{where} is not an object but {shown(values)}")
+            raise DataError(f"{where} is {shown(values)}, not an object")
         self.values: dict[str, Any] = values
         self.where = where
 
@@ -103,7 +103,7 @@ class Document:
         if isinstance(found, np.ndarray):
             found = found.tolist()
         if not isinstance(found, list) or len(found) > most:
-            raise DataError(f"{self.where}: {name!r} is no list of at most {most} entries")
+            raise DataError(f"{self.where}: {name!r} is not a list of at most {most} entries")
         return found
 
     def inners(self, name: str) -> list[Document]:
@@ -156,7 +156,7 @@ class Document:
         return float(found)
 
     def whole(self, name: str, low: int, high: int) -> int:
-        """An entry that is a whole number from `low` to `high`, perhaps as text."""
+        """An entry that is a whole number from `low` to `high`. It may be written as text."""
         found = self.get(name)
         if isinstance(found, str) and len(found) < 20 and found.isascii() and found.isdecimal():
             found = int(found)

@@ -43,7 +43,7 @@ _OPTION = re.compile(r"(\w+):([-+.\deE]+)", re.ASCII)
 
 @dataclass(frozen=True)
 class _Objective:
-    """The task and the link of an objective, and what scores are multiplied by before the link."""
+    """The task and the link of an objective, and the factor of scores before the link."""
 
     name: str
     task: Task
@@ -55,8 +55,8 @@ class _Objective:
 class LightGBMReader(Reader):
     """Reads boosters, estimators and text files of LightGBM.
 
-    Models of all objectives, with missing values, categories and averaged outputs (random forests) are read.
-    Trees with linear models in their leaves are refused.
+    It reads models of all objectives, with missing values, categories and averaged outputs (random forests).
+    It raises an error for trees with linear models in their leaves.
     """
 
     reads: ClassVar[str] = "LightGBM boosters, estimators and text files"
@@ -87,7 +87,7 @@ class LightGBMReader(Reader):
         source : object
             A fitted model, or a `ModelFile`.
         iterations : tuple of int, optional
-            The first round to use and the one after the last. By default those up to the best iteration.
+            The rounds to use, as in ``range(first, stop)``. By default those up to the best iteration.
 
         Returns
         -------
@@ -95,9 +95,9 @@ class LightGBMReader(Reader):
         """
         if isinstance(source, ModelFile):
             return _adopted(parse_text(source.data), iterations)
-        booster = getattr(source, "booster_", source)  # an estimator that is not fitted says so
+        booster = getattr(source, "booster_", source)  # raises if an estimator is not fitted
         if not hasattr(booster, "model_to_string"):
-            raise DataError(f"a lightgbm {type(source).__name__} is no fitted model")
+            raise DataError(f"a lightgbm {type(source).__name__} is not a fitted model")
         text = booster.model_to_string() if iterations is None else booster.model_to_string(num_iteration=-1)
         return _adopted(parse_text(text), iterations, classes=getattr(source, "classes_", None))
 
@@ -155,7 +155,7 @@ def _objective(line: str, is_classifier: bool) -> _Objective:
 
 
 def _names(text: TextModel, n_features: int) -> list[str] | None:
-    """The names of the columns; None if LightGBM made them up."""
+    """The names of the columns; None if LightGBM generated them."""
     names = text.header.text("feature_names").split(" ")
     if len(names) != n_features:
         raise DataError(f"the LightGBM model has {n_features} columns and {len(names)} names")
@@ -163,7 +163,7 @@ def _names(text: TextModel, n_features: int) -> list[str] | None:
 
 
 def _categories(text: TextModel, n_features: int) -> dict[int, list[Any]]:
-    """The categories of pandas columns. The file has them in order, but not always which columns they are."""
+    """The categories of pandas columns. The file lists them in order, but may not name their columns."""
     known = text.pandas_categories
     if known is None:
         return {}

@@ -28,7 +28,7 @@ _PANDAS = "pandas_categorical:"
 
 
 def looks_like_lightgbm(data: bytes) -> bool:
-    """Whether bytes begin as a text file of LightGBM does."""
+    """Whether bytes begin like a text file of LightGBM."""
     return re.match(rb"tree\r?\n", data) is not None
 
 
@@ -40,7 +40,7 @@ class Lines:
     values : mapping of str to str
         The lines; a line without ``=`` has an empty value.
     where : str
-        What they are of, for errors.
+        The model or tree that they describe, for errors.
     """
 
     def __init__(self, values: Mapping[str, str], where: str) -> None:
@@ -66,7 +66,7 @@ class Lines:
         try:
             return parts.astype(np.int64)
         except OverflowError:
-            raise DataError(f"{self.where}: {name!r} holds a number of too many digits") from None
+            raise DataError(f"{self.where}: {name!r} holds a number with too many digits") from None
 
     def numbers(self, name: str, n: int) -> NDArray[np.float64]:
         """`n` numbers, which may be infinite."""
@@ -99,7 +99,7 @@ class TextModel:
     parameters : dict of str to str
         The training parameters; empty if the file has none.
     pandas_categories : list of list or None
-        The categories of the columns of a pandas frame that had some.
+        The categories of the categorical columns of a pandas frame.
     """
 
     header: Lines
@@ -109,7 +109,7 @@ class TextModel:
 
 
 def parse_text(data: bytes | str) -> TextModel:
-    """Take a file apart.
+    """Split a file into its parts.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _lines(lines: list[str], where: str) -> Lines:
     for line in lines:
         name, _, value = line.partition("=")
         if name in values and name:
-            raise DataError(f"{where}: the line {shown(name)} is there twice")
+            raise DataError(f"{where}: the line {shown(name)} occurs twice")
         if name:
             values[name] = value
     return Lines(values, where)
@@ -180,7 +180,7 @@ def _pandas_categories(tail: str) -> list[list[Any]] | None:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        raise DataError("the LightGBM model has pandas categories that are no JSON") from None
+        raise DataError("the LightGBM model has pandas categories that are not JSON") from None
     if found is None:
         return None
     plain = (str, bool, int, float)

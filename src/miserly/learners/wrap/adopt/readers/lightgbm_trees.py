@@ -1,8 +1,8 @@
 """Trees of LightGBM as trees of a plan.
 
 LightGBM compares ``value <= threshold`` in float64, as plans do. Values between -1e-35 and 1e-35 are zero. A
-split says what is missing: nothing (NaN is zero), NaN, or zero and NaN. In the last case zero may go to
-another side than its threshold says; see `special_value`.
+split defines what counts as missing: nothing (NaN is zero), NaN, or zero and NaN. In the last case zero may
+go to the side opposite to the threshold; see `special_value`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _nodes(lines: Lines, n_leaves: int, value: NDArray[np.float64], n_features: 
     for name in ("left_child", "right_child"):
         child = lines.whole_numbers(name, n)
         if ((child < -n_leaves) | (child >= n)).any():
-            raise DataError(f"{lines.where}: {name!r} names a node that is not there")
+            raise DataError(f"{lines.where}: {name!r} refers to a node that does not exist")
         children.append(np.concatenate([np.where(child >= 0, child, n - 1 - child), leaves]))
     pad = np.zeros(n_leaves, dtype=np.bool_)
     return SplitNodes(
@@ -114,10 +114,10 @@ def _categories(
     row[categorical] = chosen.astype(np.int64)
     bounds = lines.whole_numbers("cat_boundaries", n_sets + 1)
     if bounds[0] != 0 or (np.diff(bounds) <= 0).any() or bounds[-1] > _MAX_LEAVES:
-        raise DataError(f"{lines.where}: 'cat_boundaries' do not rise from 0")
+        raise DataError(f"{lines.where}: 'cat_boundaries' must increase from 0")
     bits = lines.whole_numbers("cat_threshold", int(bounds[-1]))
     if ((bits < 0) | (bits >= 1 << 32)).any():
-        raise DataError(f"{lines.where}: 'cat_threshold' holds a number that is no 32-bit word")
+        raise DataError(f"{lines.where}: 'cat_threshold' holds a number that is not a 32-bit word")
     used = np.array([_used(bits[first:last]) for first, last in pairwise(bounds.tolist())])
     if used.max() > MAX_CODES // 32:
         column = int(feature[row == used.argmax()][0]) if (row == used.argmax()).any() else -1
@@ -132,5 +132,5 @@ def _categories(
 
 
 def _used(bits: NDArray[np.int64]) -> int:
-    """The number of words up to the last that is not 0."""
+    """The number of words up to the last nonzero word."""
     return int(np.flatnonzero(bits)[-1]) + 1 if bits.any() else 0

@@ -42,7 +42,7 @@ _READ: dict[str, Callable[..., AdoptedModel]] = {
 class ScikitLearnReader(Reader):
     """Reads scikit-learn's trees, forests, boosted trees, linear models, SVMs, and pipelines of them.
 
-    Models are recognised by the names of their base classes, so scikit-learn is not imported to find out.
+    Models are recognised by the names of their base classes, without an import of scikit-learn.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ScikitLearnReader(Reader):
         source : object
             The model.
         iterations : tuple of int, optional
-            The first round of boosting to use and the one after the last. All by default.
+            The rounds of boosting to use, as in ``range(first, stop)``. All by default.
 
         Returns
         -------

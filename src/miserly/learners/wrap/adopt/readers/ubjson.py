@@ -1,6 +1,6 @@
-"""Universal Binary JSON, as far as XGBoost writes it: objects, arrays, typed arrays, numbers and text.
+"""The part of Universal Binary JSON that XGBoost writes: objects, arrays, typed arrays, numbers, text.
 
-Lengths are checked against what is left of the data before anything is read, and depth is limited.
+Each length is checked against the remaining data before it is used. The depth is limited.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Bytes:
     def value(self, kind: bytes, depth: int) -> Any:
         self.items += 1
         if depth > MAX_DEPTH or self.items > _MAX_ITEMS:
-            raise DataError(f"the binary JSON is too deep or too large at byte {self.place}")
+            raise DataError(f"the binary JSON is nested too deeply or too large at byte {self.place}")
         if kind in _FORMATS:
             size = struct.calcsize(_FORMATS[kind])
             return struct.unpack(_FORMATS[kind], self.take(size))[0]
@@ -106,7 +106,7 @@ class _Bytes:
         while self.data[self.place : self.place + 1] != b"}":
             name = self.text()
             if name in found:
-                raise DataError(f"the binary JSON has a name twice at byte {self.place}")
+                raise DataError(f"the binary JSON has two entries of the same name at byte {self.place}")
             found[name] = self.value(self.take(1), depth + 1)
         self.take(1)
         return found

@@ -56,7 +56,7 @@ _Rounds = tuple[int, int | None] | None
 class XGBoostReader(Reader):
     """Reads boosters, estimators, JSON and UBJSON files of XGBoost.
 
-    The boosters gbtree, dart and gblinear are read. Trees with several outputs in a leaf are refused.
+    It reads the boosters gbtree, dart and gblinear. It raises an error for trees with vector leaves.
     """
 
     reads: ClassVar[str] = "XGBoost boosters, estimators, JSON and UBJSON files"
@@ -88,8 +88,8 @@ class XGBoostReader(Reader):
         source : object
             A fitted model, or a `ModelFile`.
         iterations : tuple of int, optional
-            The first round to use and the one after the last. By default all rounds of a booster, and those
-            up to the best iteration of an estimator or its file.
+            The rounds to use, as in ``range(first, stop)``. By default all rounds of a booster, and
+            those up to the best iteration of an estimator or its file.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class XGBoostReader(Reader):
             return _adopted(_document(source.data), iterations)
         booster = source.get_booster() if hasattr(source, "get_booster") else source
         if not hasattr(booster, "save_raw"):
-            raise DataError(f"a xgboost {type(source).__name__} is no fitted model")
+            raise DataError(f"a xgboost {type(source).__name__} is not a fitted model")
         if iterations is None and booster is not source and booster.attr("best_iteration") is not None:
             iterations = 0, int(booster.attr("best_iteration")) + 1
         missing = getattr(source, "missing", np.nan)
@@ -163,7 +163,7 @@ def _names(learner: Document, n_features: int) -> list[str] | None:
 
 
 def _base(param: Document, objective: str, n_scores: int) -> NDArray[np.float64]:
-    """The scores before any tree, in the float32 steps of XGBoost: `base_score` is a prediction."""
+    """The scores before any tree, in XGBoost's float32 steps. `base_score` is on the prediction scale."""
     parts = param.text("base_score").strip("[]").split(",")
     if not all(_NUMBER.fullmatch(part.strip()) for part in parts) or len(parts) not in (1, n_scores):
         raise DataError(f"the XGBoost model has the base score {shown(param.text('base_score'))}")
@@ -180,7 +180,7 @@ def _base(param: Document, objective: str, n_scores: int) -> NDArray[np.float64]
 
 
 def _log(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The float32 logarithm rounded once, as that of C; NumPy's own may be off by several units."""
+    """The float32 logarithm, rounded once as in C. NumPy's float32 logarithm may be off by several ulps."""
     return np.log(numbers.astype(np.float64)).astype(np.float32)
 
 
@@ -246,7 +246,7 @@ def _starts(model: Document, n_trees: int, n_scores: int) -> NDArray[np.int64]:
 
 
 def _categories(model: Document, n_features: int) -> dict[int, list[Any]]:
-    """The categories of the columns of a frame, which models have from version 3.1 on."""
+    """The categories of the columns of a frame. Models hold them since XGBoost 3.1."""
     if "cats" not in model or not model.inner("cats").items("enc"):
         return {}
     columns = model.inner("cats").inners("enc")
@@ -265,12 +265,12 @@ def _categories(model: Document, n_features: int) -> dict[int, list[Any]]:
 
 
 def _texts(column: Document, values: NDArray[np.int64]) -> list[str]:
-    """Texts from their bytes, end to end, and where each begins."""
+    """Decode texts from their concatenated bytes and their offsets."""
     offsets = column.whole_numbers("offsets")
     if len(offsets) and (offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any()):
         raise DataError(f"{column.where}: the offsets of the categories do not fit")
     if ((values < -128) | (values > 255)).any():
-        raise DataError(f"{column.where}: a category holds a number that is no byte")
+        raise DataError(f"{column.where}: a category holds a number that is not a byte")
     data = (values & 255).astype(np.uint8).tobytes()
     try:
         return [data[a:b].decode("utf-8") for a, b in pairwise(offsets.tolist())]
@@ -281,7 +281,7 @@ def _texts(column: Document, values: NDArray[np.int64]) -> list[str]:
 def _linear(
     model: Document, n_features: int, n_scores: int
 ) -> tuple[list[Term], list[list[Addend]], NDArray[np.float64]]:
-    """A linear booster: a weight for each column and score, and in the last row the intercepts."""
+    """A linear booster: one weight for each column and score. The last row holds the intercepts."""
     given = model.numbers("weights", (n_features + 1) * n_scores).reshape(n_features + 1, n_scores)
     with np.errstate(over="ignore"):
         weights = given.astype(np.float32).astype(np.float64)  # JSON has fewer digits than a float64

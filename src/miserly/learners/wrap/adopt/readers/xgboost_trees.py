@@ -1,8 +1,8 @@
 """Trees of XGBoost as trees of a plan.
 
-XGBoost rounds values to float32 and sends a row left if its value is below the threshold, a float32 number. A
-plan compares ``value <= threshold`` in float64. `below_float32` gives the threshold for which both are the
-same for every float64 value.
+XGBoost rounds values to float32 and sends a row left if its value is below the float32 threshold. A plan
+compares ``value <= threshold`` in float64. `below_float32` computes the threshold for which both comparisons
+agree for every float64 value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["below_float32", "float32_cell", "read_tree"]
 
 _MAX_NODES = 1 << 26
 _WORDS = 8
-_TOO_LARGE = 2.0**128  # what infinity counts as, to find the middle between it and the largest number
+_TOO_LARGE = 2.0**128  # stands for infinity in midpoints with the largest float32
 
 
 def below_float32(threshold: Any) -> NDArray[np.float64]:
@@ -52,7 +52,7 @@ def below_float32(threshold: Any) -> NDArray[np.float64]:
 
 
 def float32_cell(value: float) -> tuple[float, float]:
-    """The smallest and the largest float64 number that are `value` after rounding to float32.
+    """The smallest and the largest float64 numbers that round to `value` in float32.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def read_tree(tree: Document, n_features: int, missing: float = float("nan")) ->
     n_features : int
         The number of columns of the model.
     missing : float, default=NaN
-        The number that counts as missing, besides NaN.
+        A number that counts as missing, in addition to NaN.
 
     Returns
     -------
@@ -125,14 +125,14 @@ def read_tree(tree: Document, n_features: int, missing: float = float("nan")) ->
 def _categories(
     tree: Document, n: int, feature: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """The set of categories of each split (-1 for numbers). XGBoost has those that go right."""
+    """The set of categories of each split (-1 for numbers). XGBoost lists the categories that go right."""
     row = np.full(n, -1, dtype=np.int64)
     if "split_type" not in tree:
         return row, np.zeros((0, _WORDS), np.uint32)
     kind = tree.whole_numbers("split_type", n)
     nodes = tree.whole_numbers("categories_nodes")
     if ((nodes < 0) | (nodes >= n)).any() or len(np.unique(nodes)) != len(nodes):
-        raise DataError(f"{tree.where}: 'categories_nodes' names nodes that are not there, or one twice")
+        raise DataError(f"{tree.where}: 'categories_nodes' has unknown or repeated nodes")
     if ((kind != 0) & (kind != 1)).any() or set(np.flatnonzero((kind == 1) & (feature >= 0))) - set(nodes):
         raise DataError(f"{tree.where} has a split without its kind or its categories")
     begin, size = (tree.whole_numbers(f"categories_{name}", len(nodes)) for name in ("segments", "sizes"))
@@ -145,7 +145,7 @@ def _categories(
             "the categories 0, 1, ... and fit the model again"
         )
     n_codes = 256 * (1 + int(codes.max(initial=0)) // 256)
-    goes_left = np.ones((len(nodes), n_codes), dtype=np.bool_)  # also the codes that no split names
+    goes_left = np.ones((len(nodes), n_codes), dtype=np.bool_)  # codes that no split lists go left too
     for i, node in enumerate(nodes.tolist()):
         goes_left[i, codes[begin[i] : begin[i] + size[i]]] = False
         row[node] = i

@@ -1,1 +1,1 @@
-"""Models of scikit-learn as adopted models: trees, linear models, kernels, and pipelines in front of them."""
+"""Models of scikit-learn as adopted models: trees, linear models, kernel models, and pipelines."""

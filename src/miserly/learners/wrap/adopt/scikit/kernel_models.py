@@ -28,7 +28,7 @@ def read_svm(model: Any, rounds: Rounds = None) -> AdoptedModel:
     if machine.kind == "one-class":
         link, parts["classes"] = "sign", _OUTLIER_INLIER
     elif machine.kind == "classifier":
-        # A decision of a machine is positive for the first class of a pair, and a score for the second.
+        # A decision value is positive for the first class of a pair; a score is positive for the second.
         sign, link = (-1.0, "sign") if machine.n_decisions == 1 else (1.0, "votes")
     coef, base = sign * machine.coef, sign * machine.intercept
     step = [

@@ -18,12 +18,12 @@ Rounds = tuple[int, int | None] | None
 
 
 def is_sklearn(model: Any, *kinds: str) -> bool:
-    """Whether a model is an instance of one of some classes of scikit-learn, which is not imported."""
+    """Whether a model is an instance of one of these scikit-learn classes. scikit-learn is not imported."""
     return not {*kinds}.isdisjoint(kinds_of(model))
 
 
 def common_parts(model: Any, fitted: str) -> dict[str, Any]:
-    """What every adopted model has: columns, names, classes and origin. `fitted` is what a fit sets."""
+    """The fields of every adopted model: columns, names, classes and origin. A fit sets `fitted`."""
     if not hasattr(model, fitted):
         raise DataError(f"this {type(model).__name__} is not fitted yet")
     names = getattr(model, "feature_names_in_", None)
@@ -57,4 +57,4 @@ def rounds_of(rounds: Rounds, available: Sequence[Any]) -> Sequence[Any]:
 def refuse_rounds(model: Any, rounds: Rounds) -> None:
     """Raise `DataError` if rounds are given for a model that is not boosted."""
     if rounds is not None:
-        raise DataError(f"iterations are for boosted models, and a {type(model).__name__} is none")
+        raise DataError(f"iterations are for boosted models; {type(model).__name__} is not boosted")

@@ -1,4 +1,4 @@
-"""Pipelines, whose steps before the model are folded into it, and searches, which hold a model."""
+"""Pipelines, whose preprocessing is folded into the model, and hyperparameter searches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["read_pipeline", "read_search"]
 
 
 def read_search(search: Any, rounds: Rounds = None) -> AdoptedModel:
-    """Read the best model of a search over hyperparameters."""
+    """Read the best model of a hyperparameter search."""
     if not hasattr(search, "best_estimator_"):
         raise DataError(f"this {type(search).__name__} is not fitted yet, or has refit=False")
     return read_model(search.best_estimator_, rounds)
@@ -33,7 +33,7 @@ def read_pipeline(pipeline: Any, rounds: Rounds = None) -> AdoptedModel:
         return model
     n_features = getattr(first, "n_features_in_", None)
     if n_features is None:
-        raise DataError(f"the pipeline is not fitted, or {type(first).__name__} does not say what it reads")
+        raise DataError(f"the pipeline is not fitted, or {type(first).__name__} has no n_features_in_")
     columns = input_columns(int(n_features))
     for name, step in steps:
         columns = columns_after(step, columns, name)

@@ -1,11 +1,11 @@
 """Trees, forests and boosted trees of scikit-learn.
 
-Trees and forests compare ``float32(x) <= threshold``, histogram-based boosting ``x <= threshold``. A plan
-compares in float64, so thresholds of the first kind become the largest float64 that goes left.
+Trees and forests compare ``float32(x) <= threshold``; histogram-based boosting compares ``x <= threshold``. A
+plan compares in float64, so a threshold of the first kind becomes the largest float64 that goes left.
 
-The trees of a forest are averaged. Scores are sums over trees, and the link divides them: the shares of
-classes in their sum ("proportions"), or a sum of numbers by the number of trees ("average"). So every node of
-the chain answers with the forest of the trees so far, and the last one with the whole forest.
+A forest averages its trees. Scores are sums over trees, and the link divides them. The link "proportions"
+divides the score of each class by the sum over classes; the link "average" divides a number by the number of
+trees. So every node of the chain answers with the forest of the trees so far.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = ["read_forest", "read_gradient_boosting", "read_hist_gradient_boosting
 
 Floats = NDArray[np.float64]
 
-# The weight of what a forest answers before its first tree, and of what decides a tie. It is lost in any sum
-# with another number, so that sums are exactly those of scikit-learn.
+# The weight of the answer of a forest before its first tree, and of the term that breaks ties. Rounding
+# removes it from any sum with another number, so sums are exactly those of scikit-learn.
 _TRACE = 1e-300
 
 
@@ -79,12 +79,12 @@ def _averaged(model: Any, members: Sequence[Any], parts: dict[str, Any]) -> Adop
 
 def _classes(terms: Any, steps: Any, start: Floats, parts: dict[str, Any]) -> AdoptedModel:
     if len(parts["classes"]) < 2:
-        raise DataError("the model knows one class only; it always answers with it")
+        raise DataError("the model has one class only and always predicts it")
     return AdoptedModel("classes", terms, steps, _TRACE * start, link="proportions", **parts)
 
 
 def _thresholds(trees: Sequence[Any]) -> list[Floats]:
-    """The thresholds of trees that compare in float32, for comparisons in float64."""
+    """The float64 thresholds that are equivalent to comparisons in float32."""
     given = np.concatenate([tree.threshold for tree in trees])
     kinds, place = np.unique(given, return_inverse=True)
     found = largest_true(lambda x: x.astype(np.float32).astype(np.float64) <= kinds, len(kinds))
@@ -118,7 +118,7 @@ def read_gradient_boosting(model: Any, rounds: Rounds = None) -> AdoptedModel:
     used = rounds_of(rounds, model.estimators_)
     trees = [member.tree_ for row in model.estimators_ for member in row]
     n_scores = model.estimators_.shape[1]
-    # The first estimate is the same for all rows: what is left of the scores of one row without its trees.
+    # The first estimate is the same for all rows: the scores of one row minus the sum of its trees.
     row = np.zeros((1, model.n_features_in_), dtype=np.float32)
     scores = _scores_of(model, row)
     grown = [[float(one.tree_.predict(row)[0, 0]) for one in line] for line in model.estimators_]
@@ -136,7 +136,7 @@ def read_gradient_boosting(model: Any, rounds: Rounds = None) -> AdoptedModel:
 
 
 def _ties_to_second(model: AdoptedModel) -> AdoptedModel:
-    """The model with a score of exactly zero for the second class, where a plan takes the first one."""
+    """The model with ties (a score of exactly zero) answered by the second class, as in scikit-learn."""
     *steps, last = model.steps
     trace = Addend(len(model.terms), 0, _TRACE)
     return replace(model, terms=[*model.terms, unit_tree()], steps=[*steps, [*last, trace]])
