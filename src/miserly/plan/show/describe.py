@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["describe"]
 
-# Enough for a person to read; what is left out is counted.
+# Limits that keep descriptions readable. Items beyond them are counted, not listed.
 _MOST_ROWS = 120  # rows of a chain's bill
 _MOST_AT_ONCE = 12  # features that one step buys, each on its own line
 _MOST_STEPS, _MOST_LINES = 6, 24  # of steps written out
@@ -35,7 +35,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def describe(plan: Plan) -> str:
-    """What a plan does, for a reader who knows the features and nothing about models.
+    """Describe a plan for a reader who knows the features but no machine learning.
 
     >>> from miserly import Costs, Plan
     >>> from miserly.plan import Node, Raw
@@ -187,7 +187,7 @@ def _aligned(lines: Sequence[tuple[str, ...]], sides: str) -> list[str]:
 
 
 def _first_steps(plan: Plan, words: Wording) -> list[str]:
-    """The first steps written out, as far as a person would read."""
+    """The first steps written out, up to a readable number of lines."""
     lines: list[str] = []
     for k, node in enumerate(plan.nodes):
         more = _workings(plan, node, words, f"step {k + 1}")
