@@ -38,7 +38,7 @@ class Hyperparameter:
     cheap, expensive : float
         The ends of the range: the values of the cheapest and of the most expensive models.
     natural : float, optional
-        The value at which one unit of cost is worth one unit of the cost of mistakes, tried first.
+        The value at which one unit of cost equals one unit of the cost of mistakes. It is tried first.
     """
 
     name: str
@@ -118,7 +118,7 @@ def cheapest_feature(costs: Costs) -> float:
 
 
 def _tradeoff_range(learner: Any, rows: Rows, costs: Costs, budgets: SearchBudgets) -> tuple[float, float]:
-    """The tradeoff at which not even the cheapest feature is worth its cost, and one that hardly counts.
+    """The tradeoff at which not even the cheapest feature is worth its cost, and one that has little effect.
 
     The most that a model can gain is the loss of a constant answer.
     """

@@ -1,9 +1,9 @@
 """Screening: every candidate learner is fitted to a subsample first, to leave out slow and poor ones.
 
 A search is screened if time is limited and there are many rows. A learner that would take too long is left
-out. If time is scarce, so is a learner of which no model is better than a cheaper one of another learner, by
-two standard errors. The quickest learner comes first, then the others by the area under their curves. Values
-on the subsample are used for nothing else.
+out. If time is short, learners whose models are all worse than cheaper models of another learner, by two
+standard errors, are left out, too. The quickest learner comes first, then the others by the area under their
+curves. Values on the subsample are used for nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Screening:
     Attributes
     ----------
     learners : list of CandidateLearner
-        Those that take part: the quickest, then the others, the best first.
+        The learners of the search: the fastest, then the others, the best first.
     seconds : dict of float
         The approximate time of one fit of each to all rows.
     left_out : dict of str
