@@ -306,7 +306,9 @@ def check_learner(learner: Any, task: Task) -> None:
         name = type(learner).__name__
         if task == "ranking":
             raise DataError(f"{name} is not for ranking")
-        raise DataError(f"{name} is not for labels that are {task}; task= says what labels are")
+        raise DataError(
+            f"{name} is not for labels that are {task}; set task= if the labels are something else"
+        )
 
 
 def takes_text(learner: Any) -> bool:

@@ -161,8 +161,8 @@ class Certifier:
     def _rows(self) -> Rows:
         if self.kept is None and self.evaluator.rows.weight is not None:
             raise DataError(
-                "with sample_weight no mean can be guaranteed: bounds for any number of rows are bounds of "
-                "plain means. Leave confidence out; a cap (budget=) holds for every row without it"
+                "with sample_weight no mean can be guaranteed, because the bounds hold for unweighted means "
+                "only. Leave confidence out; a cap (budget=) holds for every row without it"
             )
         if self.kept is None:
             raise DataError(
@@ -176,13 +176,13 @@ class Certifier:
         values = RowValues(self.evaluator.metric, self._rows().y)
         if not values.is_additive:
             raise MetricError(
-                f"{self._metric} is no mean over rows, so that no loss of it can be guaranteed for a finite "
-                "number of rows. Take accuracy, or leave confidence out"
+                f"{self._metric} is not a mean over rows, so no loss of it can be guaranteed for a finite "
+                "number of rows. Use accuracy, or leave confidence out"
             )
         if not np.isfinite(self._span(values, [])):
             raise MetricError(
-                f"one row can lose any amount of {self._metric}, so that no loss of it can be guaranteed. "
-                "Take accuracy, ndcg@k, precision@k or a row_metric with bounds, or leave confidence out"
+                f"one row can lose any amount of {self._metric}, so no loss of it can be guaranteed. "
+                "Use accuracy, ndcg@k, precision@k or a row_metric with bounds, or leave confidence out"
             )
         return values
 
@@ -272,8 +272,8 @@ class Certifier:
         bounds = " and ".join(f"at most {one.bound:.4g}" for one in nearest)
         return (
             f"{nearest[0].n_units} kept {self._units} cannot show, with confidence {request.confidence:g}, "
-            f"that some model {wanted} (of the likeliest they show {bounds}): keep more of them (certify), "
-            "or allow more"
+            f"that some model {wanted} (for the most likely one they show {bounds}): keep more "
+            f"{self._units} (certify) or raise the limit"
         )
 
     @property

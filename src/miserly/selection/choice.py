@@ -106,9 +106,9 @@ class Chooser:
         if not any(self._gain(one) > constant for one in self._ordered(request)):
             why = why_nothing_helps(self._costs, request.amount, effort)
         elif request.needs_rows:
-            why = "kept rows cannot show of any other that it keeps what is required"
+            why = "the kept rows do not support the guarantee for any other model"
         else:
-            why = "those that seemed better cost more, or do worse, once they are fitted to all rows"
+            why = "models that are better on held-out rows cost more, or are worse, when fitted to all rows"
         words = f"no model for {request.words} is better than a constant answer: {why}"
         warnings.warn(words, BudgetWarning, stacklevel=4)
 
@@ -184,7 +184,7 @@ class Chooser:
         else:
             if not inside:
                 raise CostError(
-                    f"no model costs {request.words} once it is fitted to all rows; allow a little more"
+                    f"no model costs {request.words} when it is fitted to all rows; raise the budget"
                 )
             one, model = next(iter(inside.values()))
         return one, with_guarantees(model, self.certifier.certain(request))

@@ -145,8 +145,8 @@ class LossClaims:
         row = int(np.abs(lost).argmax())
         if abs(lost[row]) > span * (1.0 + ROUNDING):
             raise DataError(
-                f"value of candidate {k}: {abs(lost[row]):g} away from another's in row {row}, more than the "
-                f"span of {span:g}; give the Requirement the largest difference between two values of a row"
+                f"value of candidate {k}: differs by {abs(lost[row]):g} from another candidate in row {row}, "
+                f"more than the span of {span:g}; set span= of the Requirement to the largest difference"
             )
         return self.units.means(np.clip(lost, -span, span) + span)
 

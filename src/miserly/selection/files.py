@@ -70,7 +70,7 @@ class Cache:
             return None
         note = plan.info.get(_NOTE)
         if not isinstance(note, Mapping) or note.get("key") != key or not _is_time(note.get("seconds")):
-            self._ignore(path, "it is the plan of something else")
+            self._ignore(path, "it is the plan of another fit")
             return None
         info = {name: note for name, note in plan.info.items() if name != _NOTE}
         return FittedPlan(plan.replace(info=info), float(note["seconds"]))

@@ -337,34 +337,36 @@ def _read_task(rows: Rows, task: str, metric: Metric | None) -> TaskChoice:
     taken = read_task(rows.y, task, qid=rows.qid, metric=None if metric is None else metric.name)
     check_labels(rows.y, taken.task)
     if rows.weight is not None and taken.task == "ranking":
-        raise DataError("sample_weight: a search for rankings weighs all queries alike; leave it out")
+        raise DataError(
+            "sample_weight: a search for rankings gives all queries the same weight; leave it out"
+        )
     return taken
 
 
 def _evaluator(
     rows: Rows, parts: Parts, metric: Metric | None, taken: TaskChoice, handovers: bool | None
 ) -> Evaluator:
-    """Evaluates by the metric, or that of the task by default; refuses one that handovers cannot have."""
+    """The evaluator of the metric, by default that of the task; refuses metrics without handovers."""
     evaluator = Evaluator(rows, parts, metric or get_metric(DEFAULT_METRICS[taken.task]))
     if handovers and not evaluator.values.is_additive:
         raise MetricError(
-            f"handovers are evaluated row by row, and {evaluator.metric.name} is no mean over rows: leave "
-            "handovers out"
+            f"handovers are evaluated row by row, and {evaluator.metric.name} is not a mean over rows: "
+            "leave handovers out"
         )
     return evaluator
 
 
 def _how_to_resume(folder: str | PathLike[str] | None) -> str:
     if folder is None:
-        return "what was fitted is lost; frontier(..., cache='folder') would have kept it"
-    return f"what was fitted is kept in {folder}; the same call goes on from there"
+        return "finished fits are lost; frontier(..., cache='folder') would have kept them"
+    return f"finished fits are kept in {folder}; the same call resumes the search"
 
 
 def _cache(folder: str | PathLike[str] | None, random_state: Any) -> Cache | None:
     if folder is not None and not isinstance(random_state, (int, np.integer)):
         raise DataError(
-            "cache: without an integer as random_state rows are divided differently at every call, "
-            "so nothing would be found again"
+            "cache: random_state must be an integer; otherwise rows are divided differently at every call, "
+            "and no stored fit can be used"
         )
     return None if folder is None else Cache(folder)
 

@@ -64,7 +64,7 @@ def why_nothing_helps(costs: Costs, budget: float, effort: SearchEffort) -> str:
     failed = f" ({len(effort.failures)} failed; the first: {effort.failures[0]})" if effort.failures else ""
     if effort.out_of_time:
         return f"time ran out after {effort.n_fits} fits, {effort.seconds:.0f} seconds{failed}"
-    return f"no feature that fits the budget helps, by held-out rows of {effort.n_fits} fits{failed}"
+    return f"no feature that fits the budget helps on held-out rows, in {effort.n_fits} fits{failed}"
 
 
 @dataclass

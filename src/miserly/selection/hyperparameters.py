@@ -81,7 +81,9 @@ def hyperparameters_of(
     low, high = cost_range(costs, learner, budgets)
     budget = [Hyperparameter("budget", paths["budget"], low, high)] if "budget" in paths else []
     if "costs" not in paths:
-        raise DataError(f"{type(learner).__name__} has no parameter 'costs', so no price reaches it")
+        raise DataError(
+            f"{type(learner).__name__} has no parameter 'costs', so it cannot take costs into account"
+        )
     if "node_budget" in paths:
         return [Hyperparameter("node_budget", paths["node_budget"], low, high)]
     if "tradeoff" in paths and given[paths["tradeoff"]] is not None:
@@ -106,7 +108,7 @@ def cost_range(costs: Costs, learner: Any, budgets: SearchBudgets) -> tuple[floa
     """The cost of the cheapest feature, and of everything; at most the largest budget of the search."""
     everything = costs.total + costs.evaluation * learner.get_params().get("n_rounds", 1)
     if not everything > 0:
-        raise CostError("everything is free: there is no cost to trade")
+        raise CostError("all features are free: a search needs a feature with a cost")
     most = min(float(everything), budgets.largest or np.inf)
     return min(cheapest_feature(costs), most), most
 

@@ -338,7 +338,7 @@ class Frontier(EvaluatedModels):
         """
         evaluator = self.result.evaluator
         if evaluator.rows.own_costs.get("prices") is not None:
-            raise DataError("rows have their own prices, which costs do not change: search again")
+            raise DataError("rows have their own prices, which new costs do not change: run frontier again")
         table = evaluator.rows.X
         prices = bind_costs(costs, [str(c) for c in table.columns] if is_frame(table) else np.shape(table)[1])
         trials = dict.fromkeys(one.trial for one in self._candidates)

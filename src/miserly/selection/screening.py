@@ -90,7 +90,7 @@ def screen(search: Search, times_more: float, time_limit: float) -> Screening:
     scarce = sum(len(one.start()) * seconds[one] for one in in_time) > AMPLE * time_limit
     for one in in_time:
         if scarce and search.history.is_behind(one, left):
-            why_not[one] = "behind cheaper models of other learners, with a part of the rows"
+            why_not[one] = "worse than cheaper models of other learners, on a subsample"
         else:
             left.append(one)
     left = left or others[:1]
@@ -107,10 +107,10 @@ def _too_slow(
     """Why a learner would take too long; empty if it would not."""
     slow = [failure for failure in search.failures if failure.learner == one.name and failure.is_late]
     if slow:
-        return f"on a part of the rows: {slow[0].error}"
+        return f"on a subsample: {slow[0].error}"
     if seconds > longest:
         few = seconds / times_more
-        return f"a fit would take about {seconds:.0f} seconds ({few:.1f} with a part of the rows)"
+        return f"a fit would take about {seconds:.0f} seconds ({few:.1f} on a subsample)"
     return ""
 
 

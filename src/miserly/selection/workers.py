@@ -235,7 +235,7 @@ class _Processes:
             fitted = asked.result()
         except (TerminatedWorkerError, ShutdownExecutorError):
             self._dismiss(process)
-            raise RuntimeError("the process that fitted it died, maybe for lack of memory") from None
+            raise RuntimeError("the process of this fit died, possibly because memory ran out") from None
         except (BrokenProcessPool, PicklingError):
             self._dismiss(process)
             rows, trains = self._given

@@ -89,7 +89,9 @@ def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
     text = link.answer_words(words) if plan.decision is None else plan.decision.words(words)
     further = plan.n_scores - plan.n_outputs
     if further:
-        text += f" {plural(further, 'further score')} only {'steers' if further == 1 else 'steer'} its way."
+        text += (
+            f" {plural(further, 'further score')} only {'decides' if further == 1 else 'decide'} its path."
+        )
     base = link.base_words(words) if plan.decision is None else words.base_answer()
     if not parts:
         return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."

@@ -73,7 +73,7 @@ def draw(plan: Plan) -> Drawing:
     sheet.text(_MARGIN, 38, _TITLE, size=17, bold=True)
     width, height = WIDTH, 100.0
     if parts == 0:
-        sheet.text(_MARGIN, 86, "It takes no step and always gives the same answer, for nothing.")
+        sheet.text(_MARGIN, 86, "It has no steps and always gives the same answer, at no cost.")
         height = 116.0
     elif parts == 1:
         width, height = draw_chain(plan, sheet, words, top=92.0)
