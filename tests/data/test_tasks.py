@@ -74,7 +74,9 @@ def test_whole_numbers_with_many_values_are_numbers_in_frontier(diabetes, capsys
 
 def test_the_task_can_be_given(diabetes):
     X, y = diabetes
-    with pytest.raises(DataError, match="is not for labels that are numbers; task= says what labels are"):
+    with pytest.raises(
+        DataError, match="is not for labels that are numbers; set task= if the labels are something else"
+    ):
         frontier([GreedyMiserClassifier()], X, y)
     tens = y // 40
     few = frontier(

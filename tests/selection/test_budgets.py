@@ -209,7 +209,7 @@ def test_that_no_feature_helps_is_reported():
     random = np.random.default_rng(3)
     X, y = random.normal(size=(300, 3)), (random.random(300) < 0.2).astype(int)
     found = frontier([miser()], X, y, budgets=[2.0], cv=2, certify=0, max_fits=4, random_state=0)
-    assert "no feature that fits the budget helps, by held-out rows of" in reasons(found, budget=2.0)
+    assert "no feature that fits the budget helps on held-out rows, in" in reasons(found, budget=2.0)
 
 
 def test_the_estimator_warns(wide):

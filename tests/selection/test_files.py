@@ -77,7 +77,7 @@ def test_without_a_cache_an_interrupt_says_what_is_lost(fits):
     fits.stop_at = 8
     with pytest.raises(KeyboardInterrupt) as stopped:
         sweep(miser(), X, y)
-    assert "what was fitted is lost" in stopped.value.__notes__[0]
+    assert "finished fits are lost" in stopped.value.__notes__[0]
 
 
 @pytest.mark.parametrize("limits", [(None, None), (1000.0, 2000.0)])

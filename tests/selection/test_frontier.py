@@ -483,7 +483,7 @@ def test_views_keep_what_fits():
         ),
         ({"metric": "acuracy"}, MetricError, "did you mean 'accuracy'"),
         ({"budgets": []}, CostError, "empty list of budgets"),
-        ({"costs": [0, 0, 0]}, CostError, "everything is free"),
+        ({"costs": [0, 0, 0]}, CostError, "all features are free"),
         ({"max_fits": 1}, DataError, "2 or more"),
         ({"certify": 1.5}, DataError, "share of the rows"),
     ],

@@ -326,6 +326,6 @@ def test_errors_say_what_to_do(call, words):
 
 def test_values_wider_than_the_span_are_refused():
     pair = [held_out(np.ones(3), value=np.zeros(3)), held_out(np.ones(3), value=np.array([0.0, 4.0, 0.0]))]
-    with pytest.raises(DataError, match="4 away from another's in row 1"):
+    with pytest.raises(DataError, match="differs by 4 from another candidate in row 1"):
         certify(pair, Requirement("loss of metric", 0.1))
     assert certify(pair, Requirement("loss of metric", 4.5, span=4.0)) == [True, True]

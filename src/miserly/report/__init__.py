@@ -1,4 +1,4 @@
-"""Pictures of what models cost and reach, and of how rows travel through them."""
+"""Figures and the HTML report: cost and quality of models, and the paths of rows through them."""
 
 from miserly.plan.extraction import Extracted, Similarity, extracted, leaf_similarity
 from miserly.plan.flow import Flow, flow, remaining

@@ -76,7 +76,8 @@ def plot_extracted(
     model : fitted learner or Plan
         The model to draw.
     X : array or frame of shape (n, n_features), optional
-        With rows, what they have bought on average. Without, what may be bought up to each stage.
+        With rows, the figure shows what they have bought on average. Without rows, it shows what may be
+        bought up to each stage.
     target : path, list of paths, or matplotlib Axes, optional
         Where to draw: files (.png, .svg, .pdf), or axes. By default only the figure is returned.
     tiers : list of float, optional
@@ -138,7 +139,8 @@ def plot_leaf_similarity(
     model : fitted learner or Plan
         The model to draw.
     X : array or frame of shape (n, n_features), optional
-        With rows, the features that rows which leave there bought. Without, all that may be read before.
+        With rows, the features of a leaf are those bought by the rows that leave there. Without rows, they
+        are all features that may be read before the leaf.
     target : path, list of paths, or matplotlib Axes, optional
         Where to draw: files (.png, .svg, .pdf), or axes. By default only the figure is returned.
     qid : array of shape (n,), optional

@@ -130,7 +130,7 @@ class StageBox:
         self.height = LINE * n_lines + 2 * _PAD + (0.06 if self.classes is not None else 0.0)
 
     def _beside(self, name: str, paid: str) -> tuple[str, str]:
-        """The text that fits beside the share: the cost always, then its word, then the name of the stage."""
+        """The text beside the share: always the cost and, if they fit, its word and the name of the stage."""
         room = self.wide - 3 * _PAD - 0.2 - width_of(self.share, TEXT, True)
         if self.label and self.inline:
             room -= width_of(self.label, TEXT) + 0.2

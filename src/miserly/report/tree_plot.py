@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_tree"]
 
 _MARGIN, _HEAD = 0.25, 0.97
-_WIDE, _GAP, _BETWEEN = 2.7, 0.95, 0.16  # of a tree: width of a box, between levels, between neighbours
-_CHAIN_WIDE, _CHAIN_GAP, _EXIT_WIDE = 4.2, 0.26, 2.4  # of a chain: the same, and the width for exits
+_WIDE, _GAP, _BETWEEN = 2.7, 0.95, 0.16  # tree: width of a box, gap of levels, gap of neighbours
+_CHAIN_WIDE, _CHAIN_GAP, _EXIT_WIDE = 4.2, 0.26, 2.4  # chain: width of a box, gap, width for exits
 _STUB = 0.3
 _MOST_STAGES = 10  # boxes of a chain
 
@@ -60,7 +60,7 @@ def plot_tree(
     """Draw what rows do in a tree of classifiers, or in a chain with exits.
 
     Each box shows the share of rows that reach it, their mean cost so far, the shares of their classes or
-    their mean label, and the features that may be bought there and not before.
+    their mean label, and the features that may be bought there for the first time.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def plot_tree(
     qid : array of shape (n,), optional
         The query of each row. Plans that compare the documents of a query need it.
     levels : int, default=4
-        The number of levels of a tree that are shown. A chain shows at most ten boxes; neighbouring stages
-        share one if there are more.
+        The number of levels of a tree that are shown. A chain shows at most ten boxes. If it has more stages,
+        neighbouring stages share a box.
     title : str, default=""
         The title of the picture.
 

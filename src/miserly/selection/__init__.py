@@ -1,4 +1,4 @@
-"""What each budget buys, and which model to take for it."""
+"""Search over learners and budgets, and the choice of a model."""
 
 from miserly.selection.budgeted import BudgetedEstimator
 from miserly.selection.frontier import frontier

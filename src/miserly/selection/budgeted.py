@@ -57,17 +57,17 @@ class BudgetedEstimator(PlanEstimator):
     learners : "auto", estimator or list of estimators, default="auto"
         The learners to try; "auto" takes all that suit the labels.
     task : {"auto", "classes", "numbers", "ranking"}, default="auto"
-        What the labels are; "auto" decides as `frontier` does. Before `fit` there are no labels, so with
-        "auto" and no metric scikit-learn does not yet know that this is a classifier, and `cross_val_score`
-        does not stratify: name the task there.
+        What the labels are; "auto" decides as `frontier` does. Before `fit` there are no labels. With "auto"
+        and no metric, scikit-learn then cannot tell that this is a classifier, and `cross_val_score` does not
+        stratify. Set the task in this case.
     confidence : float, optional
-        The confidence of the guarantee that new rows keep `mean_budget` (and `max_loss`). With one, a fifth
-        of the rows is kept for the guarantee; without, all are learned from.
+        The confidence of the guarantee that new rows keep `mean_budget` (and `max_loss`). With a confidence,
+        a fifth of the rows is kept for the guarantee. Without one, all rows are used for training.
     max_loss : float, optional
-        What may be lost of the metric against the best model of all costs: the cheapest model that loses no
-        more is taken.
+        The cheapest model is chosen whose metric is at most this much worse than that of the best model at
+        any cost.
     max_fits : int, default=40
-        How many values of hyperparameters are tried in all.
+        The total number of hyperparameter values that are tried.
     time_limit : float, optional
         Seconds after which no fit is started.
     cv : int, splitter, pair of row numbers or list of such pairs, optional
@@ -82,7 +82,7 @@ class BudgetedEstimator(PlanEstimator):
     best_estimator_ : estimator
         The chosen model.
     guarantee_ : tuple of Guarantee
-        What is guaranteed of it, and what showed that; empty if nothing is.
+        Its guarantees, with the evidence from the guarantee rows. Empty if nothing is guaranteed.
     plan_ : Plan
         Its plan, which is what runs.
     frontier_ : Frontier
@@ -96,7 +96,7 @@ class BudgetedEstimator(PlanEstimator):
     -----
     The model maximises the metric on held-out rows subject to the budget; with `max_loss` it minimises the
     mean cost subject to the loss. With `sample_weight` fits, metric and mean costs are weighted; guarantees
-    of means are then refused, because they are about rows as they come.
+    of means are then refused, because they hold for unweighted rows only.
 
     Examples
     --------
@@ -337,7 +337,7 @@ class BudgetedEstimator(PlanEstimator):
     # -- the task ------------------------------------------------------------------------------------
 
     def _known_task(self) -> Task | None:
-        """The task, from the labels of `fit` or, before it, from the parameters; None if they do not tell."""
+        """The task, from the labels of `fit` or, before it, from the parameters; None if it is not known."""
         if hasattr(self, "task_"):
             return self.task_
         if self.task != "auto":
@@ -367,5 +367,5 @@ class BudgetedEstimator(PlanEstimator):
 
 
 def _of_interest(request: Request, budget: float) -> list[float] | None:
-    """The budget of the search; none with `max_loss`, which needs the best model of all costs."""
+    """The budget of the search; none with `max_loss`, which needs the best model at any cost."""
     return [budget] if 0.0 < budget < np.inf and request.max_loss is None else None

@@ -57,9 +57,9 @@ class CandidateLearner:
     seed : int
     views : tuple of View
     n_start : int
-        How many values are tried before the search chooses any.
+        How many values are tried before the search chooses further ones.
     fixed : mapping
-        Parameters that are set to what the hyperparameter or the views need.
+        Parameters with the values that the hyperparameter or the views need.
     budgets : tuple of float
         Budgets of the search at which it is fitted before any other value.
     searches : bool
@@ -67,7 +67,7 @@ class CandidateLearner:
     is_quick : bool
         Whether a fit grows a single tree, so that fits at all budgets take hardly any time.
     cautious : bool
-        Whether the middle of the range is tried first: nothing beyond the largest budget is of interest.
+        Whether the middle of the range is tried first, because no model beyond the largest budget is needed.
     is_constant : bool
         Whether it is the constant answer, which costs nothing.
     """
@@ -166,7 +166,7 @@ def _of_learner(
         n_start = 1 if alone else _N_START
         found.append(replace(one, hyperparameter=parameter, n_start=n_start, fixed=fixed, budgets=own))
     own_budget = budget_hyperparameter(learner, costs, budgets)
-    # a budget that pays for everything is no limit: the other hyperparameter covers it
+    # a budget that pays for all features is no limit: the other hyperparameter covers this case
     wanted = tuple(budget for budget in wanted if budget < everything)
     if wanted and own_budget is not None and not any(other.budgets for other in found):
         fixed = _fixed(learner, views, own_budget, task)
@@ -225,7 +225,7 @@ def _without_costs(learner: Any) -> Any:
 def read_pool(
     learners: Any, task: Task, X: Any, y: NDArray[Any], metric: Metric | None = None
 ) -> tuple[list[Any], dict[str, str]]:
-    """The learners that take part and, of "auto", why others do not."""
+    """The learners of the search and, with "auto", the reasons why others are left out."""
     if not isinstance(learners, str):
         pool = [learners] if hasattr(learners, "get_params") else list(learners)
         if not pool:
@@ -242,7 +242,7 @@ def read_pool(
 
 
 def _asked_for(pool: Sequence[Any], metric: Metric | None) -> list[Any]:
-    """Learners; those that choose by a metric are set to that of the search, unless it is one of costs."""
+    """Learners. Those with a parameter `metric` get the metric of the search, unless it is one of costs."""
     if metric is None or metric.rows is not None or metric.name.endswith("_cost"):
         return list(pool)
     return [
@@ -298,7 +298,7 @@ def check_labels(y: NDArray[Any], task: Task) -> None:
 
 
 def check_learner(learner: Any, task: Task) -> None:
-    """Refuse what is no estimator, or one for another task."""
+    """Refuse objects that are not estimators, and estimators for another task."""
     if not hasattr(learner, "get_params"):
         raise DataError(f'learners are "auto" or a list of estimators, not {learner!r}')
     inner = getattr(learner, "estimator", learner)
@@ -306,7 +306,9 @@ def check_learner(learner: Any, task: Task) -> None:
         name = type(learner).__name__
         if task == "ranking":
             raise DataError(f"{name} is not for ranking")
-        raise DataError(f"{name} is not for labels that are {task}; task= says what labels are")
+        raise DataError(
+            f"{name} is not for labels that are {task}; set task= if the labels are something else"
+        )
 
 
 def takes_text(learner: Any) -> bool:

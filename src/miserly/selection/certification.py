@@ -1,7 +1,7 @@
-"""Chosen candidates fitted again, and choosing with a guarantee that guarantee rows must show.
+"""Candidates fitted again to other rows, and the choice of a model with a guarantee.
 
-Which models are tested, in which order, and the model they are compared with are settled by the search alone.
-The guarantee rows decide only whether a requirement is shown.
+The search alone determines which models are tested, in which order, and which model they are compared with.
+The guarantee rows only decide whether a model passes its tests.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Refitter:
         self._fitted: dict[tuple[Trial, int], tuple[Rows, Any]] = {}
 
     def prices(self, one: Candidate) -> Costs | None:
-        """The prices of the frontier, if the candidate learned with others."""
+        """The prices of the frontier, if the candidate was trained with other prices."""
         return None if one.trial.learner.costs == self._costs else self._costs
 
     def fit(self, one: Candidate, rows: Rows, request: Request) -> Any:
@@ -95,7 +95,7 @@ class Certifier:
     costs : Costs
     refitter : Refitter
     reference : Candidate
-        The best model of all costs, against which a loss is measured.
+        The best model at any cost. Losses are measured relative to it.
     kept : Rows, optional
         The guarantee rows; None if there are none.
     everything : Rows
@@ -110,7 +110,7 @@ class Certifier:
     everything: Rows
 
     def take(self, request: Request, ordered: Sequence[Candidate]) -> tuple[Candidate, Any]:
-        """The first of the candidates for which the guarantee rows show what is required, and its model.
+        """The first candidate that passes the tests on the guarantee rows, and its model.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Certifier:
         return chosen, with_guarantees(model, [*self.certain(request), *guarantees])
 
     def certain(self, request: Request) -> list[Guarantee]:
-        """What holds with certainty: the cap, which the plan carries."""
+        """What holds with certainty: the cap, which the plan contains."""
         if not request.is_capped:
             return []
         words = f"no row costs more than {self._price(request.budget)}"
@@ -150,7 +150,7 @@ class Certifier:
     def guarantees(
         self, requirements: Sequence[Requirement], found: Evaluation, theirs: Floats | None
     ) -> list[Guarantee]:
-        """The requirements with what the guarantee rows show of them."""
+        """The requirements with their evidence from the guarantee rows."""
         return [
             self._of_cost(one, found) if one.kind == "mean cost" else self._of_loss(one, found, theirs)
             for one in requirements
@@ -161,8 +161,8 @@ class Certifier:
     def _rows(self) -> Rows:
         if self.kept is None and self.evaluator.rows.weight is not None:
             raise DataError(
-                "with sample_weight no mean can be guaranteed: bounds for any number of rows are bounds of "
-                "plain means. Leave confidence out; a cap (budget=) holds for every row without it"
+                "with sample_weight no mean can be guaranteed, because the bounds hold for unweighted means "
+                "only. Leave confidence out; a cap (budget=) holds for every row without it"
             )
         if self.kept is None:
             raise DataError(
@@ -176,18 +176,18 @@ class Certifier:
         values = RowValues(self.evaluator.metric, self._rows().y)
         if not values.is_additive:
             raise MetricError(
-                f"{self._metric} is no mean over rows, so that no loss of it can be guaranteed for a finite "
-                "number of rows. Take accuracy, or leave confidence out"
+                f"{self._metric} is not a mean over rows, so no loss of it can be guaranteed for a finite "
+                "number of rows. Use accuracy, or leave confidence out"
             )
         if not np.isfinite(self._span(values, [])):
             raise MetricError(
-                f"one row can lose any amount of {self._metric}, so that no loss of it can be guaranteed. "
-                "Take accuracy, ndcg@k, precision@k or a row_metric with bounds, or leave confidence out"
+                f"one row can lose any amount of {self._metric}, so no loss of it can be guaranteed. "
+                "Use accuracy, ndcg@k, precision@k or a row_metric with bounds, or leave confidence out"
             )
         return values
 
     def _span(self, values: RowValues, some: Sequence[Candidate]) -> float:
-        """By how much two of the models can differ in one row; outcomes cost what they do in known rows."""
+        """The largest possible difference of two models in one row, by the outcome costs of known rows."""
         most = max((one.max_cost for one in [self.reference, *some]), default=0.0)
         return values.span_for(self.everything, most)
 
@@ -196,7 +196,7 @@ class Certifier:
 
         They are the best candidates that are likely to pass, and the one with the largest margin. A small
         change of the rows can decide whether a feature is bought, so a model that is fitted to all rows of
-        the search may cost more than the candidate did on held-out rows. It is passed over then.
+        the search may cost more than the candidate did on held-out rows. Such a model is skipped.
         """
         kept = self._rows()
         n_units = len(kept) if kept.qid is None else len(np.unique(kept.qid))
@@ -272,8 +272,8 @@ class Certifier:
         bounds = " and ".join(f"at most {one.bound:.4g}" for one in nearest)
         return (
             f"{nearest[0].n_units} kept {self._units} cannot show, with confidence {request.confidence:g}, "
-            f"that some model {wanted} (of the likeliest they show {bounds}): keep more of them (certify), "
-            "or allow more"
+            f"that some model {wanted} (for the most likely one they show {bounds}): keep more "
+            f"{self._units} (certify) or raise the limit"
         )
 
     @property
@@ -293,7 +293,7 @@ class Certifier:
 
 
 def evaluate_once(plan: Plan, rows: Rows, values: RowValues | None, sign: float) -> Evaluation:
-    """A plan on rows of which it has seen none.
+    """The evaluation of a plan on rows that it was not fitted to.
 
     A unit costs the mean of its rows. Values are gains: higher is better for every metric. Without `values`
     only costs are evaluated.
@@ -311,7 +311,7 @@ def evaluate_once(plan: Plan, rows: Rows, values: RowValues | None, sign: float)
 
 
 def with_guarantees(model: Any, guarantees: Sequence[Guarantee]) -> Any:
-    """The model with its guarantees, which are in its plan too, in words."""
+    """The model with its guarantees; its plan contains them in words."""
     plan = model.plan_.with_guarantees([str(one) for one in guarantees])
     model.plan_ = plan
     model.set_guarantee([replace(one, plan=plan.digest) for one in guarantees])
@@ -319,7 +319,7 @@ def with_guarantees(model: Any, guarantees: Sequence[Guarantee]) -> Any:
 
 
 def with_reference(plan: Plan, rows: Rows) -> Plan:
-    """The plan with what it did on rows that it has not seen, for a `Monitor`."""
+    """The plan with its results on rows that it was not fitted to, as the reference of a `Monitor`."""
     if rows.qid is not None:  # documents of a query are not independent
         return plan
     from miserly.runtime.reference import Reference

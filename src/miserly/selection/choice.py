@@ -1,7 +1,7 @@
 """The best model of a frontier for a request.
 
 Without a guarantee, candidates are compared on held-out rows, and the chosen one is fitted to all rows. With
-a guarantee, guarantee rows must show what is required (see `miserly.selection.certification`).
+a guarantee, the model must pass tests on the guarantee rows (see `miserly.selection.certification`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from miserly.selection.row_values import RowValues, scores_of
 
 __all__ = ["Chooser"]
 
-_FEW_ROWS = 500  # that show whether a plan acquires anything
+_FEW_ROWS = 500  # rows that are run to find out whether a plan acquires anything
 _N_REFITTED = 8  # models that are fitted to all rows before the first of them is taken
 _ROUNDING = 1e-9  # losses of the metric closer than this are equal
 _WORSE_ERRORS = 3.0  # standard errors that a refitted model may be below its held-out value
@@ -40,7 +40,7 @@ class Chooser:
     Parameters
     ----------
     evaluator : Evaluator
-        With the rows of the search.
+        The evaluator of the search, with its rows.
     costs : Costs
     candidates : sequence of Candidate
     everything : Rows, optional
@@ -90,7 +90,7 @@ class Chooser:
 
     @cached_property
     def reference(self) -> Candidate:
-        """The best candidate of all costs."""
+        """The best candidate at any cost."""
         return max(self._candidates, key=lambda one: (self._gain(one), -one.mean_cost))
 
     def warn_of_a_constant(self, request: Request, taken: Candidate, plan: Plan) -> None:
@@ -98,7 +98,7 @@ class Chooser:
         effort = self._effort
         if effort is None or request.max_loss is not None or not request.amount > 0.0:
             return
-        if taken.includes_cost:  # that no test is worth its price is a sound answer
+        if taken.includes_cost:  # it can be right that no test is worth its price
             return
         constant = max((self._gain(one) for one in self._candidates if one.is_constant), default=-np.inf)
         if self._gain(taken) > constant and self._acquires(plan):
@@ -106,9 +106,9 @@ class Chooser:
         if not any(self._gain(one) > constant for one in self._ordered(request)):
             why = why_nothing_helps(self._costs, request.amount, effort)
         elif request.needs_rows:
-            why = "kept rows cannot show of any other that it keeps what is required"
+            why = "the kept rows do not support the guarantee for any other model"
         else:
-            why = "those that seemed better cost more, or do worse, once they are fitted to all rows"
+            why = "models that are better on held-out rows cost more, or are worse, when fitted to all rows"
         words = f"no model for {request.words} is better than a constant answer: {why}"
         warnings.warn(words, BudgetWarning, stacklevel=4)
 
@@ -162,13 +162,13 @@ class Chooser:
         """The first candidate that keeps the budget and its quality when it is fitted to all rows.
 
         A small change of the rows can decide whether a feature is bought, so a refitted model may be a
-        different one. It is passed over if its training score is more than 3 standard errors below its
-        held-out score.
+        different one. It is skipped if its training score is more than 3 standard errors below its held-out
+        score.
         """
         rows = self._everything
         inside: dict[Trial, tuple[Candidate, Any]] = {}
         for one in ordered:
-            if one.trial in inside:  # another view of the same fit was passed over
+            if one.trial in inside:  # another view of the same fit was skipped
                 continue
             model = self.refitter.fit(one, rows, request)
             done = model.plan_.run(rows.X, qid=rows.qid, unknown="missing", **rows.own_costs)
@@ -184,7 +184,7 @@ class Chooser:
         else:
             if not inside:
                 raise CostError(
-                    f"no model costs {request.words} once it is fitted to all rows; allow a little more"
+                    f"no model costs {request.words} when it is fitted to all rows; raise the budget"
                 )
             one, model = next(iter(inside.values()))
         return one, with_guarantees(model, self.certifier.certain(request))

@@ -1,4 +1,4 @@
-"""The claims that held-out rows must show of a candidate; each is tested by betting."""
+"""Claims about a candidate that are tested on held-out rows, by betting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDING = 1e-9  # relative; values may exceed their bound by this much
 
 @dataclass(frozen=True)
 class Claim:
-    """That the mean of independent values, each between 0 and `upper`, is at most `limit`.
+    """The claim that the mean of independent values, each between 0 and `upper`, is at most `limit`.
 
     Values are in a random order, so that the first ones are a random sample.
     """
@@ -58,7 +58,7 @@ class Claim:
 
 
 class Units:
-    """The independent units: rows, or groups of rows, of which the mean counts."""
+    """The independent units: rows, or groups of rows, which count by their mean."""
 
     def __init__(self, groups: ArrayLike | None, n_rows: int) -> None:
         self.grouped = groups is not None
@@ -79,7 +79,7 @@ class Units:
 
 
 class CostClaims:
-    """Of each candidate: its mean cost is at most `limit`, or at most a `share` of rows costs more."""
+    """The claim that the mean cost is at most `limit`, or that at most a `share` of rows costs more."""
 
     def __init__(
         self, candidates: Sequence[Any], groups: ArrayLike | None, limit: float, share: float | None = None
@@ -105,11 +105,11 @@ class CostClaims:
 
 
 class LossClaims:
-    """Of each candidate: its mean value is at most `limit` below that of each rival.
+    """The claim that the mean value of a candidate is at most `limit` below that of each rival.
 
-    A candidate loses little to the best rival if it loses little to each: they are tested one after the
-    other. The level is not divided among them: a wrong result needs the test of the true best to be wrong.
-    Rows without a value (NaN) do not count.
+    If the loss to each rival is small, so is the loss to the best one. The rivals are tested one after the
+    other. The level is not divided among them, because a wrong result needs a wrong test of the truly best
+    rival. Rows without a value (NaN) do not count.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class LossClaims:
         row = int(np.abs(lost).argmax())
         if abs(lost[row]) > span * (1.0 + ROUNDING):
             raise DataError(
-                f"value of candidate {k}: {abs(lost[row]):g} away from another's in row {row}, more than the "
-                f"span of {span:g}; give the Requirement the largest difference between two values of a row"
+                f"value of candidate {k}: differs by {abs(lost[row]):g} from another candidate in row {row}, "
+                f"more than the span of {span:g}; set span= of the Requirement to the largest difference"
             )
         return self.units.means(np.clip(lost, -span, span) + span)
 

@@ -1,12 +1,13 @@
-"""Estimates of what choosing gives, and comparisons of learners by them.
+"""Estimates that account for the choice of the model, and comparisons of learners by such estimates.
 
-Each unit is evaluated with a choice made without it: the best of many held-out values is too optimistic,
-because the choice favours chance. So the units are divided into parts. For each part the best candidate
-inside the budget is chosen on all other parts, and only its values on this part are counted.
+Each unit is evaluated with a choice made without it. The best of many held-out values would be too
+optimistic, because the choice also selects for chance. Therefore the units are divided into parts. For each
+part the best candidate inside the budget is chosen on all other parts, and only its values on this part are
+counted.
 
-Values are smoothed along each hyperparameter before they are compared. A more expensive model is hardly ever
-worse, so if held-out values say so, half of the difference to an increasing curve is taken as chance, up to a
-quarter of a standard error. With many rows this changes nothing.
+Values are smoothed along each hyperparameter before they are compared. A more expensive model is rarely
+worse. If its held-out value is worse, half of the difference to an increasing curve is treated as noise, up
+to a quarter of a standard error. With many rows this has no effect.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _steadied(
 ) -> Floats:
     """Gains moved half way to the nearest increasing curve, but no further than allowed.
 
-    Of a total that includes the cost only the other part, that of the mistakes, falls as the cost rises.
+    If the metric is a total that includes the cost, only its other part, the cost of mistakes, is smoothed.
     """
     if of_total:
         return _steadied(gain + cost, cost, error, curve) - cost
@@ -98,7 +99,7 @@ def cross_choose(candidates: Sequence[Candidate], budget: float, sign: float, se
 
 
 def _means_and_errors(values: Floats) -> tuple[Floats, Floats]:
-    """Of every row of a table, without NaN: the mean and its standard error."""
+    """The mean and the standard error of every row of a table, without NaN."""
     n = np.maximum((~np.isnan(values)).sum(axis=1), 1)
     return np.nanmean(values, axis=1), np.nanstd(values, axis=1) / np.sqrt(n)
 

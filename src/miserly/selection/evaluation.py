@@ -1,4 +1,4 @@
-"""Evaluation on held-out rows: what a model reaches and what it costs, for every unit.
+"""Evaluation on held-out rows: the value and the cost of a model, for every unit.
 
 A *unit* is what is drawn at random: a row, or in ranking a query with all its rows. Standard errors and tests
 are over units.
@@ -32,7 +32,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluation:
-    """What a model reached and what it cost, for every unit.
+    """The value and the cost of a model, for every unit.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Evaluation:
     shape : IntervalShape
         How the interval of the metric is made.
     is_weighted : bool
-        Whether rows have weights. Then `cost` and `value` have them in, and their plain means are weighted
-        means; `row_cost` is what rows paid.
+        Whether rows have weights. Then `cost` and `value` include the weights, so their plain means are
+        weighted means. `row_cost` does not include them.
     """
 
     cost: Floats
@@ -115,7 +115,7 @@ class Evaluation:
 
 
 class Fittable(Protocol):
-    """What can be tried: a candidate learner, or a pair of models with a handover between them."""
+    """What a search can fit: a candidate learner, or a pair of models with a handover."""
 
     @property
     def name(self) -> str: ...
@@ -218,7 +218,7 @@ class Evaluator:
         return np.concatenate([test for _, test in self.parts])
 
     def weighed(self, values: Floats) -> Floats:
-        """Numbers of rows, times the weights of the rows (which average 1); as they are without weights."""
+        """Numbers of rows times the weights of the rows (whose mean is 1); unchanged without weights."""
         return values if self.weight is None else values * (self.weight / self.weight.mean())
 
     def uncentred(self, values: Floats) -> Floats:
@@ -234,7 +234,7 @@ class Evaluator:
         return np.asarray(weighed - weighed.mean() * (self.weight / self.weight.mean() - 1.0))
 
     def evaluate(self, trial: Trial, prices: Costs | None = None) -> list[Candidate]:
-        """All views of a trial, on the held-out rows; at other `prices` than it learned with, if given."""
+        """All views of a trial on the held-out rows, at the training prices or at other `prices`."""
         views = trial.learner.views
         parts = [
             list(self._evaluate_views(plan, views, test, prices))
@@ -294,7 +294,7 @@ class Evaluator:
             yield self._evaluation(plan, stage.scores, stage.cost, stage.acquired, totals[stop], test)
 
     def _run(self, plan: Plan, test: _Fold, cap: float = np.inf, max_cost: float | None = None) -> Evaluation:
-        """A plan under a cap; `max_cost` is the plan's, if it is known already."""
+        """The evaluation of a plan under a cap; `max_cost` is that of the plan, if it is already known."""
         rows = test.rows
         done = plan.run(rows.X, qid=rows.qid, budget=cap, unknown="missing", **rows.own_costs)
         most = min(most_of(plan, self.rows) if max_cost is None else max_cost, cap)

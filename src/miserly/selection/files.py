@@ -2,9 +2,9 @@
 
 An interrupted search resumes from the cache. There is one file for each fit, named by a digest of everything
 that determines the fit: its training rows, the learner with its parameters (prices and seed included) and the
-version of miserly. Files are saved plans, which hold data only: a folder from elsewhere can change results
-but execute nothing. Files are written atomically, so several processes may share a folder. Links in the
-folder are neither read nor replaced.
+version of miserly. Files are saved plans, which hold data only: a folder that is not trusted can change
+results but cannot execute code. Files are written atomically, so several processes may share a folder. Links
+in the folder are neither read nor replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from miserly.selection.candidates import CandidateLearner
 __all__ = ["Cache", "CompileClock", "FittedPlan", "SharedFile", "digest_of", "key_of", "tell_clock"]
 
 _NOTE = "frontier"  # where a plan's info has the key it is kept under
-_IDLE = ("n_jobs", "verbose")  # parameters that no model depends on
+_IDLE = ("n_jobs", "verbose")  # parameters that do not change the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Cache:
             return None
         note = plan.info.get(_NOTE)
         if not isinstance(note, Mapping) or note.get("key") != key or not _is_time(note.get("seconds")):
-            self._ignore(path, "it is the plan of something else")
+            self._ignore(path, "it is the plan of another fit")
             return None
         info = {name: note for name, note in plan.info.items() if name != _NOTE}
         return FittedPlan(plan.replace(info=info), float(note["seconds"]))
@@ -136,10 +136,10 @@ def _key_part(thing: Any) -> Any:
 
 # -- temporary files -----------------------------------------------------------------------------------------
 #
-# They are always removed at the end of a search. On Linux such a file has no name in any folder: it is gone
-# once no process has it open, however those processes ended. Others open it by way of the process that made
-# it. Elsewhere it is in a temporary folder, which joblib's resource tracker, a process of its own, removes if
-# this process ends without doing so.
+# They are always removed at the end of a search. On Linux such a file has no name in any folder: the system
+# deletes it when no process has it open, however those processes ended. Other processes open it through
+# /proc of the process that created it. On other systems it is in a temporary folder. joblib's resource
+# tracker, a separate process, removes this folder if this process ends without doing so.
 
 _PREFIX = "miserly-"
 _PROCESSES = "/proc"
@@ -166,7 +166,7 @@ class SharedFile:
         self.file = open(self.path, "w+b")  # noqa: SIM115
 
     def close(self) -> None:
-        """Let the file go; where it has a name, other processes must have closed it."""
+        """Close the file. If it has a name, it is removed; other processes must have closed it before."""
         self.file.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -193,7 +193,7 @@ class CompileClock:
         return self._last
 
     def stop(self) -> None:
-        """Count no further: the other process is ended, maybe while it compiles."""
+        """Stop counting: the other process is ended, possibly while it compiles."""
         self.seconds()
         self._memory.close()
 
@@ -203,7 +203,7 @@ class CompileClock:
 
 
 def tell_clock(path: str) -> Callable[[float, float | None], None]:
-    """A function for the other process to call with what its clock shows (`clock.on_change`)."""
+    """A function that the other process calls with the state of its clock (`clock.on_change`)."""
     with open(path, "r+b") as file:
         memory = mmap.mmap(file.fileno(), _CLOCK.size)
 

@@ -1,4 +1,4 @@
-"""The search for models of all costs: `frontier`.
+"""The search for models at all costs: `frontier`.
 
 Each candidate learner is fitted at values of the hyperparameter that trades its cost for quality. Every model
 is evaluated on held-out rows. See `miserly.selection.search` for the order of the fits.
@@ -76,13 +76,13 @@ def frontier(
     random_state: Any = None,
     verbose: int = 0,
 ) -> Frontier:
-    """Search over learners and what they spend; evaluate every model on held-out rows.
+    """Search over learners and their costs; evaluate every model on held-out rows.
 
-    Each learner is fitted at several values of one hyperparameter (`tradeoff`, `node_budget` or `budget`;
-    the value that the learner has is replaced), first at a few, then where the best curve may still rise
-    most. A learner without any of these is fitted once. One fit gives many models if it can: a boosted model
-    at several numbers of rounds, an anytime model at many costs, a model with early exits at several
-    thresholds.
+    Each learner is fitted at several values of one hyperparameter: `tradeoff`, `node_budget` or `budget`. The
+    value that the learner has is replaced. The search starts with a few values and continues where the best
+    curve may still rise most. A learner without any of these is fitted once. One fit gives many models if it
+    can: a boosted model at several numbers of rounds, an anytime model at many costs, a model with early
+    exits at several thresholds.
 
     Parameters
     ----------
@@ -107,10 +107,12 @@ def frontier(
         The weight of each row: in fits, in the metric, and in all mean costs. Rows of weight 0 are left out,
         unless `cv` has row numbers. There are no weights in ranking, and no guarantees of means with weights.
     ordered : bool array of shape (n_rows, n_features), frame or mapping of bools, optional
-        Which features were ordered for which rows, if the table comes from a process that did not order all.
+        Which features were ordered for which rows, if the table comes from a process that did not order all
+        features for all rows.
     never_ordered : {"missing", "drop", "ipw"}, default="missing"
-        What is done about the others, see `ordering_weights`. "missing" fits and evaluates all rows; "drop"
-        and "ipw" only those with every feature ordered, where "ipw" weights them as with `sample_weight`.
+        How features that were not ordered are treated, see `ordering_weights`. "missing" fits and evaluates
+        all rows. "drop" and "ipw" use only rows with every feature ordered, and "ipw" weights them as with
+        `sample_weight`.
     task : {"auto", "classes", "numbers", "ranking"}, default="auto"
         What the labels are. "auto": with queries, ranking; else what the metric is for; else text and
         booleans are classes, numbers with fractions are numbers, and whole numbers are classes if there are
@@ -118,17 +120,18 @@ def frontier(
         and is printed with `verbose`.
     metric : str or Metric, optional
         Accuracy, ndcg@5 or mse by default; with `outcome_costs` "total_cost". `miserly.metrics.row_metric`
-        makes one of a function. "roc_auc" and "f1" are no means over rows: a loss of them cannot be
-        guaranteed, and there are no handovers.
+        makes a metric from a function. "roc_auc" and "f1" are not means over rows, so guarantees of their
+        loss and handovers are not available.
     outcome_costs : OutcomeCosts, mapping or array, optional
         What mistakes cost, for classes, in the unit of the test costs: see `miserly.OutcomeCosts`. Learners
         are fitted with them, and models answer with the class or action of least expected cost. The metric
         "outcome_cost" is the mean cost of the answers, and "total_cost" adds what the tests cost.
     budgets : list of float, optional
-        The caps of interest; tables are for these. The first learner that has a budget is fitted at each of
-        them (at eight, if there are more) before anything else, the largest first; a learner that grows a
-        single tree follows the first of these fits. Then the others are fitted at the largest and, if they
-        are not behind, at all of them, with up to half of `max_fits`. No model beyond the largest is sought.
+        The caps of interest, which are also the caps of tables. The first learner that has a budget is fitted
+        at each of them (at eight, if there are more) before any other fit, the largest first. Learners that
+        grow a single tree follow after the first of these fits. Then the other learners are fitted at the
+        largest cap and, if they are competitive, at all caps, with up to half of `max_fits`. The search does
+        not go beyond the largest cap.
     mean_budgets : list of float, optional
         The same for mean budgets: the first learner is fitted at two of them, the others are searched over
         their own hyperparameters. If neither is given, tables are for eight mean budgets in geometric steps
@@ -142,22 +145,23 @@ def frontier(
         The share of the rows (queries) that is kept for guarantees. The search does not use them. By default
         a fifth, at most 2,000, and none if there are fewer than 50; 0 keeps none.
     max_fits : int, default=60
-        How many values of hyperparameters are tried in all; each takes one fit for every fold.
+        The total number of hyperparameter values that are tried. Each needs one fit per fold.
     time_limit : float, optional
-        Seconds after which no fit is started, nor one that is expected to take longer than what is left. A
-        fit that takes more than 15 % of it (at least 5 seconds) is stopped and counts as a failure, except
-        for the first two. With 8,000 training rows or more, up to a fifth of it is used to screen all
-        learners on a subsample of 2,000; learners that are too slow and, if time is scarce, far behind are
-        left out. Time in which functions are compiled does not count: it is spent once on a machine.
+        The time limit in seconds. No fit starts after it, or if it is expected to take longer than the time
+        left. A fit that takes more than 15 % of it (at least 5 seconds) is stopped and counts as a failure,
+        except for the first two. With 8,000 training rows or more, up to a fifth of it is used to screen all
+        learners on a subsample of 2,000; learners that are too slow are left out and, if time is short, also
+        those that are clearly worse. The time to compile functions is not counted, because a machine compiles
+        them once.
     handovers : bool, optional
-        Whether pairs of models are considered, the more expensive one for rows that the cheaper one leaves
-        in doubt (`Handover`), if a pair is better than every single model. Nothing is fitted for it. By
-        default only with "auto". There are none for ranking and numbers.
+        Whether to combine pairs of models (`Handover`): the more expensive model answers the rows that the
+        cheaper one is uncertain about. A pair is kept if it is better than every single model. No fit is
+        needed. By default only with "auto". Handovers are not available for ranking and numbers.
     n_jobs : int, optional
         The number of processes that fit models. It changes only the time, unless there is a `time_limit`.
     cache : path, optional
-        Cache directory. An interrupted search resumes from it, and the same search again fits nothing. It
-        needs an integer as `random_state`.
+        Cache directory. An interrupted search resumes from it. Repeating a finished search fits nothing. The
+        cache needs an integer `random_state`.
     random_state : int, RandomState or None, optional
         Random seed of splits and learners.
     verbose : int, default=0
@@ -287,7 +291,7 @@ class _Setting:
 
 
 def _compile(constant: CandidateLearner, rows: Rows) -> None:
-    """Fit a few trees to a few rows, so that what most learners share is compiled before the clock starts."""
+    """Fit a few trees to a few rows, to compile the functions of most learners before the search."""
     units = np.arange(len(rows)) if rows.qid is None else rows.qid
     known = np.unique(units)
     spread = np.linspace(0, len(known) - 1, _FEW_TO_COMPILE).astype(np.int64)  # rows may be sorted by class
@@ -333,34 +337,36 @@ def _read_task(rows: Rows, task: str, metric: Metric | None) -> TaskChoice:
     taken = read_task(rows.y, task, qid=rows.qid, metric=None if metric is None else metric.name)
     check_labels(rows.y, taken.task)
     if rows.weight is not None and taken.task == "ranking":
-        raise DataError("sample_weight: a search for rankings weighs all queries alike; leave it out")
+        raise DataError(
+            "sample_weight: a search for rankings gives all queries the same weight; leave it out"
+        )
     return taken
 
 
 def _evaluator(
     rows: Rows, parts: Parts, metric: Metric | None, taken: TaskChoice, handovers: bool | None
 ) -> Evaluator:
-    """Evaluates by the metric, or that of the task by default; refuses one that handovers cannot have."""
+    """The evaluator of the metric, by default that of the task; refuses metrics without handovers."""
     evaluator = Evaluator(rows, parts, metric or get_metric(DEFAULT_METRICS[taken.task]))
     if handovers and not evaluator.values.is_additive:
         raise MetricError(
-            f"handovers are evaluated row by row, and {evaluator.metric.name} is no mean over rows: leave "
-            "handovers out"
+            f"handovers are evaluated row by row, and {evaluator.metric.name} is not a mean over rows: "
+            "leave handovers out"
         )
     return evaluator
 
 
 def _how_to_resume(folder: str | PathLike[str] | None) -> str:
     if folder is None:
-        return "what was fitted is lost; frontier(..., cache='folder') would have kept it"
-    return f"what was fitted is kept in {folder}; the same call goes on from there"
+        return "finished fits are lost; frontier(..., cache='folder') would have kept them"
+    return f"finished fits are kept in {folder}; the same call resumes the search"
 
 
 def _cache(folder: str | PathLike[str] | None, random_state: Any) -> Cache | None:
     if folder is not None and not isinstance(random_state, (int, np.integer)):
         raise DataError(
-            "cache: without an integer as random_state rows are divided differently at every call, "
-            "so nothing would be found again"
+            "cache: random_state must be an integer; otherwise rows are divided differently at every call, "
+            "and no stored fit can be used"
         )
     return None if folder is None else Cache(folder)
 

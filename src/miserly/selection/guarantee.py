@@ -123,7 +123,7 @@ def exceed_bound(n_exceed: int, n: int, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a candidate has to keep on new rows.
+    """A limit that a candidate must keep on new rows.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is guaranteed of a model, and what showed it.
+    """A guarantee of a model, with the evidence from the guarantee rows.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class Guarantee:
     limit : float
         The limit.
     confidence : float, default=1
-        1 if it holds with certainty: a plan never exceeds the budget that it carries.
+        1 if it holds with certainty: a plan never exceeds the budget that it contains.
     seen : float, default=nan
         The mean (cost, loss) on the guarantee rows.
     bound : float, default=nan
@@ -189,7 +189,7 @@ class Guarantee:
     n_units : int, default=0
         The number of guarantee rows, or queries; 0 if none were needed.
     plan : str, default=""
-        The `digest` of the plan. The guarantee says nothing about any other plan.
+        The `digest` of the plan. The guarantee does not hold for any other plan.
     """
 
     text: str
@@ -213,7 +213,7 @@ def certify(
     reference: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> list[bool]:
-    """Which candidates keep a requirement (or several), all of them together with its confidence.
+    """Find candidates that all keep a requirement (or several), with its confidence.
 
     With that confidence, every certified candidate keeps the requirement, so any of them may be chosen, by
     any criterion. This holds however the candidates depend on each other.
@@ -226,8 +226,9 @@ def certify(
     required : Requirement or sequence of Requirement
         Several of the same confidence are kept together with that confidence.
     order : sequence of int, optional
-        The places of the candidates, the likeliest to pass first, settled without the held-out rows (by the
-        costs of training rows, for example). None uses a tenth of the rows for it.
+        The order of the tests: numbers of candidates, the most likely to pass first. It must be found without
+        the held-out rows, for example by the costs of training rows. None uses a tenth of the rows to find
+        it.
     reference : array of shape (n,), optional
         For "loss of metric": the values of the model to compare with. None compares with all candidates, so
         that at most `limit` is lost to the best of them.
@@ -249,9 +250,9 @@ def certify(
     Fixed-sequence testing with two chances: candidates are tested one after the other, each at half the
     level, until two have failed. A wrong candidate is certified only if one of the first two wrong ones
     passes, each with probability at most half the level. So the level is not divided by the number of
-    candidates, and one candidate in the wrong place does not end the test. Holm's correction needs no order,
-    but divides the level by the number of candidates. Several requirements are each tested at the whole
-    level: a candidate that breaks one of them has to pass the test of that one.
+    candidates, and one failed candidate does not end the tests. Holm's correction needs no order, but divides
+    the level by the number of candidates. Several requirements are each tested at the whole level: a
+    candidate that violates one of them is certified only if it passes the test of that one.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Pairs of models with a handover: rows that the cheaper model leaves in doubt go on to the expensive one.
+"""Pairs of models with a handover: the expensive model answers rows that the cheap one is uncertain about.
 
-Nothing is fitted for this. The results of two candidates on held-out rows give the result of the pair for
-every threshold of the handover. A budget between the costs of two models pays for the expensive model for as
-many rows as it allows, those with the lowest confidence first.
+No fit is needed. The results of two candidates on held-out rows determine the result of the pair for every
+threshold of the handover. With a budget between the costs of the two models, as many rows as the budget
+allows are handed over, those with the lowest confidence first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Pair", "handovers"]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-_N_LEVELS = 48  # costs for which a pair is looked for
+_N_LEVELS = 48  # costs for which pairs are searched
 _N_FIRST = 16  # cheaper models, at most
 _N_THEN = 16  # more expensive models, at most
 _COST_RATIO = 1.05  # the second model costs more than this times the first
@@ -113,7 +113,7 @@ def _best_calibrated(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _spread(some: Sequence[Candidate], most: int) -> list[Candidate]:
-    """At most so many, evenly spread in the order of their costs."""
+    """At most this many candidates, evenly spread in the order of their costs."""
     some = sorted(some, key=lambda one: one.mean_cost)
     if len(some) <= most:
         return some
@@ -177,7 +177,7 @@ class _Half:
         return self._evaluator.uncentred(self.candidate.value)
 
     def price(self, bought: NDArray[np.bool_]) -> Floats:
-        """What features cost that each row bought."""
+        """The cost of the features that each row bought."""
         costs, rows = self.plans[0].costs, self._evaluator.rows
         prices: Floats
         if rows.row_costs is None:
@@ -225,7 +225,7 @@ class _JoinedPair:
         return then.values - weighed(then.paid) + weighed(self.both)
 
     def at(self, cost: float) -> int:
-        """The place of the largest number of rows that a mean cost allows; of a total, of the best number."""
+        """The place of the largest number of rows within a mean cost; for a total, of the best number."""
         inside = np.flatnonzero(self.cost <= cost)
         of_total = self._first.candidate.includes_cost
         return int(inside[np.argmax(self.gain[inside])] if of_total else inside[-1])

@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class SearchEffort:
-    """How many values a search tried, how long it took, whether time ended it, and what failed."""
+    """The number of values that a search tried, its time, whether a time limit ended it, and failures."""
 
     n_fits: int
     seconds: float
@@ -64,7 +64,7 @@ def why_nothing_helps(costs: Costs, budget: float, effort: SearchEffort) -> str:
     failed = f" ({len(effort.failures)} failed; the first: {effort.failures[0]})" if effort.failures else ""
     if effort.out_of_time:
         return f"time ran out after {effort.n_fits} fits, {effort.seconds:.0f} seconds{failed}"
-    return f"no feature that fits the budget helps, by held-out rows of {effort.n_fits} fits{failed}"
+    return f"no feature that fits the budget helps on held-out rows, in {effort.n_fits} fits{failed}"
 
 
 @dataclass
@@ -154,16 +154,17 @@ class History:
 
 # -- gaps ----------------------------------------------------------------------------------------------------
 #
-# Between two neighbouring values of a hyperparameter, the cheaper model of cost `a` and the other of cost
-# `b`, a model is missing that costs something in between and may be nearly as good as the more expensive one.
-# The *room* of this gap is
+# Consider two neighbouring values of a hyperparameter, with models of cost `a` and of higher cost `b`. A
+# model with a cost between them has not been tried. It may be nearly as good as the more expensive one. The
+# *room* of this gap is
 #
 #     the integral, over the logarithm of the cost c from a to b, of max(0, hope - best(c))
 #
-# with `hope` the value of the more expensive model plus one standard error, and `best(c)` the best value so
-# far at cost c. If the search has budgets, the room is a sum over these. The gap with the most room is fitted
-# next, at the geometric mean of its two values; with a time limit, the gap with the most room per second.
-# Of a total cost, `hope` is what mistakes cost with the more expensive model, and c itself is added to it.
+# where `hope` is the value of the more expensive model plus one standard error, and `best(c)` is the best
+# value so far at cost c. If the search has budgets, the room is a sum over the budgets. The next fit is in
+# the gap with the most room, at the geometric mean of its two values. With a time limit, it is in the gap
+# with the most room per second. If the metric is a total cost, `hope` is the cost of mistakes of the more
+# expensive model, plus c.
 
 _CLOSE = 1.1  # values of a hyperparameter whose ratio is smaller than this are taken as equal
 _GRID = 200
@@ -194,7 +195,7 @@ class Gaps:
     history : History
     budgets : SearchBudgets
     coming : sequence of (CandidateLearner, float, Gap or None)
-        Fits under way. Their gaps are taken as closed, so that the next fit is made elsewhere.
+        Fits in progress. Their gaps count as closed, so that the next fit is made in another gap.
     """
 
     history: History

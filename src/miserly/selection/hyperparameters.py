@@ -38,7 +38,7 @@ class Hyperparameter:
     cheap, expensive : float
         The ends of the range: the values of the cheapest and of the most expensive models.
     natural : float, optional
-        The value at which one unit of cost is worth one unit of the cost of mistakes, tried first.
+        The value at which one unit of cost equals one unit of the cost of mistakes. It is tried first.
     """
 
     name: str
@@ -81,7 +81,9 @@ def hyperparameters_of(
     low, high = cost_range(costs, learner, budgets)
     budget = [Hyperparameter("budget", paths["budget"], low, high)] if "budget" in paths else []
     if "costs" not in paths:
-        raise DataError(f"{type(learner).__name__} has no parameter 'costs', so no price reaches it")
+        raise DataError(
+            f"{type(learner).__name__} has no parameter 'costs', so it cannot take costs into account"
+        )
     if "node_budget" in paths:
         return [Hyperparameter("node_budget", paths["node_budget"], low, high)]
     if "tradeoff" in paths and given[paths["tradeoff"]] is not None:
@@ -106,7 +108,7 @@ def cost_range(costs: Costs, learner: Any, budgets: SearchBudgets) -> tuple[floa
     """The cost of the cheapest feature, and of everything; at most the largest budget of the search."""
     everything = costs.total + costs.evaluation * learner.get_params().get("n_rounds", 1)
     if not everything > 0:
-        raise CostError("everything is free: there is no cost to trade")
+        raise CostError("all features are free: a search needs a feature with a cost")
     most = min(float(everything), budgets.largest or np.inf)
     return min(cheapest_feature(costs), most), most
 
@@ -118,7 +120,7 @@ def cheapest_feature(costs: Costs) -> float:
 
 
 def _tradeoff_range(learner: Any, rows: Rows, costs: Costs, budgets: SearchBudgets) -> tuple[float, float]:
-    """The tradeoff at which not even the cheapest feature is worth its cost, and one that hardly counts.
+    """The tradeoff at which not even the cheapest feature is worth its cost, and one that has little effect.
 
     The most that a model can gain is the loss of a constant answer.
     """

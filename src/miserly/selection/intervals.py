@@ -43,8 +43,8 @@ class IntervalShape:
         >>> round(low, 3), round(high, 3)
         (0.738, 0.966)
 
-        If nothing is wrong there is no spread to make an interval of. Then it is that of a share of 1 in as
-        many independent rows as the rarest class has:
+        If the metric is 1, the standard error is 0. The interval is then that of a share of 1 among as many
+        independent rows as the rarest class has:
 
         >>> low, high = IntervalShape(is_logit=True, freedom=19.0).ends(1.0, 0.0)
         >>> round(low, 3), high  # 0.025 ** (1 / 20)

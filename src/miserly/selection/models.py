@@ -33,7 +33,7 @@ class SearchResult:
     Attributes
     ----------
     evaluator : Evaluator
-        With the rows of the search and its folds.
+        The evaluator, with the rows of the search and its folds.
     costs : Costs
     candidates : sequence of Candidate
         All models.
@@ -196,7 +196,7 @@ class EvaluatedModels:
 
     @cached_property
     def by_total(self) -> Self:
-        """The same models, valued by what a row costs in all: its tests and its answer.
+        """The same models, valued by the total cost of a row: its tests and its answer.
 
         Returns
         -------
@@ -218,9 +218,9 @@ class EvaluatedModels:
         return type(self)(replace(given, evaluator=evaluator, candidates=some))
 
     def total(self, budget: float | None = None, *, mean_budget: float | None = None) -> dict[str, Any]:
-        """What a row costs in all with the model of ``best(objective="total")``.
+        """The total cost of a row with the model of ``best(objective="total")``.
 
-        Every row is evaluated with a choice that did not see it.
+        Every row is evaluated with a choice made without this row.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ class Offer:
     rows : Rows
         All rows that were given.
     estimate : Evaluation
-        Costs and values of choices that are evaluated on rows that they did not see. If `is_second`, the
+        Costs and values, where each row is evaluated with a choice made without it. If `is_second`, the
         evaluation of the candidate itself, which is optimistic.
     is_second : bool
         Whether the model replaces a better one: for a guarantee, or because that one costs too much or is
@@ -106,7 +106,7 @@ class Offer:
 
     @cached_property
     def max_cost(self) -> float:
-        """What no row pays more than."""
+        """The most that any row pays."""
         return most_of(self.plan, self.rows)
 
     @cached_property
@@ -129,7 +129,7 @@ class Offer:
 
     @cached_property
     def cost_95(self) -> float:
-        """What 95 of 100 of the given rows pay at most."""
+        """The cost that 95 % of the given rows do not exceed."""
         if self.rows.weight is None:
             return float(np.quantile(self.run.cost, 0.95, method="higher"))
         return float(np.quantile(self.run.cost, 0.95, method="inverted_cdf", weights=self.rows.weight))
@@ -147,20 +147,20 @@ class Offer:
 
     @property
     def note(self) -> str:
-        """Why this is no model of its own; empty where it is one."""
+        """A note if this is the model of a smaller budget; otherwise empty."""
         return "" if self.same_as is None else f"no better model found: same as {self.same_as:g}"
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """What tells models apart: under another cap that none of its rows reaches, a model is the same."""
+        """The identity of the model: two caps that no row reaches give the same model."""
         return self.candidate.trial, tuple(sorted(self.candidate.view.items())), self.max_cost
 
 
 def offers(found: Frontier, requests: Sequence[Request]) -> list[Offer]:
     """What each of some budgets buys, the smallest first; budgets that buy nothing at all are left out.
 
-    A larger budget whose model has no better estimate than a smaller one's takes that one's model, and says
-    so: one model has one estimate.
+    If the model of a larger budget has no better estimate than that of a smaller budget, the larger budget
+    gets the model of the smaller one, with a note. So one model has one estimate.
     """
     made: list[Offer] = []
     found.chooser.evaluate_under(request.budget for request in requests)
@@ -198,7 +198,7 @@ def offer_for(found: Frontier, request: Request) -> Offer:
 
 
 def honest_estimate(found: EvaluatedModels, request: Request) -> Evaluation:
-    """Costs and values of choices that did not see the rows they are evaluated on."""
+    """Costs and values, where each row is evaluated with a choice made without it."""
     some = found.chooser.under(request.budget)
     reached = cross_choose(some, request.mean_budget, found.sign, found.seed)
     if reached is None:
@@ -225,7 +225,7 @@ def round_offers(found: Frontier, asked: Request | None = None) -> list[Offer]:
 
 
 def delivered_offer(found: Frontier, wanted: Request) -> Offer:
-    """The model for a request. If a smaller round budget buys one that is as good, it is that one.
+    """The model for a request. If a smaller round budget buys an equally good model, that model is taken.
 
     Warns if the model is no better than a constant answer.
     """
@@ -254,7 +254,7 @@ def suggested(made: Sequence[Offer], greater_is_better: bool) -> int:
 def round_budgets(found: Frontier, asked: Request | None = None) -> list[Request]:
     """Round amounts from the cheapest to the most expensive model worth its price.
 
-    They are of the kind that is `asked` for, or that the frontier was made for. Of those that choose the
+    They are of the kind that is `asked` for, or that the frontier was made for. If several amounts choose the
     same model, the smallest is kept. Zero, the budgets that the frontier was made for and the one that is
     `asked` for are among them. No amount exceeds the price of everything.
     """

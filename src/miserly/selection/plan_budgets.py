@@ -1,4 +1,4 @@
-"""What each budget buys of one plan: estimates for ``plan.info["budgets"]``, which services and pages show.
+"""What each budget buys with one plan: estimates for ``plan.info["budgets"]``, shown by services and pages.
 
 A plan answers inside any budget: it stops before the first purchase that does not fit. Every line has a cap,
 the mean of a metric, its standard error and the mean cost, and says on which rows they were estimated.
@@ -61,7 +61,7 @@ def budget_steps(plan: Plan, most: int = _MOST) -> list[float]:
 
 
 def budgets_of_offer(found: Frontier, offer: Offer) -> list[dict[str, Any]]:
-    """Return what each budget buys of the plan of an offer, as estimated by cross-validation.
+    """Return what each budget buys with the plan of an offer, as estimated by cross-validation.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def budgets_of_offer(found: Frontier, offer: Offer) -> list[dict[str, Any]]:
 
 
 def budgets_on_rows(plan: Plan, rows: Rows, metric: str, what: str) -> list[dict[str, Any]]:
-    """Return what each budget buys of a plan on rows that it was not fitted to.
+    """Return what each budget buys with a plan, on rows that it was not fitted to.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def budgets_on_rows(plan: Plan, rows: Rows, metric: str, what: str) -> list[dict
 
 
 def with_budgets(plan: Plan, budgets: Sequence[dict[str, Any]]) -> Plan:
-    """Return a plan with a note of what each budget buys of it."""
+    """Return the plan with a note of what each budget buys."""
     return plan.replace(info={**plan.info, BUDGETS: list(budgets), BUDGETS_OF: plan.digest})
 
 

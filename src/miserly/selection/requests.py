@@ -1,4 +1,4 @@
-"""What is asked of a model (a cap, a mean budget, a confidence, a loss of the metric), and of a search."""
+"""The limits of a model (a cap, a mean budget, a confidence, a loss of the metric) and of a search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Request:
     confidence : float, optional
         The confidence of the guarantee; None asks for no guarantee.
     max_loss : float, optional
-        How much of the metric may be lost against the best model; None if only budgets count.
+        How much worse the metric may be than that of the best model; None if only budgets count.
     """
 
     budget: float = np.inf
@@ -81,7 +81,7 @@ class Request:
         return self.confidence is not None and (self.mean_budget < np.inf or self.max_loss is not None)
 
     def requirements(self, span: float) -> list[Requirement]:
-        """What guarantee rows have to show."""
+        """The requirements that guarantee rows must support."""
         assert self.confidence is not None
         found = []
         if self.mean_budget < np.inf:

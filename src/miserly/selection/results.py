@@ -40,8 +40,8 @@ class Frontier(EvaluatedModels):
 
     Notes
     -----
-    `points` and `pareto` hold the held-out values by which models are chosen. The best of many such values
-    is optimistic. `at` and `compare` evaluate every row with a choice that did not see it.
+    `points` and `pareto` hold the held-out values by which models are chosen. The best of many such values is
+    optimistic. `at` and `compare` evaluate every row with a choice made without this row.
 
     Examples
     --------
@@ -85,12 +85,12 @@ class Frontier(EvaluatedModels):
         return frame([record(one) for one in self.pareto_candidates])
 
     def at(self, *budgets: float, mean_budgets: Sequence[float] | None = None) -> Any:
-        """What budgets buy: for each the model that `best` delivers, and what to expect of it.
+        """Show what budgets buy: for each budget the model that `best` returns, and its estimates.
 
-        `cost` and `value` (with 95 % intervals) are estimates: every row is evaluated with a choice that did
-        not see it. `features`, `max_cost` and `plan_cost` (the mean cost of the given rows) are those of the
-        delivered plan, which is fitted to all rows: one fit for each model of the table. If no better model
-        was found than for a smaller budget of the table, the line repeats that one, and `note` says so.
+        `cost` and `value` (with 95 % intervals) are estimates: every row is evaluated with a choice made
+        without this row. `features`, `max_cost` and `plan_cost` (the mean cost of the given rows) are those
+        of the delivered plan, which is fitted to all rows: one fit for each model of the table. If no better
+        model was found than for a smaller budget of the table, the line repeats that one, and `note` says so.
 
         Parameters
         ----------
@@ -172,8 +172,8 @@ class Frontier(EvaluatedModels):
     ) -> Any:
         """Learners at equal budgets, each with its best model, against one of them.
 
-        Every row is evaluated with a choice that did not see it. The test describes these models; other
-        training rows might change more.
+        Every row is evaluated with a choice made without this row. The test describes these models. Other
+        training rows could make a larger difference.
 
         Parameters
         ----------
@@ -182,7 +182,8 @@ class Frontier(EvaluatedModels):
         mean_budgets : list of float, optional
             Mean budgets.
         against : str, optional
-            The learner to compare with. By default the one of the largest area (of a loss, the smallest).
+            The learner to compare with. By default the learner with the largest area (the smallest, if a
+            lower metric is better).
 
         Returns
         -------
@@ -215,28 +216,28 @@ class Frontier(EvaluatedModels):
         """The best model for a budget, or the cheapest that is nearly as good as the best.
 
         It is chosen on held-out rows and fitted to all rows, guarantee rows included. A model that then costs
-        more than the mean budget is replaced by the next best. `guarantee_` of the model lists what is
-        guaranteed and what showed it; ``plan_.guarantees`` has it in words.
+        more than the mean budget is replaced by the next best. `guarantee_` of the model lists the guarantees
+        and their evidence; ``plan_.guarantees`` has them in words.
 
         Parameters
         ----------
         budget : float, optional
-            A cap: no row ever pays more. All models are evaluated under it, and the plan of the best one
-            carries it, so it is kept with certainty. None is no limit.
+            A cap: no row ever pays more. All models are evaluated under it. The plan of the best one contains
+            it, so it holds with certainty. None is no limit.
         mean_budget : float, optional
             What a row may cost on average. None is no limit.
         confidence : float, optional
-            The confidence of a guarantee; by default that of the frontier. With one, the mean cost of new
-            rows (in ranking, the mean over queries) is at most `mean_budget`, and the loss of the metric at
-            most `max_loss`, whatever their distribution: the guarantee rows have shown it. The model is
-            fitted to all other rows. The guarantee holds for each call by itself.
+            The confidence of a guarantee; by default that of the frontier. With a confidence, the guarantee
+            rows must show that the mean cost of new rows (in ranking, the mean over queries) is at most
+            `mean_budget`, and the loss of the metric at most `max_loss`, for any distribution. The model is
+            fitted to all other rows. The confidence applies to each call separately.
         max_loss : float, optional
-            What may be lost of the metric, 0.01 for example, against the best model of all costs: the
-            cheapest model that loses no more is taken. With a confidence, the metric must be accuracy,
-            ndcg@k or precision@k, of which a row cannot lose more than 1, or a cost of mistakes.
+            The cheapest model is returned whose metric is at most this much, 0.01 for example, worse than
+            that of the best model at any cost. With a confidence, the loss of a row must be bounded:
+            accuracy, ndcg@k, precision@k or a cost of mistakes.
         objective : {"metric", "total"}, default="metric"
-            What is best: the metric of the frontier, or the least mean cost of tests and mistakes together,
-            which needs `outcome_costs`. `total` says what that is.
+            The criterion: the metric of the frontier, or the mean cost of tests and mistakes together, which
+            needs `outcome_costs` (see `total`).
 
         Returns
         -------
@@ -246,7 +247,7 @@ class Frontier(EvaluatedModels):
         Raises
         ------
         CostError
-            If no model fits the budget, or the guarantee rows cannot show what is required of any model.
+            If no model fits the budget, or the guarantee rows do not support the guarantee for any model.
         """
         if objective not in ("metric", "total"):
             raise DataError(f'objective is "metric" or "total", not {objective!r}')
@@ -323,7 +324,7 @@ class Frontier(EvaluatedModels):
     def reprice(self, costs: Any) -> Frontier:
         """The same models at other prices, evaluated again on the same held-out rows; nothing is fitted.
 
-        Models still spend as they learned to at the old prices. After large changes, search again.
+        The models were trained at the old prices. After large changes, search again.
 
         Parameters
         ----------
@@ -337,7 +338,7 @@ class Frontier(EvaluatedModels):
         """
         evaluator = self.result.evaluator
         if evaluator.rows.own_costs.get("prices") is not None:
-            raise DataError("rows have their own prices, which costs do not change: search again")
+            raise DataError("rows have their own prices, which new costs do not change: run frontier again")
         table = evaluator.rows.X
         prices = bind_costs(costs, [str(c) for c in table.columns] if is_frame(table) else np.shape(table)[1])
         trials = dict.fromkeys(one.trial for one in self._candidates)

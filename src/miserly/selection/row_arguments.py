@@ -1,4 +1,4 @@
-"""What a search is given of its rows: labels, weights, costs, what they know, pay and never had ordered."""
+"""The arguments of a search about its rows: labels, weights, costs, known, prices and ordered features."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RowArguments:
     outcome_costs: Any
 
     def read(self, learners: Any, cv: Any) -> tuple[Rows, Costs]:
-        """Checked rows that count, with what each of them knows, pays and costs; and the list of prices.
+        """The checked rows with their known features, prices and outcome costs, and the costs of features.
 
         Parameters
         ----------

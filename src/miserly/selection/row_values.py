@@ -1,6 +1,6 @@
 """Metrics as means: what each row (in ranking, each query) adds to the metric.
 
-Metrics that are no means (roc_auc, f1), and means with weights, are linearised: see
+Metrics that are not means (roc_auc, f1), and means with weights, are linearised: see
 `miserly.metrics.influence`. So the plain mean of the numbers is always the metric, and the standard error of
 that mean is its standard error.
 """
@@ -27,7 +27,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class RowValues:
-    """A metric taken apart: `RowValues(metric, y)(plan, scores, ...)` are numbers whose mean is the metric.
+    """A metric as values of rows: the mean of `RowValues(metric, y)(plan, scores, ...)` is the metric.
 
     `y` are the labels of all evaluated rows, which give the shares of the classes and the variance, and
     `weight` their weights. A query without a relevant row has no NDCG and gets NaN. Costs of mistakes need
@@ -108,7 +108,7 @@ class RowValues:
         return np.asarray(plan.labels_from(scores) == y, dtype=np.float64)
 
     def _balanced(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        """A right answer counts the more, the rarer its class: so the mean is the mean of the recalls."""
+        """A right answer counts more if its class is rarer, so the mean is the mean of the recalls."""
         n, n_classes = sum(self._share.values()), len(self._share)  # sums of weights, if there are any
         weight = np.array([n / (n_classes * self._share[label]) for label in y.tolist()])
         return weight * self._right(plan, scores, y, queries)

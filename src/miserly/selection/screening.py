@@ -1,9 +1,9 @@
 """Screening: every candidate learner is fitted to a subsample first, to leave out slow and poor ones.
 
 A search is screened if time is limited and there are many rows. A learner that would take too long is left
-out. If time is scarce, so is a learner of which no model is better than a cheaper one of another learner, by
-two standard errors. The quickest learner comes first, then the others by the area under their curves. Values
-on the subsample are used for nothing else.
+out. If time is short, learners whose models are all worse than cheaper models of another learner, by two
+standard errors, are left out, too. The quickest learner comes first, then the others by the area under their
+curves. Values on the subsample are used for nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Screening:
     Attributes
     ----------
     learners : list of CandidateLearner
-        Those that take part: the quickest, then the others, the best first.
+        The learners of the search: the fastest, then the others, the best first.
     seconds : dict of float
         The approximate time of one fit of each to all rows.
     left_out : dict of str
@@ -90,7 +90,7 @@ def screen(search: Search, times_more: float, time_limit: float) -> Screening:
     scarce = sum(len(one.start()) * seconds[one] for one in in_time) > AMPLE * time_limit
     for one in in_time:
         if scarce and search.history.is_behind(one, left):
-            why_not[one] = "behind cheaper models of other learners, with a part of the rows"
+            why_not[one] = "worse than cheaper models of other learners, on a subsample"
         else:
             left.append(one)
     left = left or others[:1]
@@ -107,10 +107,10 @@ def _too_slow(
     """Why a learner would take too long; empty if it would not."""
     slow = [failure for failure in search.failures if failure.learner == one.name and failure.is_late]
     if slow:
-        return f"on a part of the rows: {slow[0].error}"
+        return f"on a subsample: {slow[0].error}"
     if seconds > longest:
         few = seconds / times_more
-        return f"a fit would take about {seconds:.0f} seconds ({few:.1f} with a part of the rows)"
+        return f"a fit would take about {seconds:.0f} seconds ({few:.1f} on a subsample)"
     return ""
 
 

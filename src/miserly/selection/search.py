@@ -3,14 +3,14 @@
 If the search has budgets, these come first. The first learner that has a budget as a parameter is fitted at
 each of them (at two, if they are mean budgets), the largest first: prefixes of its model serve the smaller
 budgets from then on. Learners that grow a single tree are fitted at all caps right after the first of these
-fits. Then the other learners are fitted at the largest cap, the quickest first, and those that are not far
-behind at the other caps.
+fits. Then the other learners are fitted at the largest cap, the fastest first. Those that are competitive are
+also fitted at the other caps.
 
 The constant answer and learners without a hyperparameter come before all of these. They are fitted once.
 
 Next, a few values of every hyperparameter are tried, quick learners before slow ones. After that, each fit
-goes to the widest gap of the best curve so far (see `miserly.selection.history`). No hyperparameter is
-followed beyond the largest budget.
+goes to the widest gap of the best curve so far (see `miserly.selection.history`). No value beyond the largest
+budget is tried.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BUDGET_SHARE = 0.5  # of the fits go to the budgets of the search, without thos
 # it. With eight of them the mean over budgets fell by 0.02 on heart (seeds 30 to 33, 20 fits); with two it
 # is as without any (seeds 30, 32).
 _MEANS_FIRST = 2
-_LEAST_TRIALS = 2  # always made: the constant answer and one learner are the least there can be
+_LEAST_TRIALS = 2  # made in any case: the constant answer and one learner
 _PATIENCE = 2  # failures of a learner before it gets no further fits
 _WINDOW = 4  # fits under way at a time
 

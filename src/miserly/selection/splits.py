@@ -152,11 +152,11 @@ def guarantee_mask(rows: Rows, share: float | None, confidence: float | None, se
 
 
 def _none_kept(rows: Rows, share: float | None, confidence: float | None) -> NDArray[np.bool_]:
-    """No rows: guarantees are about rows drawn as those given were, not about a weighted mean of them."""
+    """No rows are kept: guarantees hold for unweighted means only."""
     if share or confidence is not None:
         raise DataError(
-            "guarantees need rows that count the same: bounds for any number of rows are bounds of plain "
-            "means. Leave confidence and certify out, or sample_weight"
+            "guarantees need rows that count the same, because the bounds hold for unweighted means only. "
+            "Leave out confidence and certify, or sample_weight"
         )
     return np.zeros(len(rows), dtype=np.bool_)
 

@@ -1,4 +1,4 @@
-"""Tests and mistakes in one currency: what a row costs in all, as figures and in words."""
+"""The total cost of a row, tests and mistakes together, as numbers and in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["offer_parts", "total_parts", "total_record", "total_words"]
 
 
 def total_record(found: EvaluatedModels, request: Request) -> dict[str, Any]:
-    """What a row costs in all with the best model for a request; `found` is valued by the total cost."""
+    """The total cost of a row with the best model for a request; `found` is valued by the total cost."""
     parts = total_parts(honest_estimate(found, request))
     return {**parts, "words": total_words(parts, found.costs.unit)}
 

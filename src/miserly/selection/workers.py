@@ -1,11 +1,12 @@
 """The workers that fit models for a search: this process, or several other processes.
 
-Every process reads the rows from one memory-mapped file and uses its share of the cores. A process that fits
-for too long, or dies, is replaced, and its fit has failed. With a time limit every fit runs in another
+Every process reads the rows from one memory-mapped file and uses its share of the cores. A process that takes
+too long or crashes is replaced, and its fit counts as failed. With a time limit every fit runs in another
 process, because only a process can be stopped. A learner that cannot be pickled is fitted in this process.
 
-Time in which functions are compiled does not count: it is spent once on a machine, in the first fit that
-needs them. However this process ends, no other process goes on after it, and no rows are left in a file.
+The time to compile functions is not counted, because a machine compiles them once, in the first fit that
+needs them. When this process ends, in whatever way, the other processes end as well, and no file with rows
+remains.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class _Later:
 class Workers:
     """Fits models in this process (one at a time, when results are needed) or in `n_jobs` processes.
 
-    With a `time_limit` the fits of an order may take a share of it, and none goes on after its end.
+    With a `time_limit`, the fits of an order may take a share of it, and no fit continues after the limit.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class Workers:
         return time.monotonic() - compile_seconds() - there
 
     def begin(self, learner: CandidateLearner, value: float, wanted: bool = False) -> Order:
-        """Start a fit for every fold; one that is `wanted` may take all the time there is."""
+        """Start a fit for every fold; a `wanted` fit may take all the remaining time."""
         parts = range(len(self.parts))
         return Order(learner, value, [self._begin(learner, value, part, wanted) for part in parts])
 
@@ -153,7 +154,7 @@ class Workers:
 def _threads_of_each(n: int) -> dict[str, str]:
     """Environment variables that give each of `n` processes its share of the cores this one may use.
 
-    Where the user has set fewer threads, it is these.
+    If the user has set fewer threads, this number is used.
     """
     share: int = max(1, joblib.cpu_count() // n)
 
@@ -165,7 +166,7 @@ def _threads_of_each(n: int) -> dict[str, str]:
 
 
 class _Processes:
-    """Threads that each have a process of their own, started with its first fit."""
+    """Threads, each with its own process, which is started with the first fit."""
 
     def __init__(self, rows: Rows, parts: Parts, n: int, time_limit: float) -> None:
         self._given = rows, [train for train, _ in parts]
@@ -234,7 +235,7 @@ class _Processes:
             fitted = asked.result()
         except (TerminatedWorkerError, ShutdownExecutorError):
             self._dismiss(process)
-            raise RuntimeError("the process that fitted it died, maybe for lack of memory") from None
+            raise RuntimeError("the process of this fit died, possibly because memory ran out") from None
         except (BrokenProcessPool, PicklingError):
             self._dismiss(process)
             rows, trains = self._given

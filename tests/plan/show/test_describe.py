@@ -181,7 +181,7 @@ def test_large_trees_are_counted_not_printed():
 def test_classes_and_steering_scores_are_described():
     text = three_classes().describe().replace("\n", " ")
     assert 'largest: "setosa", "versicolor" or "virginica".' in text
-    assert "1 further score only steers its way." in text
+    assert "1 further score only decides its path." in text
     assert 'it adds 0.1 + feature 1 to the score of "setosa"' in text
     assert "if score 4 is above 0.5:" in text
 

@@ -64,7 +64,7 @@ def first_choice(plan: Plan, chooses: MixtureAcquisition) -> int | None:
     plan : Plan
         The plan.
     chooses : MixtureAcquisition
-        What chooses.
+        The acquisition of the node.
 
     Returns
     -------

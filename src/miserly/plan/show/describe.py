@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["describe"]
 
-# Enough for a person to read; what is left out is counted.
+# Limits that keep descriptions readable. Items beyond them are counted, not listed.
 _MOST_ROWS = 120  # rows of a chain's bill
 _MOST_AT_ONCE = 12  # features that one step buys, each on its own line
 _MOST_STEPS, _MOST_LINES = 6, 24  # of steps written out
@@ -35,7 +35,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def describe(plan: Plan) -> str:
-    """What a plan does, for a reader who knows the features and nothing about models.
+    """Describe a plan for a reader who knows the features but no machine learning.
 
     >>> from miserly import Costs, Plan
     >>> from miserly.plan import Node, Raw
@@ -89,7 +89,9 @@ def _answer(plan: Plan, words: Wording, parts: Sequence[Stretch]) -> str:
     text = link.answer_words(words) if plan.decision is None else plan.decision.words(words)
     further = plan.n_scores - plan.n_outputs
     if further:
-        text += f" {plural(further, 'further score')} only {'steers' if further == 1 else 'steer'} its way."
+        text += (
+            f" {plural(further, 'further score')} only {'decides' if further == 1 else 'decide'} its path."
+        )
     base = link.base_words(words) if plan.decision is None else words.base_answer()
     if not parts:
         return f"{_wrapped(text)}\nWith no steps to take, it always answers {base}."
@@ -187,7 +189,7 @@ def _aligned(lines: Sequence[tuple[str, ...]], sides: str) -> list[str]:
 
 
 def _first_steps(plan: Plan, words: Wording) -> list[str]:
-    """The first steps written out, as far as a person would read."""
+    """The first steps written out, up to a readable number of lines."""
     lines: list[str] = []
     for k, node in enumerate(plan.nodes):
         more = _workings(plan, node, words, f"step {k + 1}")

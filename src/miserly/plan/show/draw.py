@@ -1,9 +1,9 @@
-"""A picture of a plan: a shopping timeline for a chain, boxes and ways for a tree of classifiers.
+"""A drawing of a plan: a timeline of purchases for a chain, boxes and edges for a tree of classifiers.
 
-`draw_chain` draws the timeline. In a tree, boxes go from left to right, the upper way above the lower one. A
-box is a stretch of nodes without a fork: what it newly buys, what has been paid when it is done, and what
-decides where a row goes. Every box has a strip of the page to itself that also holds all boxes after it, so
-nothing can overlap.
+`draw_chain` draws the timeline. A tree is drawn from left to right, the upper branch above the lower one. A
+box is a sequence of nodes without a fork. It shows the features that are bought there for the first time, the
+total paid after it, and the condition that decides where a row goes. Every box has its own horizontal strip
+of the page, which also holds all boxes after it, so boxes cannot overlap.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _LINE = 17.0
 _MOST_ITEMS = 4  # features named in a box
 _MOST_BOXES = 31
 _MOST_LEVELS = 7
-_STUB = 26.0  # height of what stands for boxes that are not shown
+_STUB = 26.0  # height of the label that replaces boxes that are not shown
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture in SVG; notebooks show it by themselves."""
+    """A drawing in SVG. Notebooks display it."""
 
     svg: str
 
@@ -48,7 +48,7 @@ class Drawing:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a `.svg` file, or to an `.html` page that any browser opens."""
+        """Write the drawing to a `.svg` file, or to an `.html` page for a browser."""
         path = Path(path)
         if path.suffix.lower() not in (".svg", ".html", ".htm"):
             raise PlanError(f"{path}: a drawing is saved as .svg or .html")
@@ -73,7 +73,7 @@ def draw(plan: Plan) -> Drawing:
     sheet.text(_MARGIN, 38, _TITLE, size=17, bold=True)
     width, height = WIDTH, 100.0
     if parts == 0:
-        sheet.text(_MARGIN, 86, "It takes no step and always gives the same answer, for nothing.")
+        sheet.text(_MARGIN, 86, "It has no steps and always gives the same answer, at no cost.")
         height = 116.0
     elif parts == 1:
         width, height = draw_chain(plan, sheet, words, top=92.0)
@@ -103,7 +103,7 @@ def _page(svg: str) -> str:
 
 @dataclass(frozen=True)
 class _Box:
-    """What is written in a box, and which boxes follow it."""
+    """The text of a box, and the boxes that follow it."""
 
     title: str
     total: str
@@ -111,7 +111,7 @@ class _Box:
     footer: str
     buys: bool
     children: tuple[int, ...]
-    ways: tuple[str, ...]  # what is written on the ways to the children
+    ways: tuple[str, ...]  # labels of the edges to the children
 
     @property
     def height(self) -> float:
@@ -153,7 +153,7 @@ def _following(part: Stretch) -> tuple[int, ...]:
 
 
 def _size(parts: Sequence[Stretch], i: int) -> int:
-    """How many nodes are in a stretch and all that follow it."""
+    """The number of nodes in a stretch and in all stretches after it."""
     ahead, size = [i], 0
     while ahead:
         part = parts[ahead.pop()]
@@ -211,8 +211,8 @@ def _item_lines(items: Sequence[Item], words: Wording) -> list[tuple[str, str]]:
 def _places(boxes: dict[int, _Box], top: float) -> tuple[dict[int, float], float]:
     """The middle of every box and stub, and the lower end of all.
 
-    First the height of the strip that each box and its followers need, from the last to the first; then the
-    strips are dealt out from the first to the last.
+    The height of the strip of each box is computed from the last box to the first. Positions are then
+    assigned from the first box to the last.
     """
     strips: dict[int, float] = {}
     for i in sorted(boxes, reverse=True):

@@ -1,7 +1,8 @@
-"""A chain as a shopping timeline: what is bought, from top to bottom, along an axis of the price so far.
+"""A chain as a timeline of purchases, from top to bottom, along an axis of the price so far.
 
-Each row is a feature (or several that were bought close together, or a pause in the buying); its bar begins
-at what was spent before and ends at what is spent after. Diamonds mark where a row may leave early.
+Each row of the drawing is a feature, several features that are bought close together, or steps without a
+purchase. Its bar begins at the total before the purchase and ends at the total after it. Diamonds mark where
+a row may leave early.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _bars(plan: Plan, bought: Sequence[Purchase]) -> list[Bar]:
 
 
 def _condensed(bars: list[Bar]) -> list[Bar]:
-    """Expensive purchases keep their rows; others share one with their neighbours, above all of one step."""
+    """Expensive purchases keep their own rows; others share one with neighbours, first those of one step."""
     prices = [bar.own + bar.setup for bar in bars]
     ranked = sorted(range(len(bars)), key=lambda i: (-prices[i], i))
     expensive = {i for i in ranked[:_MOST_EXPENSIVE] if prices[i] >= 2 * math.fsum(prices) / len(bars)}
@@ -125,7 +126,7 @@ def _merged(a: Bar, b: Bar) -> Bar:
 
 
 class _Scale:
-    """From price to place."""
+    """The horizontal position of a price."""
 
     def __init__(self, total: float, label_end: float) -> None:
         self.total = total

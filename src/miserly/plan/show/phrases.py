@@ -1,7 +1,7 @@
 """Numbers, names and lists as text, for the words of plans and reports.
 
-Names come from data, or from files of strangers. Characters that would not print, or would turn the text of a
-terminal around, are written as escapes. Long names are cut.
+Names come from data or from files that are not trusted. Characters that cannot be printed, or that change the
+direction of text in a terminal, are written as escapes. Long names are cut.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A sheet to draw on that comes out as SVG text: shapes, escaped text, and how wide text will be.
+"""A drawing sheet that is written as SVG: shapes, escaped text, and the width of text.
 
-No identifiers and no style sheets, so that several drawings can stand in one page.
+The SVG has no identifiers and no style sheets, so that one page can hold several drawings.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Sheet:
         self._add("line", f'{ends} stroke="{stroke}" stroke-width="{_n(width)}" stroke-dasharray="{dashes}"')
 
     def curve(self, x1: float, y1: float, x2: float, y2: float, landing: float, stroke: str) -> None:
-        """A bow from one point to another, which runs level over the last `landing` units."""
+        """A curve between two points that is horizontal over the last `landing` units."""
         end, middle = x2 - landing, (x1 + x2 - landing) / 2
         bow = f"C {_n(middle)} {_n(y1)}, {_n(middle)} {_n(y2)}, {_n(end)} {_n(y2)}"
         path = f"M {_n(x1)} {_n(y1)} {bow} L {_n(x2)} {_n(y2)}"
@@ -84,7 +84,7 @@ class Sheet:
         self._elements.append(f'<text x="{_n(x)}" y="{_n(y)}" {look}{weight}>{title}{escape(words)}</text>')
 
     def svg(self, width: float, height: float, title: str, description: str) -> str:
-        """The whole picture, on its own white card, so that it can lie on any background."""
+        """The complete SVG, with a white background of its own, for pages of any colour."""
         size = f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}"'
         card = (
             f'<rect x="0.5" y="0.5" width="{_n(width - 1)}" height="{_n(height - 1)}" rx="10" '
@@ -106,7 +106,7 @@ class Sheet:
 
 
 def width_of(words: str, size: float = 12.0) -> float:
-    """About how wide text is in a sans-serif font; rather too wide than too narrow.
+    """Estimate the width of text in a sans-serif font. The estimate is too wide rather than too narrow.
 
     >>> width_of("iii") < width_of("nnn") < width_of("MMM")
     True
@@ -145,6 +145,6 @@ def _width_of_character(character: str) -> float:
 
 
 def _n(value: float) -> str:
-    """A coordinate, to a tenth, without zeros that say nothing."""
+    """A coordinate rounded to a tenth, without trailing zeros."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text

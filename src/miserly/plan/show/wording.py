@@ -74,7 +74,7 @@ class Wording:
 
 
 def _decimals(plan: Plan) -> int | None:
-    """0 if all prices are whole, 2 if they are in hundredths, None where neither holds."""
+    """0 if all prices are whole numbers, 2 if they are multiples of 0.01, otherwise None."""
     evaluations = list({term.evaluation for term in plan.terms})
     prices = np.concatenate([plan.costs.feature, plan.costs.setup, evaluations])
     if prices.size and prices.max() > 1e9:
@@ -94,7 +94,7 @@ def _leaving(node: Node, words: Wording) -> str:
 
 
 def exits(plan: Plan, nodes: Sequence[int], words: Wording, noun: str) -> list[str]:
-    """Where rows may leave, one line for equal gates; of very many gates, the first and the last one.
+    """Where rows may leave: one line for equal gates. Of many gates, only the first and last are described.
 
     `noun` is "step" (counted from 1) or "node" (numbered from 0).
     """

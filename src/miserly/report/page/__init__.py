@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["write_page"]
 
 _TITLE = "What a budget buys"
-# Nothing may be fetched, whatever is in the page.
+# Forbids the browser to load anything, whatever the page contains.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 

@@ -120,7 +120,7 @@ def _round_ticks(low: float, high: float) -> list[float]:
 
 
 def frontier_chart(found: Frontier, words: Words, axis: Axis, chosen: Offer) -> Chart:
-    """Every model faint, those that no cheaper one matches strong with their intervals, the chosen ringed."""
+    """All models in light marks, the Pareto frontier in strong marks with intervals, the chosen ringed."""
     best = found.pareto_candidates
     names = list(dict.fromkeys(one.learner for one in [*best[::-1], *found.candidates]))
     traces = [_staircase(best, words, axis)]

@@ -38,7 +38,7 @@ class ReportContent:
     rows : Rows
         The rows that the chosen model is fitted to: all, or with a guarantee all but those kept for it.
     guarantees : tuple of Guarantee
-        What is guaranteed of the chosen model, and what showed it.
+        The guarantees of the chosen model, with what the guarantee rows showed.
     """
 
     found: Frontier
@@ -66,14 +66,14 @@ class ReportContent:
 
     @property
     def best(self) -> Offer:
-        """The best at any price, of equals the cheapest."""
+        """The best offer at any price; if several are equal, the cheapest."""
         return max(self.offers, key=lambda one: (self.found.sign * one.value, -one.cost))
 
 
 def read_content(found: Frontier, asked: Request | None, confidence: float | None) -> ReportContent:
     """What each budget buys, and the model of the one that is asked for.
 
-    Without a budget, one is suggested: the smallest that buys what is within one standard error of the best.
+    Without a budget, one is suggested: the smallest whose metric is within one standard error of the best.
     """
     made = round_offers(found, asked)
     if asked is None:
@@ -81,7 +81,7 @@ def read_content(found: Frontier, asked: Request | None, confidence: float | Non
     else:
         place = [one.budget for one in made].index(asked.amount)
     request = replace(made[place].request, confidence=confidence if asked is None else asked.confidence)
-    if request.needs_rows:  # the model that the guarantee is shown of was fitted to fewer rows
+    if request.needs_rows:  # the certified model was fitted to fewer rows
         made[place] = offer_for(found, request)
     return ReportContent(
         found,

@@ -107,7 +107,7 @@ def _bought(content: ReportContent, one: Offer) -> str:
 
 
 def _cost_note(one: Offer, words: Words) -> str:
-    """That the mean cost is an estimate, and the cost of the delivered plan if it differs."""
+    """A note that the mean cost is an estimate, with the cost of the delivered plan if it differs."""
     note = f"on average per {words.row}, an estimate from held-out {words.rows}"
     if one.pays_otherwise:
         return f"{note}; the delivered plan costs {words.price(one.pays)} on the given {words.rows}"

@@ -69,7 +69,7 @@ def table(
     name: str = "",
     tall: bool = False,
 ) -> str:
-    """A table that scrolls on a narrow page. The second part of a cell of two is in small print."""
+    """A table that scrolls on a narrow page. If a cell has two parts, the second is in small print."""
     heads = "".join(f'<th scope="col"{_look(column)}>{text(column.head)}</th>' for column in columns)
     body = "".join(
         f"<tr>{''.join(_cell(column, cell) for column, cell in zip(columns, line, strict=True))}</tr>\n"

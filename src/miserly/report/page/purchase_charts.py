@@ -27,7 +27,7 @@ _SHADES = 7  # of price tiers
 
 
 def features_shown(costs: Costs, made: Sequence[Offer]) -> list[int]:
-    """The features that most rows buy, of equals the most expensive; those of small budgets come first."""
+    """The most bought features (the most expensive of equals), in the order of the budgets that buy them."""
     share = np.array([one.share for one in made])
     most = share.max(axis=0)
     ranked = np.lexsort((-_prices(costs), -np.round(most, 2)))
@@ -105,7 +105,7 @@ def growth_places(costs: Costs, made: Sequence[Offer]) -> list[float]:
 
 
 def _by_feature(costs: Costs, made: Sequence[Offer], shown: Sequence[int], words: Words) -> Chart:
-    """A square for each feature and budget, the stronger its colour the more rows buy it."""
+    """A square for each feature and budget. A stronger colour means that more rows buy the feature."""
     places = growth_places(costs, made)
     squares = {
         "type": "heatmap",
@@ -226,7 +226,7 @@ def _prices(costs: Costs) -> Floats:
 
 
 def feature_name(costs: Costs, f: int, longest: int) -> str:
-    """The name of a feature; of a long one the beginning and the end, which tell it from others.
+    """The name of a feature. A long name is shortened to its beginning and its end.
 
     >>> from miserly import Costs
     >>> feature_name(Costs({"blood_pressure_systolic_3": 1.0}), 0, 13), feature_name(Costs([1.0]), 0, 13)
