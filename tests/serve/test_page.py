@@ -203,7 +203,7 @@ def test_why_and_what_money_would_buy(page):
     page.sees("For certain: Age (1 CAD) and Chest pain (2 CAD).")
     field.clear()
     field.send_keys("much" + Keys.ENTER)
-    page.sees("Write a number, 0 or more.")
+    page.sees("Enter a number of at least 0.")
     page.give(61, then="Chest pain")  # what was open stays open
     page.sees("The answer so far is Healthy. This question could change it to Ill:")
     lines = [one.text.split("\n") for one in page.all(".ranges li")]

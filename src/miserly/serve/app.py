@@ -122,8 +122,8 @@ def _add_status_routes(app: FastAPI, service: Service) -> None:
 
 
 TAGS = [
-    {"name": "models", "description": "What is served, and predictions."},
-    {"name": "sessions", "description": "The client supplies what is asked, step by step."},
+    {"name": "models", "description": "Models and predictions."},
+    {"name": "sessions", "description": "The client supplies the requested features, step by step."},
     {"name": "service", "description": "Health and metrics."},
 ]
 

@@ -62,7 +62,7 @@ def read_fetched(model: ServedModel, interview: Interview | None, given: Any) ->
     for i, one in enumerate(given):
         report = _read_one(model, one, f"fetched[{i}]")
         if report.feature in reports:
-            message = f"{report.feature} is there twice"
+            message = f"{report.feature} occurs twice"
             raise Problem(422, "invalid_body", message, f"fetched[{i}].feature")
         if interview is not None and not interview.is_wanted(report.feature):
             message = f"{report.feature} is not asked for now; wanted says what is"

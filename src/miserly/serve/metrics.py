@@ -42,7 +42,7 @@ _GAUGES = {
     "sessions": ("Sessions in the store.", "livemax"),
     "journal_pending": ("Receipts that are written but not in the database yet.", "livemax"),
     "journal_seconds": ("How long the oldest of them has waited.", "livemax"),
-    "models_loaded": ("Models that can be asked.", "livemax"),
+    "models_loaded": ("Models that are served.", "livemax"),
     "models_bad": ("Files of models that cannot be loaded.", "livemax"),
 }
 

@@ -43,7 +43,7 @@ def object_of(properties: dict[str, Schema], optional: tuple[str, ...] = (), clo
 
 
 _VALUE: Schema = {
-    "description": "A number, a category, a boolean, or null: there is no value.",
+    "description": "A number, a category, a boolean, or null for no value.",
     "anyOf": [{"type": "number"}, {"type": "string"}, {"type": "boolean"}, {"type": "null"}],
 }
 _VALUES: Schema = {"type": "object", "additionalProperties": ref("Value")}
@@ -60,14 +60,20 @@ _SUMMARY: dict[str, Schema] = {
     "target": _TEXT,
     "about": _TEXT,
     "unit": {"type": "string", "description": "The unit of prices."},
-    "digest": {"type": "string", "description": "Identifies the plan; changes with every change of it."},
+    "digest": {
+        "type": "string",
+        "description": "Identifies the plan. Different plans have different digests.",
+    },
     "version": _TEXT,
     "classes": or_null(array_of(ref("Value"))),
-    "class_names": {"description": "What people call the classes."},
+    "class_names": {"description": "Names of the classes for people."},
     "n_features": _COUNT,
     "max_cost": {"type": ["number", "null"], "description": "The most that one answer can cost."},
     "loaded_at": _TIME,
-    "problem": {"type": ["string", "null"], "description": "Why the file on disk cannot be loaded, if so."},
+    "problem": {
+        "type": ["string", "null"],
+        "description": "Why the file on disk cannot be loaded; null if it can.",
+    },
 }
 
 _FEATURE = object_of(
@@ -85,7 +91,7 @@ _FEATURE = object_of(
         "group": {"type": ["string", "null"]},
         "column": {**_COUNT, "description": "Its place among all features of the model."},
         "groups": array_of(_TEXT),
-        "fetched": {**_FLAG, "description": "Whether the server gets it itself."},
+        "fetched": {**_FLAG, "description": "Whether the server has a source for it."},
     }
 )
 
@@ -102,7 +108,7 @@ _BUDGET = {
         },
         optional=("budget", "mean_budget", "error", "rows"),
     ),
-    "description": "What a budget buys: an estimate, from the rows that `rows` names.",
+    "description": "The estimated effect of a budget. `rows` names the rows of the estimate.",
 }
 
 _ANSWER: dict[str, Schema] = {
@@ -175,7 +181,7 @@ _PREDICT_OPTIONS: dict[str, Schema] = {
 }
 _ONE_ROW = object_of(
     {
-        "features": {**_VALUES, "description": "Values at hand; each is paid when the plan needs it."},
+        "features": {**_VALUES, "description": "Available values. Each is paid when the plan needs it."},
         "known": or_null({**_VALUES, "description": "Values that cost nothing."}),
         "input": or_null({"type": "object", "description": "What the sources of the server get."}),
         **_PREDICT_OPTIONS,
@@ -225,7 +231,7 @@ SCHEMAS: dict[str, Schema] = {
     "Model": object_of(
         {
             **_SUMMARY,
-            "named": {**_FLAG, "description": "Whether features have names; if not, they have numbers."},
+            "named": {**_FLAG, "description": "Whether features have names. Otherwise they are numbered."},
             "features": array_of(ref("Feature")),
             "other_features": array_of(
                 object_of({"name": _TEXT, "column": _COUNT, "groups": array_of(_TEXT)}),

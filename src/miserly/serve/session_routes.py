@@ -45,7 +45,7 @@ _BUDGET = frozenset({"budget", "version"})
 _AMOUNTS = frozenset({"more", "budget"})
 
 _ERRORS = {
-    404: "There is no such session: it never was, has expired, or belongs to another key.",
+    404: "There is no such session. It may have expired, or belong to another key.",
     410: "The version of the model that the session began with is no longer served.",
 }
 _CHANGE_ERRORS = {

@@ -42,7 +42,7 @@ _FETCHED = array_of(
         optional=("value", "outcome", "cost", "reserved", "lost", "seconds", "retries"),
         closed=True,
     ),
-    description="What sources of the client brought.",
+    description="Results of the client's sources.",
 )
 _RANGES = array_of(
     object_of({"value": _LABEL, "low": _NUMBER, "high": _NUMBER, "share": _NUMBER}),
@@ -111,9 +111,11 @@ SCHEMAS.update(
         ),
         "GivenValues": object_of(
             {
-                "values": or_null({**_VALUES, "description": "Null: it was bought, and there is no value."}),
+                "values": or_null(
+                    {**_VALUES, "description": "null: the feature was bought but has no value."}
+                ),
                 "unavailable": or_null(
-                    array_of(_TEXT, description="Features that cannot be had; not billed.")
+                    array_of(_TEXT, description="Features that are not available. They are not billed.")
                 ),
                 "fetched": or_null(_FETCHED),
                 "version": _VERSION,
@@ -157,7 +159,7 @@ SCHEMAS.update(
                 "answer": _SESSION_ANSWER,
                 "outlook": _RANGES,
                 "chance": {**_NUMBER, "description": "Estimated chance that the predicted class changes."},
-                "mean_cost": {**_NUMBER, "description": "What is paid more, on average."},
+                "mean_cost": {**_NUMBER, "description": "The mean additional cost."},
                 "estimate": {**_TEXT, "description": "How the figures were estimated."},
             }
         ),
@@ -174,10 +176,12 @@ SCHEMAS.update(
                 "cost": _AMOUNT,
                 "answer": _SESSION_ANSWER,
                 "question": or_null(_QUESTION),
-                "wanted": array_of(_TEXT, description="What is asked for now, in any case."),
+                "wanted": array_of(_TEXT, description="Features that the plan is certain to need now."),
                 "needed": array_of(_TEXT, description="Those of `wanted` that the present step needs."),
                 "history": array_of(_PURCHASE),
-                "unused": array_of(_TEXT, description="What was given and not needed; not billed."),
+                "unused": array_of(
+                    _TEXT, description="Features that were given but not needed. They are not billed."
+                ),
                 "can_go_back": _FLAG,
                 "receipt": or_null(ref("Receipt")),
                 "receipt_id": {

@@ -78,7 +78,7 @@ def _of_function(function: Callable[[str], Any], name: str) -> Any:
     try:
         sources = function(name)
     except Exception as error:
-        raise ServeError(f"its sources cannot be had: {type(error).__name__}: {error}") from error
+        raise ServeError(f"its sources cannot be loaded: {type(error).__name__}: {error}") from error
     if sources is not None and not isinstance(sources, Mapping):
         raise ServeError(f"its sources are a {type(sources).__name__}, not a mapping")
     return sources

@@ -113,7 +113,7 @@ function moreMoney(session, names, does) {
   const submit = async (event) => {
     event.preventDefault();
     const more = readAmount(input.value);
-    if (more === undefined || more === null) show(result, el("p", { class: "error" }, "Write a number, 0 or more."));
+    if (more === undefined || more === null) show(result, el("p", { class: "error" }, "Enter a number of at least 0."));
     else show(result, foreseen(await does.whatIf({ more }), session, names));
   };
   return el("form", { submit, novalidate: true },
@@ -141,7 +141,7 @@ function changeBudget(session, names, does) {
     clearTimeout(waiting);
     waiting = setTimeout(async () => {
       const budget = readAmount(exact.value);
-      if (budget === undefined) show(result, el("p", { class: "error" }, "Write a number, 0 or more."));
+      if (budget === undefined) show(result, el("p", { class: "error" }, "Enter a number of at least 0."));
       else if (budget === null) show(result, el("p", {}, "No limit: the plan asks all questions that it needs."));
       else show(result, foreseen(await does.whatIf({ budget }), session, names));
     }, 250);
