@@ -256,14 +256,17 @@ def test_a_source_that_hangs_is_left_at_the_deadline(url):
     sources = {**SOURCES, "chol": lambda raw: released.wait(20.0)}
     with Client(url, "heart", sources) as client:
         client.predict(PATIENT, known={"chol": 1.0, "fbs": 1.0})  # the plan is read
-        begun = time.monotonic()
-        receipt = client.predict(PATIENT, deadline=0.4)
-        taken = time.monotonic() - begun
+        nodes = []
+        while 1 not in nodes and len(nodes) < 5:  # on a busy machine the last request may come too late
+            begun = time.monotonic()
+            receipt = client.predict(PATIENT, deadline=0.4)
+            taken = time.monotonic() - begun
+            assert receipt.stopped_by == "deadline" and receipt.deadline == 0.4 and taken < 0.5
+            assert receipt.acquired == ("age", "pain") and receipt.cost == 3.0
+            assert (receipt.trail[-1].feature, receipt.trail[-1].outcome) == ("chol", "late")
+            nodes.append(receipt.node)
         released.set()
-    assert receipt.stopped_by == "deadline" and receipt.deadline == 0.4 and taken < 0.5
-    assert receipt.acquired == ("age", "pain") and receipt.cost == 3.0
-    assert (receipt.trail[-1].feature, receipt.trail[-1].outcome) == ("chol", "late")
-    assert receipt.node == 1  # the answer is that of the service
+    assert nodes[-1] == 1  # the answer is that of the service
 
 
 def test_a_service_that_hangs_is_left_at_the_deadline(tmp_path):

@@ -434,5 +434,5 @@ def test_a_model_that_is_another_one_with_all_rows_is_not_taken():
     model = found.best(mean_budget=expensive)
     assert type(model) is CostLassoClassifier and model.score(X, y) > 0.8
     alone = sweep([changeable], X, y, max_fits=6)
-    with pytest.warns(BudgetWarning, match="do worse, once they are fitted to all rows"):
+    with pytest.warns(BudgetWarning, match="cost more, or are worse, when fitted to all rows"):
         assert alone.best(mean_budget=expensive).score(X, y) < 0.7  # there is no other learner
