@@ -127,7 +127,7 @@ class EvaluatedModels:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Learners that were left out, and why: they cannot use the columns, were too slow or clearly worse."""
+        """Learners that were left out, and why: they cannot use the columns, or were too slow or worse."""
         return dict(self.result.left_out)
 
     @property
