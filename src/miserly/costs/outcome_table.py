@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import shown
 
-__all__ = ["OutcomeTable"]
+__all__ = ["OutcomeTable", "expected_costs"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -171,9 +171,7 @@ class OutcomeTable:
                 f"{chances.shape}"
             )
         self.check_rows(len(chances))
-        expected = np.zeros((len(chances), len(self.answers)))
-        for k in range(len(self.classes)):
-            expected += chances[:, k, None] * self.table[:, k]
+        expected = expected_costs(chances, self.table)
         answers = np.empty(len(self.answers), dtype=object)
         answers[:] = self.answers
         mixed = self.actions and not isinstance(self.classes[0], str)
@@ -244,6 +242,26 @@ class OutcomeTable:
                 if self.n_rows is not None:
                     costs[k] = np.average(self.table[mine, k], axis=0, weights=count[mine])
         return costs, weights
+
+
+def expected_costs(chances: Floats, table: Floats) -> Floats:
+    """The expected cost of each answer, summed in the same order for one row and for many.
+
+    Parameters
+    ----------
+    chances : array of (n, n_classes)
+        Probabilities of the classes.
+    table : array of (1 or n, n_classes, n_answers)
+        The cost of every answer, for all rows or for each.
+
+    Returns
+    -------
+    array of (n, n_answers)
+    """
+    total = np.zeros((len(chances), table.shape[2]))
+    for k in range(table.shape[1]):
+        total += chances[:, k, None] * table[:, k]
+    return total
 
 
 def listed(values: ArrayLike) -> list[Any]:

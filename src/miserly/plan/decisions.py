@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs.outcome_table import expected_costs
 from miserly.errors import PlanError
 from miserly.plan.show.phrases import listing, number
 
@@ -146,11 +147,7 @@ class Decision:
         array of (n, n_answers)
             Costs, in the unit of the plan.
         """
-        chances = self.probabilities(linked)
-        total = np.zeros((len(chances), self.costs.shape[1]))
-        for k in range(self.n_classes):  # in the same order for one row and for many
-            total += chances[:, k, None] * self.costs[k]
-        return total
+        return expected_costs(self.probabilities(linked), self.costs[None])
 
     def codes(self, linked: Floats) -> NDArray[np.int64]:
         """The answers as numbers.
