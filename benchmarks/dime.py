@@ -191,8 +191,8 @@ def page(found: list[dict[str, Any]], seconds: float, device: str) -> str:
     opening = " ".join((__doc__ or "").strip().split("\n\n")[2].split())
     return f"""# An acquirer like DIME
 
-`python benchmarks/dime.py`, {seconds:g} seconds for each set on {device}, one seed. The figures are
-accuracies on test rows after k purchases.
+`python benchmarks/dime.py --seconds {seconds:g}`: that long for each set, on {device}, one seed. The
+figures are accuracies on test rows after k purchases.
 
 {opening}
 
