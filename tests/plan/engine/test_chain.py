@@ -7,7 +7,7 @@ import pytest
 
 from miserly.costs import Costs
 from miserly.plan import Node, Plan, Raw, Threshold, Tree
-from miserly.plan.engine.chain import chain_of
+from miserly.plan.engine.chain import bills_of, chain_of
 from tests.plan.random_plans import random_tree
 
 D = 4  # column 0 holds category codes
@@ -99,3 +99,65 @@ def test_other_plans_are_no_chains():
     assert chain_of(plain) is chain_of(plain) is not None
     assert chain_of(plain.replace(nodes=[gate, *plain.nodes[1:]])) is None
     assert chain_of(plain.replace(terms=[Raw(0), *plain.terms[1:]])) is None
+
+
+# -- bills ---------------------------------------------------------------------------------------------------
+
+BOOKS = ("scores", "cost", "acquired", "exit", "stopped", "evaluated")
+
+
+def priced_chain(seed, depth=6):
+    """A chain with prices whose sums depend on their order, a group, and evaluations."""
+    rng = np.random.default_rng(seed)
+    trees = [random_tree(rng, D, 0.1 * (j % 3), int(rng.integers(0, depth + 1))) for j in range(30)]
+    trees[7] = replace(trees[6], value=trees[6].value + 1.0)  # walked once with the tree before
+    costs = Costs([0.1, 0.7, 1e-3, 5.17], groups={"lab": {"features": [1, 3], "setup": 2.3}})
+    cuts = np.array_split(np.arange(30), 8)
+    nodes = [
+        Node(some, np.zeros(len(some), int), rng.normal(size=len(some)), [0.1], up=k + 1 if k < 7 else -1)
+        for k, some in enumerate(cuts)
+    ]
+    return Plan(costs=costs, terms=trees, nodes=nodes, base=[0.5])
+
+
+def assert_the_same(plan, X, **given):
+    plain, fast = (plan.run(X, compiled=engine, **given) for engine in (False, True))
+    for name in BOOKS:
+        np.testing.assert_array_equal(getattr(plain, name), getattr(fast, name), err_msg=name)
+    return fast
+
+
+@pytest.mark.parametrize("count", ["path", "tree"])
+@pytest.mark.parametrize("depth", [4, 9], ids=["shallow", "deep"])
+def test_bills_have_the_bits_of_numpy(count, depth):
+    rng = np.random.default_rng(depth)
+    plan, X = priced_chain(depth, depth), rows(200, np.float64)
+    known = rng.random(X.shape) < 0.3
+    for given in ({}, {"known": known}, {"prices": rng.random(X.shape)}, {"budget": plan.max_cost}):
+        assert not assert_the_same(plan, X, count=count, **given).stopped.any()
+    for budget in (0.0, 0.3, 1.0, 3.0, plan.max_cost - 0.01):  # one that stops rows, for most of them
+        assert_the_same(plan, X, count=count, budget=budget)
+    assert_the_same(plan.replace(budget=1.5), X, count=count)
+    assert_the_same(plan, X[:0], count=count)
+    assert_the_same(plan, X[:1], count=count)
+
+
+def test_chains_larger_than_a_tile_have_the_bits_of_numpy(monkeypatch):
+    monkeypatch.setattr("miserly.plan.engine.chain._TILE_NODES", 64)
+    plan = priced_chain(3)
+    assert len(chain_of(plan).tiles) > 4
+    assert_the_same(plan, rows(100, np.float32))
+    assert_the_same(plan, rows(100, np.float32), account=False)
+
+
+def test_trees_like_a_line_take_the_long_way():
+    # Leaf j of a line of n splits meets j of them: n * n / 2 steps, more than memory in proportion to n.
+    n = 200
+    feature, left, right = np.full(2 * n + 1, -1), np.zeros(2 * n + 1, int), np.zeros(2 * n + 1, int)
+    feature[: 2 * n : 2], left[: 2 * n : 2] = np.arange(n) % D, np.arange(1, 2 * n, 2)
+    right[: 2 * n : 2] = np.arange(2, 2 * n + 1, 2)
+    value = np.arange(2 * n + 1.0)
+    line = Tree(feature, np.linspace(-2, 2, 2 * n + 1), left, right, np.zeros(2 * n + 1, bool), value)
+    plan = Plan(costs=Costs([0.1] * D), terms=[line], nodes=[Node([0], [0], [1.0], [0.0])], base=[0.0])
+    assert bills_of(plan) is None and bills_of(priced_chain(0)) is not None
+    assert_the_same(plan, np.abs(rows(50, np.float64)))

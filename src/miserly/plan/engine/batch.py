@@ -28,9 +28,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miserly.costs import RowCosts, read_budget
+from miserly.costs import RowCosts, RowPrices, fits, read_budget
+from miserly.costs.prices import row_totals
 from miserly.errors import DataError, PlanError, warn_once
-from miserly.plan.engine.chain import chain_of
+from miserly.plan.engine.chain import bills_of, chain_of
 from miserly.plan.engine.reference import run_reference
 from miserly.plan.nodes import LEAVE
 from miserly.utils.checks import check_queries
@@ -133,10 +134,55 @@ def run_rows(
         run_reference(part, matrix, order, start, limit, account, whole, state, prices, acquire)
     elif not account and (chain := chain_of(part)) is not None:
         engine.run_chain(chain, matrix, state, n_threads)
+    elif account and _run_billed_chain(engine, part, matrix, limit, whole, state, n_threads, prices):
+        pass
     else:
         engine.run_plan(part, matrix, order, start, limit, account, whole, state, n_threads, prices)
     state.trail[:, 0] += len(plan.nodes) - len(part.nodes)
     return state.result(plan, limit)
+
+
+def _run_billed_chain(
+    engine: Any,
+    plan: Plan,
+    matrix: NDArray[Any],
+    limit: float,
+    whole: bool,
+    state: State,
+    n_threads: int | None,
+    prices: RowPrices | None,
+) -> bool:
+    """Run a chain of trees the short way if no budget can stop a row; gives whether it could."""
+    chain = chain_of(plan)
+    if chain is None:
+        return False
+    own = plan.tables.prices if prices is None else prices
+    if not whole:
+        bills = bills_of(plan)
+        if bills is None or not _all_can_pay(plan, limit, own):
+            return False
+        engine.run_chain(chain, matrix, state, n_threads, bills, own)
+        return True
+    if prices is not None or state.known is not None or not len(matrix):
+        return False
+    one = State.fresh(plan, 1)  # all rows have the same bill: whole trees are paid
+    engine.run_plan(plan, matrix[:1], np.arange(1), np.arange(2), limit, True, whole, one, n_threads)
+    if one.trail[0, 1] >= 0:
+        return False
+    state.acquired[:], state.opened[:], state.spent[:] = one.acquired, one.opened, one.spent
+    engine.run_chain(chain, matrix, state, n_threads)
+    return True
+
+
+def _all_can_pay(plan: Plan, limit: float, prices: RowPrices) -> bool:
+    """Whether a row can pay for everything that the plan may ask for, whatever the order of its sums."""
+    if limit == np.inf:
+        return True
+    needs = np.zeros((len(prices.own), plan.n_features), dtype=np.bool_)
+    needs[:, plan.features] = True
+    many = plan.n_features + len(plan.costs.setup) + len(plan.terms)
+    total = row_totals(needs, prices).max(initial=0.0) + sum(term.evaluation for term in plan.terms)
+    return bool(fits(0.0, total * (1.0 + many * np.finfo(np.float64).eps), limit))
 
 
 @dataclass
@@ -257,7 +303,7 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
         if type(x) is not np.ndarray or x.shape != shape or (x.dtype is not wide and x.dtype is not narrow):
             x = encode(plan, _row(x, shape)[None])[0]
         scores = base.copy()
-        engine.score_few(*chain, as_input(x.reshape(1, -1)), scores)
+        engine.score_chain(*chain, as_input(x.reshape(1, -1)), 0, 1, scores)
         return scores[0, :n_outputs]
 
     return walk

@@ -3,7 +3,7 @@
 `run_blocks` does everything (gates, budgets, accounting) for blocks of rows, node by node, term by term. A
 block holds whole bundles; a bundle is what must move together: one row, or, where a gate compares a document
 with the others of its query, all rows of a query. `score_chain` is the short way for the commonest case, an
-additive chain of trees run without accounts.
+additive chain of trees run without accounts, and `bill_chain` with accounts where no budget stops a row.
 
 Functions take the few arrays they need and loop over rows inside: handing over a table costs as much as
 walking a tree. The two entries release the interpreter's lock: `run_plan` and `run_chain` hand each thread
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.plan.engine.chain import Chain
-from miserly.plan.engine.compiled_chain import score_chain, score_few
+from miserly.plan.engine.chain import Bills, Chain
+from miserly.plan.engine.compiled_chain import bill_chain, score_chain
 from miserly.plan.engine.compiled_paying import pay_evaluation, pay_features, pay_whole, walk_paying
 from miserly.plan.engine.compiled_rest import (
     SETTLED,
@@ -48,10 +48,9 @@ if TYPE_CHECKING:
     from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
-__all__ = ["acquiring", "run_chain", "run_plan", "score_few", "without_rule"]
+__all__ = ["acquiring", "run_chain", "run_plan", "score_chain", "without_rule"]
 
 BLOCK_ROWS = 128
-FEW_ROWS = 16  # as many as are scored row by row
 
 
 def without_rule(plan: Plan) -> str | None:
@@ -274,14 +273,20 @@ def run_blocks(tables, X, order, start, blocks, budget, account, whole, scores, 
 # -- all rows, in threads ----------------------------------------------------------------------------------
 
 
-def run_chain(chain: Chain, matrix: Any, state: State, n_threads: int | None) -> None:
-    """Score an additive chain of trees for all rows, without accounts."""
+def run_chain(
+    chain: Chain,
+    matrix: Any,
+    state: State,
+    n_threads: int | None,
+    bills: Bills | None = None,
+    prices: RowPrices | None = None,
+) -> None:
+    """Run an additive chain of trees for all rows, without accounts, or with bills at `prices`."""
     state.trail[:, 0] = len(chain.pointer) - 2
-    if len(matrix) <= FEW_ROWS:
-        score_few(*chain, matrix, state.scores)
-        return
+    books = () if bills is None else (*bills, prices, state.acquired, state.opened, state.spent)
+    kernel = score_chain if bills is None else bill_chain
     side_by_side(
-        lambda low, high: score_chain(*chain, matrix, low, high, BLOCK_ROWS, state.scores),
+        lambda low, high: kernel(*chain, matrix, low, high, state.scores, *books),
         pieces(len(matrix), n_threads, len(matrix)),
     )
 

@@ -1,4 +1,7 @@
-"""Compiled scores of additive chains of trees, without accounts: the commonest case, made short.
+"""Compiled runs of additive chains of trees in which no budget stops a row: the commonest case, made short.
+
+A row walks down many trees side by side, so that the processor waits for several of them at once. Chains that
+do not fit the cache are run in tiles of trees, for some rows at a time.
 
 Numbers of nodes and rows are unsigned: for signed ones numba looks at each whether it counts from the end.
 """
@@ -7,16 +10,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from miserly.costs import prices as _prices
 from miserly.plan.engine.chain import CATEGORICAL
 from miserly.utils.compiled import compiled
 
-__all__ = ["score_chain", "score_few"]
+__all__ = ["bill_chain", "score_chain"]
 
-_ONE, _ZERO, _BITS = np.uint64(1), np.uint64(0), np.uint64(CATEGORICAL - 1)
+_ONE, _BITS = np.uint64(1), np.uint64(CATEGORICAL - 1)
 _SET = np.uint32(CATEGORICAL)
+_ROWS = 32  # that go through a tile of trees one after the other
+_SHALLOW = 6  # levels of a tree in which rows take all steps; in deeper trees those that arrive are dropped
+
+_inline = compiled(forceinline=True)
+_price = _inline(_prices.row_price)
+_mark_paid = _inline(_prices.mark_paid)
 
 
-@compiled(forceinline=True)
+@_inline
 def _step(nodes, X, i, node):
     """The child of a node, for a split on numbers; a leaf leads to itself."""
     one = nodes[node]
@@ -26,7 +36,7 @@ def _step(nodes, X, i, node):
     return (after >> _ONE) + (_ONE - (left & _ONE))
 
 
-@compiled(forceinline=True)
+@_inline
 def _step_any(nodes, tables, X, i, node):
     """The same for a split on numbers or on categories."""
     one = nodes[node]
@@ -43,34 +53,73 @@ def _step_any(nodes, tables, X, i, node):
     return (after >> _ONE) + (_ONE - (left & _ONE))
 
 
-@compiled(forceinline=True)
+@_inline
+def _next(nodes, tables, sets, X, i, node):
+    """The child of a node of any kind; `sets` is whether the chain has splits on categories."""
+    return _step_any(nodes, tables, X, i, node) if sets else _step(nodes, X, i, node)
+
+
+@_inline
 def _rounded(x, single):
     """A number, rounded to float32 if `single`."""
     return np.float64(np.float32(x)) if single else x
 
 
 @compiled()
-def _leaves(nodes, tables, root, X, low, n, at, moving):
-    """Walk `n` rows from `low` down one tree, level by level; `at` gets their leaves.
-
-    Rows that have arrived are dropped from `moving`, without a branch that could be foreseen wrongly.
-    """
-    for j in range(n):
-        at[j] = root
-        moving[j] = np.uint64(j)
+def _walk(nodes, tables, start, first, last, depth, X, i, at, moving):
+    """Walk one row down the trees `first` to `last` side by side; `at` gets its leaves."""
     sets = tables.shape[0] > 0
+    n = last - first
+    for j in range(n):
+        at[j] = start[first + j]
+    if depth <= _SHALLOW:
+        for _ in range(depth):
+            for j in range(n):
+                at[j] = _next(nodes, tables, sets, X, i, at[j])
+        return
+    for j in range(n):
+        moving[j] = np.uint64(j)
     left = n
-    while left > 0:
+    while left > 0:  # without a branch that could be foreseen wrongly
         kept = 0
         for q in range(left):
             j = moving[q]
-            i = np.uint64(low) + j
             node = at[j]
-            child = _step_any(nodes, tables, X, i, node) if sets else _step(nodes, X, i, node)
+            child = _next(nodes, tables, sets, X, i, node)
             moving[kept] = j
             kept += child != node
             at[j] = child
         left = kept
+
+
+@compiled()
+def _add(value, root, start, lead, pointer, weight, channel, bias, single, low, high, first, at, i, scores):
+    """Add the trees of nodes `low` to `high` of the plan to the scores of a row."""
+    for k in range(low, high):
+        for c in range(bias.shape[1]):
+            scores[i, c] = _rounded(scores[i, c] + bias[k, c], single[k])
+        for e in range(pointer[k], pointer[k + 1]):
+            node = at[lead[e] - first] + (root[e] - start[lead[e]])
+            c, added = channel[e], _rounded(weight[e] * _rounded(value[node], single[k]), single[k])
+            scores[i, c] = _rounded(scores[i, c] + added, single[k])
+
+
+@compiled()
+def _pay(root, start, lead, evaluation, way, ways, low, high, first, at, i, prices, acquired, opened, spent):
+    """Charge a row for the trees `low` to `high`: their evaluations, and the splits that it met."""
+    own, groups, setup = prices.own, prices.groups, prices.setup
+    bought = acquired[i]
+    for e in range(low, high):
+        if evaluation[e] > 0.0:
+            spent[i] += evaluation[e]
+        if root[e] == start[lead[e]]:
+            leaf = at[lead[e] - first]
+            for q in range(way[leaf], way[leaf + _ONE]):
+                f = ways[q]
+                if not bought[f]:
+                    f_signed = np.int64(f)
+                    spent[i] += _price(i, f_signed, opened, own, groups, setup)
+                    _mark_paid(i, f_signed, acquired, opened, groups)
 
 
 @compiled(nogil=True)
@@ -79,74 +128,72 @@ def score_chain(
     tables,
     value,
     root,
-    grows,
-    twin,
+    start,
+    lead,
     pointer,
     weight,
     channel,
     bias,
     single,
+    tiles,
     X,
-    first,
-    last,
-    block,
+    top,
+    bottom,
     scores,
 ):
-    """Add the trees for rows `first` to `last`, in blocks that fit the cache."""
-    at, moving = np.zeros(block, np.uint64), np.zeros(block, np.uint64)
-    for low in range(first, last, block):
-        high, walked = min(last, low + block), _ZERO
-        for k in range(pointer.shape[0] - 1):
-            for c in range(scores.shape[1]):
-                if bias[k, c] != 0.0 or single[k]:
-                    for i in range(low, high):
-                        scores[i, c] = _rounded(scores[i, c] + bias[k, c], single[k])
-            for e in range(pointer[k], pointer[k + 1]):
-                if not twin[e]:
-                    walked = root[e]
-                    if grows[e]:
-                        _leaves(nodes, tables, walked, X, low, high - low, at, moving)
-                    else:
-                        at[: high - low] = walked
-                c, w, shift = channel[e], weight[e], root[e] - walked
-                if single[k]:
-                    for i in range(low, high):
-                        added = _rounded(w * _rounded(value[at[i - low] + shift], True), True)
-                        scores[i, c] = _rounded(scores[i, c] + added, True)
-                else:
-                    for i in range(low, high):
-                        scores[i, c] += w * value[at[i - low] + shift]
+    """Add the trees for rows `top` to `bottom`."""
+    at, moving = np.empty(start.shape[0], np.uint64), np.empty(start.shape[0], np.uint64)
+    for row in range(top, bottom, _ROWS):
+        for t in range(tiles.shape[0] - 1):
+            low, first, depth = tiles[t, 0], tiles[t, 1], tiles[t, 2]
+            high, last = tiles[t + 1, 0], tiles[t + 1, 1]
+            for i in range(row, min(bottom, row + _ROWS)):
+                _walk(nodes, tables, start, first, last, depth, X, np.uint64(i), at, moving)
+                _add(
+                    value, root, start, lead, pointer, weight, channel, bias, single,
+                    low, high, first, at, i, scores,
+                )  # fmt: skip
 
 
 @compiled(nogil=True)
-def score_few(nodes, tables, value, root, grows, twin, pointer, weight, channel, bias, single, X, scores):
-    """The same for a few rows, row by row, with all trees side by side: a call costs few microseconds."""
-    at, moving = np.empty(root.shape[0], np.uint64), np.empty(root.shape[0], np.uint64)
-    sets = tables.shape[0] > 0
-    for row in range(X.shape[0]):
-        i = np.uint64(row)
-        left = 0
-        for e in range(root.shape[0]):
-            at[e] = root[e]
-            moving[left] = np.uint64(e)
-            left += grows[e] and not twin[e]
-        while left > 0:
-            kept = 0
-            for q in range(left):
-                e = moving[q]
-                node = at[e]
-                child = _step_any(nodes, tables, X, i, node) if sets else _step(nodes, X, i, node)
-                moving[kept] = e
-                kept += child != node
-                at[e] = child
-            left = kept
-        for k in range(pointer.shape[0] - 1):
-            for c in range(bias.shape[1]):
-                scores[row, c] = _rounded(scores[row, c] + bias[k, c], single[k])
-            first = 0
-            for e in range(pointer[k], pointer[k + 1]):
-                if not twin[e]:
-                    first = e
-                node = at[first] + (root[e] - root[first])
-                c, added = channel[e], _rounded(weight[e] * _rounded(value[node], single[k]), single[k])
-                scores[row, c] = _rounded(scores[row, c] + added, single[k])
+def bill_chain(
+    nodes,
+    tables,
+    value,
+    root,
+    start,
+    lead,
+    pointer,
+    weight,
+    channel,
+    bias,
+    single,
+    tiles,
+    X,
+    top,
+    bottom,
+    scores,
+    evaluation,
+    way,
+    ways,
+    prices,
+    acquired,
+    opened,
+    spent,
+):
+    """The same, with the bill of each row: evaluations, and the splits that it meets in their order."""
+    at, moving = np.empty(start.shape[0], np.uint64), np.empty(start.shape[0], np.uint64)
+    for row in range(top, bottom, _ROWS):
+        for t in range(tiles.shape[0] - 1):
+            low, first, depth = tiles[t, 0], tiles[t, 1], tiles[t, 2]
+            high, last = tiles[t + 1, 0], tiles[t + 1, 1]
+            for i in range(row, min(bottom, row + _ROWS)):
+                _walk(nodes, tables, start, first, last, depth, X, np.uint64(i), at, moving)
+                _pay(
+                    root, start, lead, evaluation, way, ways, pointer[low], pointer[high],
+                    first, at, i, prices, acquired, opened, spent,
+                )  # fmt: skip
+                _add(
+                    value, root, start, lead, pointer, weight, channel, bias, single,
+                    low, high, first, at, i, scores,
+                )  # fmt: skip

@@ -32,6 +32,7 @@ class Terms(NamedTuple):
     kind: NDArray[np.int8]  # its code
     start: NDArray[np.int64]  # the place in the table of its class; the column of a raw feature
     depth: NDArray[np.int64]
+    size: NDArray[np.int64]  # the number of nodes of a tree; 0 for other terms
     plain: NDArray[np.bool_]  # a tree without categorical splits
     twin: NDArray[np.bool_]  # a tree with the splits of the term before: one walk serves both
     fill: NDArray[np.float64]
@@ -100,6 +101,7 @@ def _terms(terms: tuple[Term, ...], starts: dict[str, list[int]]) -> Terms:
         kind=np.array([term.code for term in terms], dtype=np.int8),
         start=np.array([next(following[term.kind]) for term in terms], dtype=np.int64),
         depth=np.array([term.depth for term in terms], dtype=np.int64),
+        size=np.array([len(term.feature) if isinstance(term, Tree) else 0 for term in terms], dtype=np.int64),
         plain=np.array([term.plain for term in terms], dtype=np.bool_),
         twin=np.array([i > 0 and _same_splits(terms[i - 1], term) for i, term in enumerate(terms)], np.bool_),
         fill=np.array([term.table_fill for term in terms], dtype=float),
