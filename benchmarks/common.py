@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 
 from miserly import Costs
 from miserly.datasets import Dataset, load, tiered_costs
@@ -86,11 +88,43 @@ def folder(quick: bool) -> Path:
     return found
 
 
-def write(name: str, text: str, figures: Any, quick: bool) -> None:
+def write(name: str, text: str, figures: Any, quick: bool, show: bool = True) -> None:
     """Keep a page of Markdown and its figures as JSON, and print the page."""
     (folder(quick) / f"{name}.md").write_text(text, encoding="utf-8")
     (folder(quick) / f"{name}.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
-    print(text)
+    if show:
+        print(text)
+
+
+def written(name: str, quick: bool) -> Any:
+    """The figures of earlier runs of a benchmark; None if there are none."""
+    place = folder(quick) / f"{name}.json"
+    return json.loads(place.read_text(encoding="utf-8")) if place.exists() else None
+
+
+def in_parallel(task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
+    """Results of `task` in the order in which they are ready, with one thread for each of `jobs` processes.
+
+    A task that fails is printed with its arguments, and the others go on; an error is raised at the end.
+    """
+    failed = []
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        every = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+        for given, result, error in every(delayed(_attempt)(task, one) for one in arguments):
+            if error:
+                print(given, error, flush=True)
+                failed.append(given)
+            else:
+                yield result
+    if failed:
+        raise RuntimeError(f"{len(failed)} tasks failed: {failed}")
+
+
+def _attempt(task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any, str]:
+    try:
+        return given, task(*given), ""
+    except Exception:
+        return given, None, traceback.format_exc()
 
 
 def axes(n: int, columns: int = 3) -> tuple[Any, list[Any]]:

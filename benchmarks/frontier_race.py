@@ -1,6 +1,7 @@
 """The frontier against LightGBM (CEGB), CatBoost (first-use penalties) and boosted trees on price tiers.
 
     MISERLY_DATA=... python benchmarks/frontier_race.py [--quick] [--sets pima adult] [--draws 3] [--jobs 1]
+                                                        [--racers frontier before] [--add] [--resume]
 
 For 24 budgets, geometric between the cheapest feature and all of them, every learner chooses a model whose
 mean cost is at most the budget, and the figure is the mean over the budgets of what the choices reach on test
@@ -8,6 +9,7 @@ rows. Every learner is given the same rows to learn from and the same ledger: a 
 it really meets on its way through the trees, once.
 
 - frontier: `frontier("auto", ...)`, then `best(mean_budget=...)`, with all its defaults and a time limit;
+- before: the same without the learners that came last, the selector and the acquirer;
 - LightGBM, CatBoost: twelve penalties and all rounds of each; the best on a quarter of the rows, then
   learned again from all of them;
 - tiers: LightGBM without penalties on the features up to a price, for up to twelve prices, chosen alike.
@@ -19,15 +21,15 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from common import Problem, axes, problem, quality, save_picture, table, write
+from common import Problem, axes, in_parallel, problem, quality, save_picture, table, write, written
 from miserly import frontier
 from miserly.datasets import Dataset
-from rivals import fit_catboost, fit_lightgbm
+from miserly.selection.candidates import pool_for
 
 DRAWS = {
     "heart_cleveland": 5,
@@ -39,6 +41,8 @@ DRAWS = {
     "mq2008": 2,
     "mslr_web10k_sample": 2,
     "adult": 1,
+    "optdigits": 2,
+    "covertype_balanced15k": 2,
     "letter": 1,
 }
 FIRST_SEED = 10  # seeds 0 to 9 were looked at while the frontier was being made
@@ -49,7 +53,11 @@ PENALTIES = {"LightGBM": (1e-7, 1e-1), "CatBoost": (1e-5, 1e1)}  # from hardly a
 TIME_LIMIT = 300.0
 SLACK = 1 + 1e-9
 Fit = Callable[[Problem, float], Any]  # of one member of a sweep; gives a model round by round
-COLOURS = {"frontier": "C3", "LightGBM": "C0", "CatBoost": "C1", "tiers": "C2"}
+COLOURS = {"frontier": "C3", "before": "C4", "LightGBM": "C0", "CatBoost": "C1", "tiers": "C2"}
+RIVALS = ("LightGBM", "CatBoost", "tiers")
+NEWER = ("BudgetedSelectorClassifier", "BudgetedSelectorRegressor", "AcquirerClassifier")
+Results: TypeAlias = dict[str, list[dict[str, Any]]]  # draws by set
+NAME = "frontier_race"
 
 
 @dataclass(frozen=True)
@@ -124,16 +132,22 @@ def joined(given: Problem) -> Dataset:
 
 
 def lightgbm(given: Problem, budgets: np.ndarray) -> dict[str, Any]:
+    from rivals import fit_lightgbm  # not needed where rivals are not run
+
     penalties = [0.0, *np.geomspace(*PENALTIES["LightGBM"], N_MEMBERS - 1)]
     return rival(lambda p, tradeoff: fit_lightgbm(p, ROUNDS, tradeoff), penalties, given, budgets)
 
 
 def catboost(given: Problem, budgets: np.ndarray) -> dict[str, Any]:
+    from rivals import fit_catboost
+
     penalties = [0.0, *np.geomspace(*PENALTIES["CatBoost"], N_MEMBERS - 1)]
     return rival(lambda p, tradeoff: fit_catboost(p, ROUNDS, tradeoff), penalties, given, budgets)
 
 
 def tiers(given: Problem, budgets: np.ndarray) -> dict[str, Any]:
+    from rivals import fit_lightgbm
+
     prices = alone(given)
     levels = np.unique(prices)
     if len(levels) > N_MEMBERS:
@@ -153,10 +167,15 @@ def alone(given: Problem) -> np.ndarray:
 # -- the frontier ------------------------------------------------------------------------------------------
 
 
-def ours(given: Problem, budgets: np.ndarray, seed: int, time_limit: float) -> dict[str, Any]:
+def ours(given: Problem, budgets: np.ndarray, seed: int, time_limit: float, before: bool) -> dict[str, Any]:
+    """The frontier with all learners, or without the newer ones."""
     rows = joined(given)
+    learners: Any = "auto"
+    if before:
+        pool = pool_for("ranking" if given.ranks else "classes", rows.y)
+        learners = [learner for learner in pool if type(learner).__name__ not in NEWER]
     found = frontier(
-        "auto",
+        learners,
         rows.X,
         rows.y,
         costs=given.costs,
@@ -184,61 +203,83 @@ def ours(given: Problem, budgets: np.ndarray, seed: int, time_limit: float) -> d
 # -- one race ----------------------------------------------------------------------------------------------
 
 
-def race(name: str, seed: int, time_limit: float) -> dict[str, Any]:
+def race(name: str, seed: int, who: str, time_limit: float) -> dict[str, Any]:
+    """What one racer reaches on one draw of a set."""
     given = problem(name, seed)
     prices = alone(given)
     budgets = np.geomspace(prices[prices > 0].min(), given.costs.total, N_BUDGETS)
-    result: dict[str, Any] = {"set": name, "seed": seed, "metric": given.metric, "budgets": budgets.tolist()}
     racers: dict[str, Callable[[], dict[str, Any]]] = {
-        "frontier": lambda: ours(given, budgets, seed, time_limit),
+        "frontier": lambda: ours(given, budgets, seed, time_limit, before=False),
+        "before": lambda: ours(given, budgets, seed, time_limit, before=True),
         "LightGBM": lambda: lightgbm(given, budgets),
         "CatBoost": lambda: catboost(given, budgets),
         "tiers": lambda: tiers(given, budgets),
     }
-    for who, run in racers.items():
-        start = time.perf_counter()
-        result[who] = {**run(), "seconds": time.perf_counter() - start}
-        result[who]["mean"] = float(np.mean(result[who]["test"]))
-    return result
+    start = time.perf_counter()
+    reached = {**racers[who](), "seconds": time.perf_counter() - start}
+    reached["mean"] = float(np.mean(reached["test"]))
+    return {"set": name, "seed": seed, "metric": given.metric, "budgets": budgets.tolist(), who: reached}
 
 
 # -- the page ----------------------------------------------------------------------------------------------
 
 
 def line(name: str, draws: list[dict[str, Any]]) -> list[Any]:
-    means = {who: np.array([d[who]["mean"] for d in draws]) for who in COLOURS}
-    rivals = [who for who in COLOURS if who != "frontier"]
-    best = max(rivals, key=lambda who: means[who].mean())
-    lead = means["frontier"] - means[best]
-    error = f" ± {lead.std(ddof=1) / np.sqrt(len(lead)):.4f}" if len(lead) > 1 else ""
-    spent = [np.mean([np.array(d[who]["cost"]) / d["budgets"] for d in draws]) for who in COLOURS]
+    """One line of the table; a lead is over the draws that both have run."""
+    means = {who: [d[who]["mean"] for d in draws if who in d] for who in COLOURS}
+    known = [who for who in RIVALS if means[who]]
+    best = max(known, key=lambda who: float(np.mean(means[who]))) if known else ""
+    ran = {who: [d for d in draws if who in d] for who in COLOURS}
     return [
         name,
         draws[0]["metric"],
         len(draws),
-        *(float(values.mean()) for values in means.values()),
+        *(float(np.mean(values)) if values else "" for values in means.values()),
+        lead(draws, "before"),
         best,
-        f"{lead.mean():+.4f}{error}",
-        " / ".join(f"{share:.2f}" for share in spent),
-        " / ".join(f"{np.mean([d[who]['seconds'] for d in draws]):.0f}" for who in COLOURS),
+        lead(draws, best),
+        " / ".join(
+            _mean([np.mean(np.array(d[who]["cost"]) / d["budgets"]) for d in ran[who]]) for who in ran
+        ),
+        " / ".join(_mean([d[who]["seconds"] for d in ran[who]], digits=0) for who in ran),
     ]
 
 
+def _mean(values: list[Any], digits: int = 2) -> str:
+    return f"{np.mean(values):.{digits}f}" if values else "-"
+
+
+def lead(draws: list[dict[str, Any]], other: str) -> str:
+    """The mean lead of the frontier over another racer, with its standard error over draws."""
+    found = [d["frontier"]["mean"] - d[other]["mean"] for d in draws if "frontier" in d and other in d]
+    if not found:
+        return ""
+    error = f" ± {np.std(found, ddof=1) / np.sqrt(len(found)):.4f}" if len(found) > 1 else ""
+    return f"{np.mean(found):+.4f}{error}"
+
+
 def picture(results: dict[str, list[dict[str, Any]]], quick: bool) -> None:
+    """Curves of all racers; none where matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        print("no picture: matplotlib is not installed")
+        return
     figure, grid = axes(len(results), columns=4)
     for ax, (name, draws) in zip(grid, results.items(), strict=True):
         for who, colour in COLOURS.items():
-            share = np.mean([np.array(d["budgets"]) / d["budgets"][-1] for d in draws], axis=0)
-            ax.plot(share, np.mean([d[who]["test"] for d in draws], axis=0), color=colour, label=who)
+            ran = [d for d in draws if who in d]
+            if ran:
+                share = np.mean([np.array(d["budgets"]) / d["budgets"][-1] for d in ran], axis=0)
+                ax.plot(share, np.mean([d[who]["test"] for d in ran], axis=0), color=colour, label=who)
         ax.set(xscale="log", title=name, xlabel="budget / cost of all features", ylabel=draws[0]["metric"])
         ax.grid(alpha=0.3)
     grid[0].legend(fontsize=7)
-    save_picture(figure, "frontier_race", quick)
+    save_picture(figure, NAME, quick)
 
 
-def report(results: dict[str, list[dict[str, Any]]], time_limit: float, command: str, quick: bool) -> None:
+def report(results: Results, time_limit: float, command: str, quick: bool, show: bool) -> None:
+    """Write the page and the figures."""
     names = list(COLOURS)
-    head = ["set", "metric", "draws", *names, "best rival", "lead", "spent of the budget", "seconds"]
+    head = ["set", "metric", "draws", *names, "over before", "best rival", "lead", "spent of the budget"]
     page = [
         "# The frontier against its rivals",
         __doc__.split("\n\n", 2)[2].strip(),
@@ -246,35 +287,75 @@ def report(results: dict[str, list[dict[str, Any]]], time_limit: float, command:
         "search, one process. Prices are real for `heart_cleveland`, `pima`, `ann_thyroid` and `ckd`, and "
         "dealt out again from the papers' tiers with every draw for the others. ± is the standard error over "
         "draws. What is spent of the budget (mean over budgets) and seconds are "
-        f"of {', '.join(names)} in this order.",
+        f"of {', '.join(names)} in this order. Cells are empty where a racer was not run.",
         f"`{command}`",
-        table(head, [line(name, draws) for name, draws in results.items()]),
+        table([*head, "seconds"], [line(name, draws) for name, draws in results.items()]),
         "![Test metric against budget](frontier_race.png)",
     ]
-    write("frontier_race", "\n\n".join(page) + "\n", results, quick)
-    picture(results, quick)
+    write(NAME, "\n\n".join(page) + "\n", results, quick, show)
+    if show:
+        picture(results, quick)
 
 
-def main() -> None:
+# -- the runs ------------------------------------------------------------------------------------------------
+
+
+def merged(results: Results, new: dict[str, Any]) -> Results:
+    """The figures with those of one more race, sets in the order of `DRAWS`."""
+    draws = {d["seed"]: d for d in results.get(new["set"], [])}
+    earlier = draws.get(new["seed"], {})
+    if earlier and not np.allclose(earlier["budgets"], new["budgets"]):
+        raise ValueError(f"the earlier figures of {new['set']} at seed {new['seed']} have other budgets")
+    draws[new["seed"]] = earlier | new
+    results = results | {new["set"]: [draws[seed] for seed in sorted(draws)]}
+    return {name: results[name] for name in DRAWS if name in results}
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sets", nargs="+", default=list(DRAWS), choices=list(DRAWS))
+    parser.add_argument("--racers", nargs="+", default=list(COLOURS), choices=list(COLOURS))
     parser.add_argument("--draws", type=int, default=10, help="at most so many draws of every set")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--time-limit", type=float, default=TIME_LIMIT)
-    parser.add_argument("--jobs", type=int, default=1)
-    args = parser.parse_args()
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with one thread")
+    parser.add_argument(
+        "--add", action="store_true", help="add to the figures of earlier runs, or replace them"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="keep earlier figures, run only what is missing"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     sets, draws = (["heart_cleveland"], 1) if args.quick else (args.sets, args.draws)
     limit = 30.0 if args.quick else args.time_limit
-    jobs = [(name, args.first_seed + k) for name in sets for k in range(min(draws, DRAWS[name]))]
-    results: dict[str, list[dict[str, Any]]] = {name: [] for name in sets}
-    for done in Parallel(args.jobs, return_as="generator_unordered")(delayed(race)(*j, limit) for j in jobs):
-        print(done["set"], done["seed"], {who: round(done[who]["mean"], 4) for who in COLOURS}, flush=True)
-        results[done["set"]].append(done)
+    results: Results = (written(NAME, args.quick) or {}) if args.add or args.resume else {}
+    done = {(name, d["seed"], who) for name in results for d in results[name] for who in COLOURS if who in d}
+    # the sets with most rows are at the end of the list and take longest
+    races = [
+        (name, args.first_seed + k, who, limit)
+        for name in reversed(sets)
+        for k in range(min(draws, DRAWS[name]))
+        for who in args.racers
+    ]
+    wanted = [one for one in races if not args.resume or one[:3] not in done]
     command = "python benchmarks/frontier_race.py" + (" --quick" if args.quick else "")
-    report(results, limit, command, args.quick)
+    for new in in_parallel(race, wanted, args.jobs):
+        print(
+            new["set"],
+            new["seed"],
+            {who: round(new[who]["mean"], 4) for who in COLOURS if who in new},
+            flush=True,
+        )
+        results = merged(results, new)
+        report(results, limit, command, args.quick, show=False)
+    report(results, limit, command, args.quick, show=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Small budgets at unit prices: the selector and the frontier against a neural acquirer (GDFS).
+"""Small budgets at unit prices: the selector and the frontier against two neural acquirers.
 
     MISERLY_DATA=... python benchmarks/small_budgets.py [--quick] [--sets splice dna] [--frontier 60]
+                                                        [--jobs 1] [--add] [--resume]
 
 Every feature costs 1, and k features may be bought for a row. The selector (`BudgetedSelectorClassifier`) is
 fitted at each k. With `--frontier SECONDS` the frontier searches all learners for all k together, within so
-many seconds. GDFS (Covert et al. 2023) buys row by row; its figures and the row numbers of its splits are in
-the folder `anchors` beside the data. Both of ours learn from its training and validation rows, and all are
+many seconds, and takes the best on validation rows at each k. GDFS (Covert et al. 2023) and a network like
+DIME (Gadgil et al. 2024, [its page](dime.md)) buy row by row. The figures of GDFS and the row numbers of its
+splits are in the folder `anchors` beside the data. All learn from its training and validation rows, and are
 evaluated on its test rows.
 """
 
@@ -21,13 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from common import folder, table, write
+from common import in_parallel, table, write, written
 from miserly import BudgetedSelectorClassifier, frontier
 from miserly.datasets import load
 from miserly.errors import BudgetWarning
 
 SIZES = (1, 2, 3, 5, 10, 15, 20)
 NAME = "small_budgets"
+OURS = ("selector", "frontier")
+PEERS = {"gdfs": "GDFS", "dime": "DIME-like"}
 
 
 def anchors() -> tuple[dict[str, Any], Any]:
@@ -45,6 +49,28 @@ def rows_of(name: str, splits: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     return data.X[learn], data.y[learn], data.X[test], data.y[test]
 
 
+def sizes_of(name: str, figures: dict[str, Any]) -> list[int]:
+    """The numbers of features that are compared."""
+    return [k for k in SIZES if str(k) in figures[name]["accuracy_at_k"]]
+
+
+# -- ours ----------------------------------------------------------------------------------------------------
+
+
+def measure(name: str, who: str, sizes: list[int], seconds: float) -> list[dict[str, Any]]:
+    """One record for each number of features: what one of ours reaches on test rows."""
+    X, y, X_test, y_test = rows_of(name, anchors()[1])
+    fitted = by_frontier(X, y, sizes, seconds) if who == "frontier" else by_selector(X, y, sizes)
+    records = []
+    for k, (model, taken) in fitted.items():
+        cost = model.run(X_test).cost
+        assert cost.max() <= k * (1 + 1e-9), f"{who} passed the budget of {k} on {name}"
+        accuracy = float(np.mean(model.predict(X_test) == y_test))
+        record = {"set": name, "k": k, "n_test": len(y_test), who: accuracy, f"{who}_seconds": taken}
+        records.append(record | {f"{who}_model": type(model).__name__})
+    return records
+
+
 def by_selector(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> dict[int, tuple[Any, float]]:
     """A selector for each number of features, and the CPU seconds that its fit took."""
     found = {}
@@ -60,72 +86,106 @@ def by_frontier(
 ) -> dict[int, tuple[Any, float]]:
     """The choice of one search for each number of features, and the seconds of the whole search."""
     start = time.perf_counter()
-    found = frontier(
-        "auto", X, y, budgets=[float(k) for k in sizes], certify=0, time_limit=seconds, random_state=0
-    )
+    budgets = [float(k) for k in sizes]
+    found = frontier("auto", X, y, budgets=budgets, certify=0, time_limit=seconds, random_state=0)
     taken = time.perf_counter() - start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
         return {k: (found.best(budget=float(k)), taken) for k in sizes}
 
 
-def measure(name: str, seconds: float) -> list[dict[str, Any]]:
-    """One record for each number of features."""
-    figures, splits = anchors()
-    X, y, X_test, y_test = rows_of(name, splits)
-    theirs = figures[name]["accuracy_at_k"]
-    sizes = [k for k in SIZES if k <= X.shape[1] and str(k) in theirs]
-    racers = {"selector": by_selector(X, y, sizes)}
-    if seconds:
-        racers["frontier"] = by_frontier(X, y, sizes, seconds)
-    records = []
-    for k in sizes:
-        record: dict[str, Any] = {"set": name, "k": k, "n_test": len(y_test), "gdfs": theirs[str(k)]}
-        for who, models in racers.items():
-            model, taken = models[k]
-            assert model.run(X_test).cost.max() <= k * (1 + 1e-9)
-            record[who] = float(np.mean(model.predict(X_test) == y_test))
-            record[f"{who}_seconds"] = taken
-            record[f"{who}_model"] = type(model).__name__
-        records.append(record)
-    return records
+# -- the page ------------------------------------------------------------------------------------------------
 
 
-def report(records: list[dict[str, Any]], command: str, quick: bool) -> None:
-    """Write the page: accuracies, and the difference to GDFS in points."""
+def merged(records: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records by set and k, with the figures of `new` in the place of earlier ones of the same learner."""
+    found = {(one["set"], one["k"]): one for one in records}
+    for one in new:
+        found[one["set"], one["k"]] = found.get((one["set"], one["k"]), {}) | one
+    return sorted(found.values(), key=lambda one: (one["set"], one["k"]))
+
+
+def with_peers(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records with the figures of both acquirers."""
+    gdfs = {name: one["accuracy_at_k"] for name, one in anchors()[0].items()}
+    dime = {one["set"]: one["accuracy_at_k"] for one in written("dime", quick=False) or []}
+    return [
+        one | {who: by[one["set"]][str(one["k"])] for who, by in (("gdfs", gdfs), ("dime", dime)) if by}
+        for one in records
+    ]
+
+
+def report(records: list[dict[str, Any]], command: str, quick: bool, show: bool = True) -> None:
+    """Write the page: accuracies, and the differences to both acquirers in points."""
+    records = with_peers(records)
     lines = []
     for one in records:
-        ours = [who for who in ("selector", "frontier") if who in one]
-        cells = [f"{100 * one[who]:.1f} ({100 * (one[who] - one['gdfs']):+.1f})" for who in ours]
-        cells += [""] * (2 - len(cells))
+        peers = [f"{100 * one[peer]:.1f}" if peer in one else "" for peer in PEERS]
         error = 100 * np.sqrt(one["gdfs"] * (1 - one["gdfs"]) / one["n_test"])
-        taken = [one.get(f"{who}_seconds") for who in ours]
+        taken = [one.get(f"{who}_seconds") for who in OURS]
         seconds = " / ".join("-" if value is None else f"{value:.0f}" for value in taken)
-        lines.append([one["set"], one["k"], f"{100 * one['gdfs']:.1f} ± {error:.1f}", *cells, seconds])
+        chosen = one.get("frontier_model", "")
+        lines.append([one["set"], one["k"], *peers, f"{error:.1f}", *_cells(one), chosen, seconds])
     page = [
         "# Small budgets at unit prices",
         __doc__.split("\n\n", 2)[2].strip(),
-        "Accuracy on test rows in percent, and in brackets the points above GDFS. ± is the standard error of "
-        "one accuracy. Seconds are CPU seconds of the selector's fit, which uses what it knows from smaller "
-        "k, and the time of the whole search of the frontier; - where they were not measured. Sets that are "
-        "not listed have not been run.",
+        "Accuracy on test rows in percent, and in brackets the points above GDFS and above the DIME-like "
+        "acquirer. ± is the standard error of one accuracy. Seconds are CPU seconds of the selector's fit, "
+        "which uses what it knows from smaller k, and the time of the whole search of the frontier; - where "
+        "they were not measured. Sets that are not listed have not been run.",
         _summary(records),
         f"`{command}`",
-        table(["set", "k", "GDFS", "selector", "frontier", "seconds"], lines),
+        table(["set", "k", *PEERS.values(), "±", *OURS, "chosen by the frontier", "seconds"], lines),
     ]
-    write(NAME, "\n\n".join(page) + "\n", records, quick)
+    write(NAME, "\n\n".join(page) + "\n", records, quick, show)
+
+
+def _cells(one: dict[str, Any]) -> list[str]:
+    """The accuracy of each of ours, and its lead over each acquirer."""
+    cells = []
+    for who in OURS:
+        leads = [f"{100 * (one[who] - one[peer]):+.1f}" for peer in PEERS if who in one and peer in one]
+        cells.append(f"{100 * one[who]:.1f} ({', '.join(leads)})" if leads else "")
+    return cells
 
 
 def _summary(records: list[dict[str, Any]]) -> str:
     sentences = []
-    for who in ("selector", "frontier"):
-        lead = np.array([100 * (one[who] - one["gdfs"]) for one in records if who in one])
-        if len(lead):
+    for who in OURS:
+        for peer, name in PEERS.items():
+            both = [one for one in records if who in one and peer in one]
+            lead = np.array([100 * (one[who] - one[peer]) for one in both])
+            if not len(lead):
+                continue
+            behind = [f"{one['set']} at {one['k']}" for one, x in zip(both, lead, strict=True) if x < -0.5]
+            listed = f" ({', '.join(behind)})" if behind else ""
             sentences.append(
-                f"The {who} is ahead in {int((lead > 0).sum())} of {len(lead)} cases, more than 0.5 points "
-                f"behind in {int((lead < -0.5).sum())}, and {lead.mean():+.1f} points on average."
+                f"- The {who} is ahead of {name} in {int((lead > 0).sum())} of {len(lead)} cases, more than "
+                f"0.5 points behind in {len(behind)}{listed}, and {lead.mean():+.1f} points on average."
             )
-    return " ".join(sentences)
+    return "\n".join(sentences)
+
+
+# -- the runs ------------------------------------------------------------------------------------------------
+
+
+def tasks(
+    names: list[str], seconds: float, records: list[dict[str, Any]], jobs: int, ours: list[str]
+) -> list[tuple[str, str, list[int], float]]:
+    """What has no figure yet: set, learner, numbers of features, seconds. The longest come first.
+
+    The selector is fitted at all k in one process, where it reuses what it knows, or in one process for each
+    k if there are several.
+    """
+    figures = anchors()[0]
+    done = {(one["set"], one["k"], who) for one in records for who in OURS if who in one}
+    found = []
+    for who in ("frontier", "selector"):
+        for name in names if who in ours else []:
+            missing = [k for k in sizes_of(name, figures) if (name, k, who) not in done]
+            parts = [[k] for k in reversed(missing)] if who == "selector" and jobs > 1 else [missing]
+            found += [(name, who, part, seconds) for part in parts if part]
+    return found
 
 
 def main() -> None:
@@ -135,16 +195,26 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sets", nargs="+", default=None)
     parser.add_argument("--frontier", type=float, default=0.0, help="seconds of each search; 0: no frontier")
-    parser.add_argument("--add", action="store_true", help="add to the figures of earlier runs")
+    parser.add_argument("--no-selector", action="store_true", help="run the frontier alone")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with one thread")
+    parser.add_argument(
+        "--add", action="store_true", help="add to the figures of earlier runs, or replace them"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="keep earlier figures, run only what is missing"
+    )
     args = parser.parse_args()
     names = ["page_blocks"] if args.quick else args.sets or list(anchors()[0])
-    kept = folder(args.quick) / f"{NAME}.json"
-    records = json.loads(kept.read_text(encoding="utf-8")) if args.add and kept.exists() else []
+    records = written(NAME, args.quick) or [] if args.add or args.resume else []
+    ours = ["frontier"] * (args.frontier > 0) + ["selector"] * (not args.no_selector)
+    wanted = tasks(names, args.frontier, records if args.resume else [], args.jobs, ours)
     command = "python benchmarks/small_budgets.py" + (" --quick" if args.quick else "")
     command += f" --frontier {args.frontier:g}" if args.frontier else ""
-    for name in names:
-        records = [one for one in records if one["set"] != name] + measure(name, args.frontier)
-        report(records, command, args.quick)
+    for new in in_parallel(measure, wanted, args.jobs):
+        print([(one["set"], one["k"], one.get("selector"), one.get("frontier")) for one in new], flush=True)
+        records = merged(records, new)
+        report(records, command, args.quick, show=False)
+    report(records, command, args.quick)
 
 
 if __name__ == "__main__":
