@@ -16,7 +16,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import check_classes, check_target, check_weight
 from miserly.errors import DataError
 from miserly.learners.base.calibration import CALIBRATED_LINKS, UNCHANGED, ScoreLine, score_line_of
-from miserly.plan import Decision
+from miserly.plan import Decision, links
 from miserly.plan.compose import shift_outputs
 
 __all__ = [
@@ -76,9 +76,10 @@ class PricedMistakes:
         plan = model.plan_
         if plan.has_probabilities:
             weights = self.class_weight
-            if plan.link in CALIBRATED_LINKS:
+            link = links.in_double(plan.link)
+            if link in CALIBRATED_LINKS:
                 offset = line.offset(np.log(self.class_weight)) + np.log(self.class_cost)
-                outputs = offset[1:] - offset[:1] if plan.link == "logistic" else offset - offset.mean()
+                outputs = offset[1:] - offset[:1] if link == "logistic" else offset - offset.mean()
                 plan, weights = shift_outputs(plan, outputs, line.slope), self.class_cost
             model.plan_ = plan.replace(decision=Decision(self.costs, self.table.actions, weights))
         elif self.table.actions:

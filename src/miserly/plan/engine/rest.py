@@ -3,7 +3,8 @@
 For node `k` the bounds hold for the end of the chain and for every node on the way: whatever number of later
 nodes a row finishes, each score changes by at least `low` (0 or less) and at most `high` (0 or more). Sums of
 floating point numbers are rounded. With `m` additions ahead the error is at most ``error * (|score| + size)``
-where `error` is four times ``m + 8`` units of rounding and `size` the largest sum of absolute values ahead.
+where `error` is four times ``m + 8`` units of rounding and `size` the largest sum of absolute values ahead. A
+link that rounds its probabilities needs a gap between scores; `size` holds it, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.plan import links
 from miserly.plan.nodes import LEAVE, Node
 
 if TYPE_CHECKING:
@@ -107,7 +109,8 @@ class Rest(NamedTuple):
             size[k] = weight + size[child]
             additions[k] = additions[child] + len(node.terms) + 1
         unit = SINGLE_ROUNDING if any(node.single for node in plan.nodes) else ROUNDING
-        return cls(low, high, size, unit * (additions + _OPERATIONS))
+        error = unit * (additions + _OPERATIONS)
+        return cls(low, high, size + links.label_gap(plan.link) / error[:, None], error)
 
 
 def _scaled(weight: float, low: float, high: float) -> tuple[float, float]:
