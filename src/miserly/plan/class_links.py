@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from miserly.errors import PlanError
 from miserly.plan.exponential import exp, exp_of_float
-from miserly.plan.link_base import BY_LOG_ODDS, BY_SHARES, Link
+from miserly.plan.link_base import BY_EACH, BY_LOG_ODDS, BY_SHARES, Link
 
 if TYPE_CHECKING:
     from miserly.plan.show.wording import Wording
@@ -82,6 +82,7 @@ class OneVersusRest(Link):
 
     name: ClassVar[str] = "one_vs_rest"
     has_probabilities: ClassVar[bool] = True
+    chances: ClassVar[int] = BY_EACH
 
     def probabilities(self, scores: Floats) -> Floats:
         return np.asarray(1.0 / (1.0 + exp(-scores)))

@@ -13,11 +13,12 @@ from miserly.plan.show.phrases import listing
 if TYPE_CHECKING:
     from miserly.plan.show.wording import Wording
 
-__all__ = ["BY_EXPONENTIALS", "BY_LOG_ODDS", "BY_SHARES", "MOST_LABELS", "Link", "pick"]
+__all__ = ["BY_EACH", "BY_EXPONENTIALS", "BY_LOG_ODDS", "BY_SHARES", "MOST_LABELS", "Link", "pick"]
 
 MOST_LABELS = 10  # named in a sentence
-# Rules for the probability of the most probable class, also in compiled code.
-BY_EXPONENTIALS, BY_LOG_ODDS, BY_SHARES = range(3)
+# What probabilities grow with, also in compiled code: exponentials of scores, of which the first class of two
+# has 0; scores; or a probability for each score by itself.
+BY_EXPONENTIALS, BY_LOG_ODDS, BY_SHARES, BY_EACH = range(4)
 Floats = NDArray[np.float64]
 
 
@@ -37,7 +38,7 @@ class Link:
     outputs : int or None
         The number of outputs that a plan must have, if there is only one that it can have.
     chances : int
-        Which rule compiled code has for the confidence.
+        What probabilities grow with; one of the rules above.
     in_double : str
         The link that computes the same in float64; empty if it is the link itself.
     label_gap : float

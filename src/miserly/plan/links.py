@@ -25,11 +25,12 @@ from miserly.plan.class_links import (
     votes,
 )
 from miserly.plan.exponential import exp, exp_of_float
-from miserly.plan.link_base import BY_LOG_ODDS, BY_SHARES, Link
+from miserly.plan.link_base import BY_EACH, BY_LOG_ODDS, BY_SHARES, Link
 from miserly.plan.number_links import Average, Exponential, Identity, Share, SignedSquare, Softplus
 from miserly.plan.single_links import SingleExponential, SingleLogistic, SingleShare, SingleSoftmax
 
 __all__ = [
+    "BY_EACH",
     "BY_LOG_ODDS",
     "BY_SHARES",
     "LINKS",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -228,6 +230,32 @@ def test_numbers_stay_and_are_not_settled():
     np.testing.assert_allclose(done.estimator.predict(X), model.predict(X), rtol=0, atol=1e-12)
     with pytest.raises(DataError, match="tolerance"):
         thrift(model, X[TEST], y[TEST], tolerance=0.1)
+
+
+OUTCOMES = [
+    ("two", [[0.0, 1.0], [9.0, 0.0]]),
+    ("two", [[0.0, 3.0, 1.0], [9.0, 0.0, 1.0]]),  # the last column is an action
+    ("three", [[0.0, 1.0, 4.0], [2.0, 0.0, 2.0], [9.0, 3.0, 0.0]]),
+    ("three", [[0.0, 1.0, 4.0, 0.6], [2.0, 0.0, 2.0, 0.6], [9.0, 3.0, 0.0, 0.6]]),
+]
+
+
+@pytest.mark.parametrize(("case", "outcomes"), OUTCOMES)
+def test_decisions_by_the_costs_of_outcomes_stay(case, outcomes, request):
+    """New rows, at every budget: the answer of least expected cost is that of the whole model."""
+    model = copy(request.getfixturevalue(case))
+    model.plan_ = model.plan_.with_outcome_costs(outcomes)
+    labels = Y if case == "two" else THREE
+    done = thrift(model, X[TEST], labels[TEST])
+    assert [step.changed for step in done.steps] == [0, 0, 0, 0]
+    assert done.steps[3].cost < done.steps[2].cost
+    new = np.random.default_rng(7).normal(size=(20_000, 5)) * 1.5
+    for budget in (3.0, 12.0, None):
+        whole = done.plans[2].predict(new, budget)
+        assert (done.plan.predict(new, budget) == whole).all()
+    assert len(np.unique(whole.astype(str))) == len(outcomes[0])
+    with pytest.raises(DataError, match="decides by the costs of outcomes"):
+        thrift(model, X[TEST], labels[TEST], tolerance=0.01)
 
 
 def test_other_costs_can_be_given(two):

@@ -123,10 +123,6 @@ def check_plan(plan: Any, rule: str, name: str) -> None:
 def _check_sum(plan: Plan, name: str) -> None:
     if not is_additive(plan):
         raise DataError(f"rule='lossless' needs a plan that is a sum, and the plan of {name} is not")
-    if plan.decision is not None:
-        raise DataError(
-            f"rule='lossless' settles the largest score, but {name} decides by the costs of outcomes"
-        )
     if links.gives_numbers(plan.link) and plan.n_outputs > 1:
         raise DataError(f"rule='lossless' ranks by one score per row, but {name} has {plan.n_outputs}")
 
