@@ -120,7 +120,7 @@ def measure(booster: lgb.Booster, X: np.ndarray) -> dict[str, dict[str, float]]:
 
 
 def scikit_models() -> dict[str, object]:
-    """Models of scikit-learn over numbers; in the first three of the forests leaves hold five rows or more."""
+    """Models of scikit-learn over numbers. Leaves of the first three forests hold five rows or more."""
     X, y = make_rows(10_000, categorical=False, seed=0)
     X = np.nan_to_num(X)
     two, three = y > 0, np.digitize(y, [-1.0, 1.0])
@@ -182,12 +182,11 @@ def main() -> None:
     page = [
         "# Speed of adopted models",
         f"LightGBM models of {N_TREES} trees over {N_COLUMNS} float64 columns with 5 % missing values, as "
-        "boosters and as plans made by `miserly.adopt`; then models of scikit-learn. Answers of the first are "
-        "equal to the bit. Medians over "
-        f"{TURNS} turns, taken in turn in one process, with one thread each, of the time of the processor on a "
-        "machine that others used too. The last column is the time over that of the first line of its group: "
-        "such ratios depend little on what else the machine does. The C API is called through ctypes, with "
-        "the address of each row prepared.",
+        "boosters and as plans made by `miserly.adopt`; then models of scikit-learn. Scores of the first are "
+        f"equal to the bit. All sides take turns in one process, with one thread each; medians over {TURNS} "
+        "turns of the processor time. Others used the machine at the same time: times depend on that, "
+        "ratios much less. The last column is the time over that of the first line of its group. The C API "
+        "is called through ctypes, with the address of each row prepared.",
         "`python benchmarks/adopt_speed.py" + (" --quick`" if quick else "`"),
         table(("model", "what", "who", "time", "ratio"), lines),
     ]
