@@ -41,8 +41,8 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 ONE = np.float32(1.0)
-LEAST_SHARE = 1e-8  # components that are less probable are given up
-LEAST_PART = 1e-5  # components that are less probable do not count in gains
+LEAST_SHARE = 1e-6  # components that are less probable are given up
+LEAST_PART = 1e-4  # components that are less probable do not count in gains
 LEAST_VARIANCE = np.float32(1e-4)  # of a column given others
 LEAST_CHANCE = 1e-12  # of a class, in scores
 SURE = 1e-12  # tolerance of the confidence
