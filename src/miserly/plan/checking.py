@@ -36,6 +36,7 @@ def check_plan(plan: Plan) -> None:
         raise PlanError(f"{plan.n_outputs} outputs need {n_labels} classes, not {plan.classes.shape}")
     if plan.decision is not None:
         plan.decision.check(n_labels, plan.classes, plan.has_probabilities)
+        plan.decision.check_columns(plan.n_features, plan.categories)
         if any(node.gate.needs_rest for node in plan.nodes):
             raise PlanError("a gate that waits until the most probable class is settled suits no decision")
     for f, values in plan.categories.items():

@@ -163,6 +163,7 @@ class StagedScores:
     cost: NDArray[np.float64]
     link: str
     queries: Queries | None = None
+    amounts: NDArray[np.float64] | None = None  # those that the decision of the plan reads, of each row
     _values: dict[tuple[int, str], NDArray[np.float64]] = field(default_factory=dict)
     _order: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
@@ -173,7 +174,7 @@ class StagedScores:
         """Run encoded rows through a chain with exits after the numbers of nodes `stops`."""
         stages = list(plan.run_staged(X, [*stops, len(plan.nodes)], n_threads=n_threads, encoded=True))
         scores, cost = (np.array([getattr(stage, name) for stage in stages]) for name in ("scores", "cost"))
-        return cls(scores, cost, plan.link, queries)
+        return cls(scores, cost, plan.link, queries, stages[-1].amounts)
 
     @property
     def n_exits(self) -> int:
@@ -321,7 +322,8 @@ def saving_and_total(
 ) -> tuple[float, float]:
     """The fraction of the mean cost saved, and the mean cost of tests and mistakes, with rows at `exits`."""
     scores, cost = staged.at(exits)
-    mistakes = rows.outcomes.cost_of(rows.y, plan.labels_from(scores[:, : plan.n_outputs]))
+    answers = plan.labels_from(scores[:, : plan.n_outputs], amounts=staged.amounts)
+    mistakes = rows.outcomes.cost_of(rows.y, answers)
     full = float(np.average(staged.cost[-1], weights=rows.weight))
     paid = float(np.average(cost, weights=rows.weight))
     total = paid + float(np.average(mistakes, weights=rows.weight))

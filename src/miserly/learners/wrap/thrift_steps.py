@@ -314,7 +314,7 @@ class _Evaluation:
     def measure(self, name: str, plan: Plan) -> ThriftStep:
         run = plan.run(self.rows, qid=self.qid, encoded=True)
         scores = as_columns(ranked(run, self.qid))
-        answers = self._answers(plan, scores)
+        answers = self._answers(plan, scores, run.amounts)
         if self._before is None:
             self._before = answers
         value = measure(self.metric, plan.link, scores, self.codes, self.qid, None)
@@ -322,10 +322,10 @@ class _Evaluation:
             name, float(run.cost.mean()), _trees(plan, run), int(self._differ(answers).sum()), float(value)
         )
 
-    def _answers(self, plan: Plan, scores: NDArray[np.float64]) -> Any:
+    def _answers(self, plan: Plan, scores: NDArray[np.float64], amounts: Any) -> Any:
         """Classes, numbers, or the best documents of each query in their order."""
         if self.qid is None:
-            return plan.labels_from(scores[:, : plan.n_outputs])
+            return plan.labels_from(scores[:, : plan.n_outputs], amounts=amounts)
         order = np.lexsort((np.arange(len(scores)), -scores[:, 0], self.qid))
         _, first = np.unique(self.qid[order], return_index=True)
         return [tuple(some[: self.k].tolist()) for some in np.split(order, first[1:])]
