@@ -81,7 +81,7 @@ class PricedMistakes:
             The calibration of its scores, without the weights of the classes.
         """
         plan = model.plan_
-        if plan.has_probabilities:
+        if plan.has_probabilities and _gives_probabilities(model):
             weights = self.class_weight
             if plan.link in CALIBRATED_LINKS:
                 offset = line.offset(np.log(self.class_weight)) + np.log(self.class_cost)
@@ -128,7 +128,7 @@ def price_mistakes(
     weight = np.ones(len(labels)) if sample_weight is None else check_weight(sample_weight, X)
     assert weight is not None
     counted = weight > 0.0
-    is_decided = getattr(estimator, "gives_probabilities", lambda: True)()
+    is_decided = _gives_probabilities(estimator)
     if is_decided:  # by amounts in columns, which therefore do not weight rows within their class
         table = table.levelled(labels, weight)
     own = table.take(counted).bind(np.unique(labels[counted]))
@@ -138,6 +138,11 @@ def price_mistakes(
     factor[counted] = (class_weight / class_cost)[own.codes(labels[counted])]
     weight = weight * table.weights(labels) * factor
     return PricedMistakes(own, weight, costs, class_cost, class_weight, column_names(X))
+
+
+def _gives_probabilities(estimator: Any) -> bool:
+    """Whether the scores of a classifier stand for probabilities; those of `ReducedSVC` are margins."""
+    return bool(getattr(estimator, "gives_probabilities", lambda: True)())
 
 
 def calibration_of(model: Any, priced: PricedMistakes, X: Any, y: ArrayLike, qid: Any = None) -> ScoreLine:
