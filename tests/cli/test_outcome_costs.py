@@ -108,7 +108,7 @@ def test_predictions_of_a_saved_plan_are_by_the_amounts_of_the_file(payments):
     done = run("predict", payments / "m.miser", payments / "heart.csv", "--out", out, "--proba")
     assert done.exit_code == 0, done.output
     answers, rows = pd.read_csv(out), pd.read_csv(payments / "heart.csv")
-    ill, bill = answers["p(presence)"], rows["bill"]
+    ill, bill = answers["probability_presence"], rows["bill"]
     expected = np.column_stack([2 * bill * ill, 50 * (1 - ill), 0.1 * bill])
     by_hand = np.array(["absence", "presence", "refer"])[expected.argmin(axis=1)]
     assert (answers["prediction"] == by_hand).mean() > 0.99  # probabilities are rounded in the file
@@ -122,14 +122,21 @@ def test_a_fit_without_a_validation_set_and_with_a_wrong_file(payments):
     error = complaint(fit(payments, "--outcome-costs", payments / "bad.csv"))
     assert "'bil' is neither a number nor a column of features; did you mean 'bill'?" in error
     (payments / "bad.csv").write_text("actual,predicted,cost\npresence,absence,thal\nabsence,presence,5\n")
-    assert "holds categories, not amounts" in complaint(
-        fit(payments, "--outcome-costs", payments / "bad.csv")
-    )
+    done = fit(payments, "--outcome-costs", payments / "bad.csv")
+    assert "holds categories, not amounts" in complaint(done)
 
 
 def test_a_fit_of_numbers_has_no_outcome_costs(folder):
-    given = (folder / "heart.csv", "--target", "chol", "--costs", folder / "costs.csv", "--task", "numbers")
-    given = (*given, "--out", folder / "x.miser", "--outcome-costs", folder / "outcomes.csv")
+    given = (folder / "heart.csv", "--target", "age", "--ignore", "disease", "--task", "numbers")
+    given = (
+        *given,
+        "--costs",
+        folder / "costs.csv",
+        "--out",
+        folder / "x.miser",
+        "--outcome-costs",
+        folder / "outcomes.csv",
+    )
     done = run("fit", *given)
     assert "are for classes, and the target is taken as numbers" in complaint(done, code=2)
 

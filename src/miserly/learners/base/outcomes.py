@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from miserly.costs import OutcomeTable, read_outcomes
+from miserly.costs import OutcomeTable, fits, read_outcomes
 from miserly.costs.amounts import AmountCells
 from miserly.data.frames import is_frame
 from miserly.data.rows import Rows
@@ -88,7 +88,8 @@ class PricedMistakes:
                 outputs = offset[1:] - offset[:1] if plan.link == "logistic" else offset - offset.mean()
                 plan, weights = shift_outputs(plan, outputs, line.slope), self.class_cost
             own = own_amounts(plan, self.table, self.columns)
-            model.plan_ = plan.replace(decision=Decision(self.costs, self.table.actions, weights, own))
+            plan = plan.replace(decision=Decision(self.costs, self.table.actions, weights, own))
+            model.plan_ = plan if own is None else _capped(plan, getattr(model, "budget", None))
         elif self.table.actions:
             raise DataError(
                 f"the action {self.table.actions[0]!r} needs class probabilities, but "
@@ -232,6 +233,13 @@ def own_amounts(plan: Plan, table: OutcomeTable, columns: tuple[str, ...] = ()) 
     places = {i: names.index(name) for i, name in enumerate(table.names) if name in names}
     own = table.amounts.moved({i: f for i, f in places.items() if _can_read(plan, f)})
     return own if own.used else None
+
+
+def _capped(plan: Plan, budget: float | None) -> Plan:
+    """The plan with the budget of its learner, if amounts that are not free made it more expensive."""
+    if budget is None or fits(0.0, plan.max_cost, budget):
+        return plan
+    return plan.replace(budget=min(budget, plan.budget))
 
 
 def _can_read(plan: Plan, column: int) -> bool:
