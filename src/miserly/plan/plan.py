@@ -67,8 +67,8 @@ class Plan(Runnable, Exportable):
     link : str, default="identity"
         How scores become answers: numbers with "identity", "exp", "share", "softplus", "signed_square" and
         "average" (the first score divided by the second one), classes with "logistic", "softmax",
-        "proportions", "one_vs_rest", "one_vs_rest_shares", "largest", "sign" and "votes". With votes there is
-        one output for each pair of three or more classes; see `links.votes`.
+        "proportions", "one_vs_rest", "one_vs_rest_shares", "largest", "sign" and "votes" (one output for each
+        pair of classes). "exp", "share", "logistic" and "softmax" with "_single" round to float32.
     n_outputs : int, optional
         How many of the scores are answers (all of them by default); further channels only steer gates.
     classes : array, optional

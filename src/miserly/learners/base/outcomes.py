@@ -17,7 +17,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import check_classes, check_target, check_weight
 from miserly.errors import DataError
 from miserly.learners.base.calibration import CALIBRATED_LINKS, UNCHANGED, ScoreLine, score_line_of
-from miserly.plan import Decision, Plan
+from miserly.plan import Decision, Plan, links
 from miserly.plan.compose import shift_outputs
 
 __all__ = [
@@ -83,9 +83,10 @@ class PricedMistakes:
         plan = model.plan_
         if plan.has_probabilities and _gives_probabilities(model):
             weights = self.class_weight
-            if plan.link in CALIBRATED_LINKS:
+            link = links.in_double(plan.link)
+            if link in CALIBRATED_LINKS:
                 offset = line.offset(np.log(self.class_weight)) + np.log(self.class_cost)
-                outputs = offset[1:] - offset[:1] if plan.link == "logistic" else offset - offset.mean()
+                outputs = offset[1:] - offset[:1] if link == "logistic" else offset - offset.mean()
                 plan, weights = shift_outputs(plan, outputs, line.slope), self.class_cost
             own = own_amounts(plan, self.table, self.columns)
             plan = plan.replace(decision=Decision(self.costs, self.table.actions, weights, own))

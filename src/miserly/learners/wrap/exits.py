@@ -44,6 +44,7 @@ __all__ = [
     "choose_threshold",
     "evaluate_thresholds",
     "exit_gates",
+    "has_own_amounts",
     "leave",
     "lossless_exits",
     "saving_and_metric",
@@ -123,12 +124,18 @@ def check_plan(plan: Any, rule: str, name: str) -> None:
 def _check_sum(plan: Plan, name: str) -> None:
     if not is_additive(plan):
         raise DataError(f"rule='lossless' needs a plan that is a sum, and the plan of {name} is not")
-    if plan.decision is not None:
-        raise DataError(
-            f"rule='lossless' settles the largest score, but {name} decides by the costs of outcomes"
-        )
     if links.gives_numbers(plan.link) and plan.n_outputs > 1:
         raise DataError(f"rule='lossless' ranks by one score per row, but {name} has {plan.n_outputs}")
+    if has_own_amounts(plan):
+        raise DataError(
+            f"rule='lossless' compares costs that are the same for all rows, but {name} decides by the "
+            "amount of each row; use another rule"
+        )
+
+
+def has_own_amounts(plan: Plan) -> bool:
+    """Whether a plan decides by amounts of the rows, which lossless exits cannot compare."""
+    return plan.decision is not None and bool(plan.decision.columns)
 
 
 def lossless_exits(plan: Plan, every: int, k: int) -> Plan:

@@ -48,9 +48,10 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     TREE_THRESHOLD, TREE_VALUE, TERM_FILL, TERM_EVALUATION, ENTRY_WEIGHT, NODE_BIAS, NODE_NUMBER,
     OPENED, EVALUATED, PRICES, SCORES,
     SIGNS, REST_LOW, REST_HIGH, REST_SIZE, REST_ERROR, TERM_LOW, TERM_HIGH, STACK, BOUNDS,
-    NODE_SINGLE, TREE_SPAN, NODE_ACQUIRES, AMOUNTS, AMOUNT_FEATURE,
-) = range(49)  # fmt: skip
-_HEAD = 49
+    NODE_SINGLE, TREE_SPAN, NODE_ACQUIRES,
+    N_CLASSES, N_ANSWERS, OUTCOMES, SLACK, SHARES, AMOUNTS, AMOUNT_FEATURE,
+) = range(54)  # fmt: skip
+_HEAD = 54
 
 
 class Program(NamedTuple):
@@ -94,6 +95,8 @@ class Program(NamedTuple):
         head[AMOUNTS] = len(plan.amount_columns)
         head[SIGNS] = plan.tables.nodes.signs
         head[STACK], head[BOUNDS] = evaluated + len(plan.terms), scores + 2 * s
+        head[[N_CLASSES, N_ANSWERS]] = plan.tables.nodes.outcomes.shape
+        head[SHARES] = head[BOUNDS] + 4 * s
         depth, ends = _scratch(plan)
         integers = _joined(head, whole, [head])
         reals = _joined(head, real, [np.zeros(0)])
@@ -144,7 +147,7 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
         TERM_EVALUATION: terms.evaluation, ENTRY_WEIGHT: nodes.weight, NODE_BIAS: nodes.bias.ravel(),
         NODE_NUMBER: nodes.number, REST_LOW: nodes.rest_low.ravel(), REST_HIGH: nodes.rest_high.ravel(),
         REST_SIZE: nodes.rest_size.ravel(), REST_ERROR: nodes.rest_error, TERM_LOW: nodes.term_low,
-        TERM_HIGH: nodes.term_high,
+        TERM_HIGH: nodes.term_high, OUTCOMES: nodes.outcomes.ravel(), SLACK: [nodes.slack],
     }  # fmt: skip
     return (
         {place: np.asarray(part, dtype=np.int64) for place, part in whole.items()},
@@ -153,10 +156,11 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
 
 
 def _scratch(plan: Plan) -> tuple[int, int]:
-    """Space for gates that look at the rest of the chain: nodes of a tree, and bounds of scores."""
+    """Space for gates that look at the rest of the chain: nodes of a tree, bounds of scores and shares."""
     if len(plan.tables.nodes.rest_error) == 0:
         return 0, 0
-    return int(plan.tables.terms.depth.max(initial=0)) + 2, 4 * plan.n_scores
+    n_shares = 3 * len(plan.tables.nodes.outcomes)
+    return int(plan.tables.terms.depth.max(initial=0)) + 2, 4 * plan.n_scores + n_shares
 
 
 def _kind(term: Term) -> int:
