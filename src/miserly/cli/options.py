@@ -20,7 +20,7 @@ __all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "OutcomeFi
 
 # Names for --learners: the learners of "auto", for classes, numbers or rankings.
 NAMES = ("Acquirer", "AdaBoostBT", "AFR", "ASTC", "BudgetedSelector", "BudgetedTree", "CostLasso", "Cronus",
-         "CSCC", "CSTC", "EarlyExit", "GreedyMiser", "SoftCascade", "SpeedBoost")  # fmt: skip
+         "CSCC", "CSTC", "EarlyExit", "GreedyMiser", "PurchaseTree", "SoftCascade", "SpeedBoost")  # fmt: skip
 METRICS = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "log_loss", "mse", "mae", "r2", "ndcg@5",
            "precision@5")  # fmt: skip
 _CSV, _SEARCH = "CSV format", "Search"  # panels of the help
