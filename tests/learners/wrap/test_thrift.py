@@ -20,12 +20,13 @@ from miserly import (
     load,
     thrift,
 )
+from miserly.costs.amounts import AmountCells
 from miserly.datasets import make_ranking
-from miserly.errors import DataError
-from miserly.learners.wrap.exits import StagedScores, exit_gates, leave
+from miserly.errors import DataError, PlanError
+from miserly.learners.wrap.exits import StagedScores, exit_gates, leave, lossless_exits
 from miserly.learners.wrap.sure_exits import sure_threshold, values_of_units
 from miserly.metrics import get_metric
-from miserly.plan import Settled, SettledTop
+from miserly.plan import Decision, Settled, SettledTop
 from miserly.runtime import OnDemand
 
 RNG = np.random.default_rng(0)
@@ -256,6 +257,21 @@ def test_decisions_by_the_costs_of_outcomes_stay(case, outcomes, request):
     assert len(np.unique(whole.astype(str))) == len(outcomes[0])
     with pytest.raises(DataError, match="decides by the costs of outcomes"):
         thrift(model, X[TEST], labels[TEST], tolerance=0.01)
+
+
+def test_decisions_by_own_amounts_are_refused(two):
+    """The bounds of lossless exits are for costs that are the same for all rows."""
+    model = copy(two)
+    cells = AmountCells(np.array([[-1, -1], [4, -1]]), np.ones((2, 2)))
+    decision = Decision(np.array([[0.0, 1.0], [2.0, 0.0]]), amounts=cells)
+    model.plan_ = model.plan_.replace(decision=decision)
+    with pytest.raises(DataError, match="decides by the amount of each row"):
+        thrift(model, X[TEST], Y[TEST])
+    with pytest.raises(DataError, match="decides by the amount of each row"):
+        EarlyExit(model, prefit=True, rule="lossless").fit(X[TEST], Y[TEST])
+    gated = lossless_exits(two.plan_, every=1, k=5)
+    with pytest.raises(PlanError, match="suits no decision by own amounts"):
+        gated.replace(decision=decision)
 
 
 def test_other_costs_can_be_given(two):

@@ -37,6 +37,8 @@ N_CELLS = 4  # by the value of such a feature
 MIN_CELL = 20  # rows
 ONE_BY_ONE = 8  # purchases; then several come at a time ...
 BATCH = 0.25  # ... such a share of those before
+FREE = 1e-3  # of the cheapest price: what a free feature counts as
+DIGITS = 9  # of rates that are compared
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,8 @@ class _Chooser:
         self.table, self.bought = table, bought
         self._scores, self._ledger, self._limits = scores, ledger, limits
         self._prices = ledger.prices()
+        own = ledger.costs.feature
+        self._least = FREE * own[own > 0.0].min() if (own > 0.0).any() else 1.0
         self.fits = ~ledger.paid & ledger.fits(self._prices) & table.splittable
 
     def choose(self, parts: Sequence[_Part]) -> list[Features]:
@@ -220,18 +224,21 @@ class _Chooser:
 
     def _ranked(self, gain: Floats) -> Features:
         """The features that fit, those of the largest gain per price^alpha first."""
-        order = np.argsort(-gain / self._power(self._prices), kind="stable")
+        order = _best_first(gain / self._power(self._prices))
         return tuple(int(feature) for feature in order if self.fits[feature])
 
     def _by_both(self, part: _Part, parts: Sequence[_Part], shortlist: list[int]) -> Features:
         """Features by gain per price^alpha, each together with the purchase after it, the best first."""
         prior = PRIOR / sum(len(other.rows) for other in parts)
-        rates = {}
-        for feature in shortlist:
-            gain = part.both(feature) + prior * sum(other.both(feature) for other in parts)
-            price = self._prices[feature] + part.later_price[feature]
-            rates[feature] = gain / float(self._power(price))
-        return tuple(sorted((f for f in shortlist if rates[f] > 0.0), key=lambda f: (-rates[f], f)))
+        gain = np.array(
+            [
+                part.both(feature) + prior * sum(other.both(feature) for other in parts)
+                for feature in shortlist
+            ]
+        )
+        price = np.array([self._prices[feature] + part.later_price[feature] for feature in shortlist])
+        order = _best_first(gain / self._power(price))
+        return tuple(shortlist[place] for place in order if gain[place] > 0.0)
 
     def _later(self, part: _Part, feature: int) -> tuple[float, float]:
         """Total gain and mean price of the purchase after a feature, which may depend on its value."""
@@ -245,11 +252,19 @@ class _Chooser:
             for cell in cells:
                 scores, fall = self.table.corrected(cell.rows, self._scores[cell.rows])
                 found = self.table.gains(features, cell.rows, scores)
-                best = int(np.argmax(found / power))
+                best = int(_best_first(found / power)[0])
                 gain += fall + max(0.0, float(found[best]))
                 price += float(prices[best]) * len(cell.rows) / len(part.rows)
             gain -= float(part.gain[feature])
         return gain, price
 
-    def _power(self, prices: Floats | float) -> Floats:
-        return np.asarray(np.where(np.equal(prices, 0.0), 1.0, prices) ** self._limits.alpha)
+    def _power(self, prices: Floats) -> Floats:
+        """Prices to the power alpha; what is free counts as a small part of the cheapest feature."""
+        return np.asarray(np.maximum(prices, self._least) ** self._limits.alpha)
+
+
+def _best_first(rate: Floats) -> Ints:
+    """Places in falling order. Rates that differ by rounding are equal, and the lower place is first."""
+    known = np.abs(rate[np.isfinite(rate)])
+    scale = known.max(initial=0.0) or 1.0
+    return np.argsort(-np.round(rate / scale, DIGITS), kind="stable")

@@ -2,8 +2,8 @@
 
 Beliefs are the components of a mixture, conditioned on the values observed so far by an incremental Cholesky
 factorisation: each observation adds one line to the factor of each component. Operations run over the columns
-of the pool; sums over components go one after the other, as in compiled code. Means, variances and factors are
-in single precision, which halves the memory that a purchase reads; probabilities are in double precision.
+of the pool; sums over components go one after the other, as in compiled code. Means, variances and factors
+are in single precision, which halves the memory that a purchase reads. Probabilities are in double precision.
 
 The steps of a row are: observe what it knows, then again and again `gains`, `choose`, pay, `observe`.
 """

@@ -34,7 +34,7 @@ UNKNOWN, KNOWN, PAID = range(3)
 
 # The first places in `state`, before what is known of each feature, which groups are open, and which terms
 # were evaluated.
-NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE, KNOWN_AT = range(9)
+NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE, AMOUNTS_DONE, KNOWN_AT = range(10)
 # The first places in `numbers`, before values and prices of features, set-ups of groups, and scores.
 SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
 
@@ -49,9 +49,9 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     OPENED, EVALUATED, PRICES, SCORES,
     SIGNS, REST_LOW, REST_HIGH, REST_SIZE, REST_ERROR, TERM_LOW, TERM_HIGH, STACK, BOUNDS,
     NODE_SINGLE, TREE_SPAN, NODE_ACQUIRES,
-    N_CLASSES, N_ANSWERS, OUTCOMES, SLACK, SHARES,
-) = range(52)  # fmt: skip
-_HEAD = 52
+    N_CLASSES, N_ANSWERS, OUTCOMES, SLACK, SHARES, AMOUNTS, AMOUNT_FEATURE,
+) = range(54)  # fmt: skip
+_HEAD = 54
 
 
 class Program(NamedTuple):
@@ -92,6 +92,7 @@ class Program(NamedTuple):
         head = np.zeros(_HEAD, dtype=np.int64)
         head[[N_FEATURES, N_SCORES, N_OUTPUTS, CHANCES]] = d, s, plan.n_outputs, LINKS[plan.link].chances
         head[[OPENED, EVALUATED, PRICES, SCORES]] = opened, evaluated, prices, scores
+        head[AMOUNTS] = len(plan.amount_columns)
         head[SIGNS] = plan.tables.nodes.signs
         head[STACK], head[BOUNDS] = evaluated + len(plan.terms), scores + 2 * s
         head[[N_CLASSES, N_ANSWERS]] = plan.tables.nodes.outcomes.shape
@@ -138,6 +139,7 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
         ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_SINGLE: nodes.single, NODE_GATE: gate,
         NODE_ACQUIRES: [node.acquisition is not None for node in plan.nodes],
         NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low,
+        AMOUNT_FEATURE: plan.amount_columns,
         GROUP: prices.groups[inside], GROUP_POINTER: np.append(0, np.cumsum(inside.sum(axis=1))),
     }  # fmt: skip
     real: dict[int, Any] = {

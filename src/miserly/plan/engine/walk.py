@@ -17,6 +17,9 @@ import numpy as np
 
 from miserly.costs import fits
 from miserly.plan.engine.program import (
+    AMOUNT_FEATURE,
+    AMOUNTS,
+    AMOUNTS_DONE,
     BUDGET,
     BY_PATH,
     CHANCES,
@@ -337,6 +340,13 @@ def walk(program, constants, state, numbers):
     After `NEED` and `NEED_ALL` the caller gives values, after `TERM` the value of the term, after `GATE`
     whether the row goes up, after `ACQUIRE` the scores of the acquisition, and calls again.
     """
+    while state[AMOUNTS_DONE] < program[AMOUNTS]:
+        f = program[program[AMOUNT_FEATURE] + state[AMOUNTS_DONE]]
+        if state[KNOWN_AT + f] != PAID:
+            status = pay(program, state, numbers, f)
+            if status != ENDED:
+                return status
+        state[AMOUNTS_DONE] += 1
     k = state[NODE]
     while k >= 0:
         if state[PHASE] != SENT:
