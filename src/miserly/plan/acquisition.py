@@ -116,8 +116,8 @@ class MixtureAcquisition:
     category: Ints
     centre: Floats
     scale: Floats
-    mean: Singles
-    covariance: Singles
+    mean: NDArray[Any]
+    covariance: NDArray[Any]
     weight: Floats
     label: Ints
     price_exponent: float = 1.0

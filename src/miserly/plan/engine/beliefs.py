@@ -145,7 +145,7 @@ def observe_feature(table: MixtureTable, beliefs: Beliefs, p: int, x: float) -> 
             observe(table, beliefs, q, standardised(table, q, x))
 
 
-def _sum(values: Floats) -> Any:
+def _sum(values: NDArray[Any]) -> Any:
     """The sum of an array or of its lines, one after the other."""
     return np.add.accumulate(values, axis=0)[-1]
 
