@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import PlanError
+from miserly.utils.inputs import as_input
 
 __all__ = ["MixtureAcquisition", "MixtureTable"]
 
@@ -204,14 +205,14 @@ class MixtureAcquisition:
 
     @cached_property
     def table(self) -> MixtureTable:
-        """Its arrays, for the engines.
+        """Its arrays, for the engines: read-only, also where they were not read from a file.
 
         Returns
         -------
         MixtureTable
         """
         first = np.flatnonzero(np.diff(self.feature, prepend=-1))
-        return MixtureTable(
+        table = MixtureTable(
             pool=np.array(self.pool, dtype=np.int64),
             first=np.append(first, len(self.feature)).astype(np.int64),
             category=self.category,
@@ -225,6 +226,7 @@ class MixtureAcquisition:
                 [self.price_exponent, self.confidence, self.tradeoff, self.clip, self.sharpness]
             ),
         )
+        return MixtureTable(*map(as_input, table))
 
     def problem_in(self, n_features: int, n_outputs: int) -> str | None:
         """Why it does not suit a plan with so many features and outputs; None if it does.
