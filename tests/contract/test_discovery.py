@@ -129,7 +129,7 @@ def test_a_learner_written_later_is_covered(add_learner, tmp_path):
         contract.test_stepping_agrees_with_the_batch_run(case, "path", "half")
         contract.test_what_was_not_acquired_cannot_change_an_answer(case, "path", "no budget")
         contract.test_training_keeps_its_budget(case, 0.05)
-        contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)
+        contract.test_same_random_state_same_model_on_one_or_two_threads(case, 1, tmp_path)
         contract.test_weights_three_times_as_large_give_the_same_model(case)
 
 
@@ -149,7 +149,7 @@ def test_a_learner_that_depends_on_the_scale_of_weights_is_caught(add_learner):
 def test_a_learner_that_is_never_the_same_is_caught(add_learner, tmp_path):
     case, *_ = cases_of(add_learner("dice", slope="np.random.default_rng().normal()"))
     with pytest.raises(AssertionError):
-        contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)
+        contract.test_same_random_state_same_model_on_one_or_two_threads(case, 1, tmp_path)
 
 
 @pytest.mark.parametrize("learner", all_learners(), ids=lambda learner: learner.__name__)
