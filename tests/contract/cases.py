@@ -7,15 +7,12 @@ scikit-learn. Only what cannot be seen from outside is written down here: which 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from inspect import Parameter, signature
-from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
@@ -27,7 +24,7 @@ from miserly.plan.engine.batch import Run
 
 from .tasks import TASKS, Rows, Task
 
-__all__ = ["Case", "cases_of", "every_case", "give", "in_turn", "make", "takes"]
+__all__ = ["Case", "cases_of", "every_case", "give", "make", "takes"]
 
 # Sizes that keep a fit to milliseconds, for whichever learner has the parameter.
 SMALL = {
@@ -197,19 +194,6 @@ def takes(model: Any, task: str) -> bool:
 def every_case() -> tuple[Case, ...]:
     """All cases of all learners: the same ones for every file of tests, so that a learner is fitted once."""
     return tuple(case for learner in all_learners() for case in cases_of(learner))
-
-
-def in_turn(subjects: Iterable[Any], *others: Iterable[Any], one_in: int) -> list[Any]:
-    """Parameters: every subject, a case say, with every combination of `others`.
-
-    `make test` runs one in `one_in` of them, in turn, so that subjects and combinations all have their share.
-    `make test-long` runs the rest.
-    """
-    return [
-        pytest.param(subject, *combination, marks=[pytest.mark.long] * ((turn + place) % one_in != 0))
-        for turn, subject in enumerate(subjects)
-        for place, combination in enumerate(product(*others))
-    ]
 
 
 def cases_of(learner: type[Any]) -> list[Case]:

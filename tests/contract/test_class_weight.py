@@ -8,7 +8,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from miserly.errors import DataError
 from miserly.learners import all_learners
 
-from .cases import Case, every_case, in_turn
+from ..turns import in_turn
+from .cases import Case, every_case
 from .test_answer_learners import CASES as ANSWERS
 from .test_contract import saved
 

@@ -15,7 +15,8 @@ from miserly.errors import CostError
 from miserly.plan import Tree
 from miserly.plan.engine.batch import levels
 
-from .cases import Case, every_case, in_turn
+from ..turns import in_turn
+from .cases import Case, every_case
 from .stepping import step, step_on_demand
 from .tasks import Rows
 
@@ -25,7 +26,7 @@ BUDGETS = ("no budget", "nothing", "a little", "half", "the median bill")
 RUN = ("scores", "cost", "acquired", "exit", "stopped", "pending", "begun", "evaluated")
 
 every = pytest.mark.parametrize("case", CASES, ids=str)
-half_of_them = pytest.mark.parametrize("case", in_turn(CASES, one_in=2), ids=str)
+a_third_of_them = pytest.mark.parametrize("case", in_turn(CASES, one_in=3), ids=str)
 counted = pytest.mark.parametrize("count", COUNTS)
 every_way = pytest.mark.parametrize(
     ("case", "count", "budget"), in_turn(CASES, COUNTS, BUDGETS, one_in=3), ids=str
@@ -282,7 +283,7 @@ def test_same_random_state_same_model_on_one_or_two_threads(case: Case, n_jobs, 
     assert saved(again, tmp_path) == saved(case.fitted, tmp_path)
 
 
-@pytest.mark.parametrize(("case", "budget"), in_turn(CASES, ("no budget", "half"), one_in=2), ids=str)
+@pytest.mark.parametrize(("case", "budget"), in_turn(CASES, ("no budget", "half"), one_in=4), ids=str)
 def test_rows_in_another_order_or_in_other_batches_get_the_same_answers(case: Case, budget):
     rows, limit = case.task.fresh, case.budgets[budget]
     whole, answers = case.run(rows, limit), case.predict(case.fitted, rows, budget=limit)
@@ -321,7 +322,7 @@ def same_model(one, other):
         assert type(mine.gate) is type(yours.gate)
 
 
-@half_of_them
+@a_third_of_them
 def test_prices_in_another_currency_give_the_same_model(case: Case):
     costs = case.parameters.get("costs", case.task.costs)
     here = case.fitted if "costs" in case.parameters else case.fit(case.make(costs=costs))
@@ -340,7 +341,7 @@ def test_prices_in_another_currency_give_the_same_model(case: Case):
     np.testing.assert_allclose(10.0 * one.cost, other.cost, rtol=1e-12)
 
 
-@half_of_them
+@a_third_of_them
 def test_weights_three_times_as_large_give_the_same_model(case: Case):
     if "sample_weight" not in case.fit_parameters:
         pytest.skip("takes no sample_weight")
@@ -353,7 +354,7 @@ def test_weights_three_times_as_large_give_the_same_model(case: Case):
     np.testing.assert_allclose(one.scores, other.scores, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("case", "weight"), in_turn(CASES, (1.0, 0.7), one_in=2), ids=str)
+@pytest.mark.parametrize(("case", "weight"), in_turn(CASES, (1.0, 0.7), one_in=4), ids=str)
 def test_equal_weights_are_no_weights(case: Case, weight, tmp_path):
     if "sample_weight" not in case.fit_parameters:
         pytest.skip("takes no sample_weight")

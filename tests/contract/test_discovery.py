@@ -12,6 +12,7 @@ import miserly
 from miserly import learners
 from miserly.learners import all_learners
 
+from . import test_class_weight as class_weight
 from . import test_contract as contract
 from .cases import cases_of, every_case
 
@@ -102,6 +103,14 @@ def test_every_learner_has_cases_with_prices():
     for learner in all_learners():
         mine = [case for case in cases if case.learner is learner]
         assert any("costs" in case.parameters for case in mine) and all("costs" in case.has for case in mine)
+
+
+def test_every_learner_has_its_turn():
+    """`make test` runs some tests on a part of the cases: that leaves out no learner."""
+    for sample in (contract.a_third_of_them, class_weight.half_of_them):
+        _, cases = sample.args
+        now = {one.values[0].learner for one in cases if not one.marks}
+        assert now == {one.values[0].learner for one in cases}
 
 
 def test_cases_try_every_option_and_pressure():

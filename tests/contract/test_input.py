@@ -13,7 +13,8 @@ from sklearn.utils import get_tags
 
 from miserly import Costs, DataError, load
 
-from .cases import Case, every_case, in_turn
+from ..turns import in_turn
+from .cases import Case, every_case
 
 CASES = [case for case in every_case() if case.variant in ("unit costs", "tradeoff", "prices")]
 every = pytest.mark.parametrize("case", CASES, ids=str)

@@ -11,7 +11,8 @@ import pytest
 from miserly.plan import links
 from miserly.plan.engine.batch import ranked
 
-from .cases import Case, every_case, in_turn
+from ..turns import in_turn
+from .cases import Case, every_case
 
 CASES = every_case()
 SHARES = (None, 0.0, 0.3, 0.7)  # of what the plan may cost at most

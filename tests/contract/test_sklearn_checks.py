@@ -64,6 +64,7 @@ SMALLER = {
     "min_samples_leaf": 1,
     "n_rounds": 5,
     "n_stages": 3,
+    "n_blocks": 2,
     "n_vectors": 6,
     "max_iter": 5,
 }
