@@ -67,7 +67,8 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]"
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # bytecode, in as many processes as there are cores
 	touch $@ $(VENV)/installed
 
 $(VENV)/installed-bench: pyproject.toml | $(VENV)/bin/python

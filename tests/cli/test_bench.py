@@ -12,9 +12,9 @@ from .running import complaint, run, table
 QUICK = ("--learners", "greedymiser", "--max-fits", 4)
 BENCH = [
     (("age", "chol", "thal"), "disease", ("--metric", "log_loss")),
-    (("age", "chol"), "risk", ()),
+    pytest.param(("age", "chol"), "risk", (), marks=pytest.mark.long),
     (("age", "chol", "patient"), "grade", ("--query", "patient")),
-    (("age", "chol", "thal"), "grade", ()),  # three classes
+    pytest.param(("age", "chol", "thal"), "grade", (), marks=pytest.mark.long),  # three classes
 ]
 
 

@@ -114,7 +114,10 @@ def killed(command, out, n_rows):
     assert process.wait() == -signal.SIGKILL  # it had not ended before
 
 
-@pytest.mark.parametrize(("kind", "end"), [("a.csv", "csv"), ("a.parquet", "parquet"), ("a.csv", "parquet")])
+@pytest.mark.parametrize(
+    ("kind", "end"),
+    [("a.csv", "csv"), ("a.parquet", "parquet"), pytest.param("a.csv", "parquet", marks=pytest.mark.long)],
+)
 def test_killed_runs_go_on_to_the_same_bytes(folder, tmp_path, kind, end):
     wanted, plain = whole(folder, kind, tmp_path / f"whole.{end}")
     out = tmp_path / f"out.{end}"

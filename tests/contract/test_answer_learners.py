@@ -98,11 +98,11 @@ def test_predictions_do_not_depend_on_how_rows_come(case, budget):
 @every
 def test_the_same_fit_gives_the_same_model(case, tmp_path):
     contract.test_learners_price_terms_as_their_costs_say(case)
-    contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)
+    contract.test_same_random_state_same_model_on_one_or_two_threads(case, 2, tmp_path)
     contract.test_two_threads_answer_as_one_does(case)
     contract.test_prices_in_another_currency_give_the_same_model(case)
     contract.test_weights_three_times_as_large_give_the_same_model(case)
-    contract.test_equal_weights_are_no_weights(case, tmp_path)
+    contract.test_equal_weights_are_no_weights(case, 0.7, tmp_path)
 
 
 @every

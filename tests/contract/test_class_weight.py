@@ -8,6 +8,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from miserly.errors import DataError
 from miserly.learners import all_learners
 
+from ..turns import in_turn
 from .cases import Case, every_case
 from .test_answer_learners import CASES as ANSWERS
 from .test_contract import saved
@@ -21,7 +22,7 @@ VARIANTS = ("unit costs", "prices", "budget", "early stopping", "saving")
 CASES = [case for case in [*every_case(), *ANSWERS] if weighs_rows(case) and case.variant in VARIANTS]
 ONE_EACH = list({case.learner: case for case in reversed(CASES)}.values())  # with unit costs
 
-every = pytest.mark.parametrize("case", CASES, ids=str)
+half_of_them = pytest.mark.parametrize("case", in_turn(CASES, one_in=2), ids=str)
 one_each = pytest.mark.parametrize("case", ONE_EACH, ids=str)
 
 
@@ -38,7 +39,7 @@ def test_every_classifier_has_class_weight():
     assert other == ["CSCCClassifier"]
 
 
-@every
+@half_of_them
 def test_class_weights_are_weights_of_rows(case: Case, tmp_path):
     weight = by_class(case)
     of_rows = np.array([weight[label] for label in case.task.learn.y.tolist()])

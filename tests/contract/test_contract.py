@@ -15,6 +15,7 @@ from miserly.errors import CostError
 from miserly.plan import Tree
 from miserly.plan.engine.batch import levels
 
+from ..turns import in_turn
 from .cases import Case, every_case
 from .stepping import step, step_on_demand
 from .tasks import Rows
@@ -25,8 +26,11 @@ BUDGETS = ("no budget", "nothing", "a little", "half", "the median bill")
 RUN = ("scores", "cost", "acquired", "exit", "stopped", "pending", "begun", "evaluated")
 
 every = pytest.mark.parametrize("case", CASES, ids=str)
+a_third_of_them = pytest.mark.parametrize("case", in_turn(CASES, one_in=3), ids=str)
 counted = pytest.mark.parametrize("count", COUNTS)
-budgeted = pytest.mark.parametrize("budget", BUDGETS)
+every_way = pytest.mark.parametrize(
+    ("case", "count", "budget"), in_turn(CASES, COUNTS, BUDGETS, one_in=3), ids=str
+)
 
 
 def same(one, other, names=RUN):
@@ -37,18 +41,14 @@ def same(one, other, names=RUN):
 # -- 2. Batch run, stepping and OnDemand agree ---------------------------------------------------------------
 
 
-@every
-@counted
-@budgeted
+@every_way
 def test_compiled_code_and_plain_numpy_agree(case: Case, count, budget):
     rows, limit = case.task.fresh, case.budgets[budget]
     plain = case.fitted.plan_.run(rows.X, limit, count, rows.qid, compiled=False)
     same(case.run(rows, limit, count), plain)
 
 
-@every
-@counted
-@budgeted
+@every_way
 def test_stepping_agrees_with_the_batch_run(case: Case, count, budget):
     rows, limit = case.task.fresh, case.budgets[budget]
     run = case.run(rows, limit, count)
@@ -58,9 +58,9 @@ def test_stepping_agrees_with_the_batch_run(case: Case, count, budget):
         np.testing.assert_array_equal(stepped.answers, case.predict(case.fitted, rows, budget=limit))
 
 
-@every
-@pytest.mark.parametrize("how", ["sync", "async"])
-@pytest.mark.parametrize("budget", ["no budget", "half"])
+@pytest.mark.parametrize(
+    ("case", "budget", "how"), in_turn(CASES, ("no budget", "half"), ("sync", "async"), one_in=4), ids=str
+)
 def test_on_demand_agrees_with_the_batch_run(case: Case, budget, how, tmp_path):
     X, plan, limit = case.task.fresh.X, case.fitted.plan_, case.budgets[budget]
     plan.save(tmp_path / "m.miser")
@@ -75,9 +75,7 @@ def test_on_demand_agrees_with_the_batch_run(case: Case, budget, how, tmp_path):
 # -- 3. The cost is the ledger's -----------------------------------------------------------------------------
 
 
-@every
-@counted
-@budgeted
+@every_way
 def test_cost_is_the_ledger_of_what_was_acquired_and_evaluated(case: Case, count, budget):
     rows, plan = case.task.fresh, case.fitted.plan_
     run = case.run(rows, case.budgets[budget], count)
@@ -147,8 +145,7 @@ def test_what_the_whole_model_costs_is_enough_for_every_row(case: Case, count):
     np.testing.assert_allclose(enough.cost, whole.cost, rtol=1e-12)
 
 
-@every
-@budgeted
+@pytest.mark.parametrize(("case", "budget"), in_turn(CASES, BUDGETS, one_in=2), ids=str)
 def test_predictions_are_those_of_the_run(case: Case, budget):
     rows, model, limit = case.task.fresh, case.fitted, case.budgets[budget]
     run = case.run(rows, limit)
@@ -190,8 +187,7 @@ PRESSED = [case for case in CASES if case.variant in ("budget", "tradeoff", "pri
 OF_ALL_BUDGETS = [case for case in PRESSED if case.variant != "prices" and "budget" in case.has]
 
 
-@pytest.mark.parametrize("case", OF_ALL_BUDGETS, ids=str)
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize(("case", "share"), in_turn(OF_ALL_BUDGETS, (0.0, 0.05, 0.3, 1.0), one_in=2), ids=str)
 def test_training_keeps_its_budget(case: Case, share):
     budget = share * case.task.costs.total
     model = case.fit(case.make(budget=budget))
@@ -243,8 +239,7 @@ def test_a_budget_is_a_number_of_any_size(case: Case, name):
 AVERAGED = [case for case in CASES if case.variant == "budget" and "mean_budget" in case.has]
 
 
-@pytest.mark.parametrize("case", AVERAGED, ids=str)
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize(("case", "share"), in_turn(AVERAGED, (0.0, 0.05, 0.3), one_in=3), ids=str)
 def test_training_keeps_its_mean_budget(case: Case, share):
     budget = share * case.task.costs.total
     model = case.fit(case.make(mean_budget=budget, budget=None))
@@ -263,9 +258,7 @@ def test_training_keeps_its_tree_budget(case: Case, n_trees):
 # -- 5. What was not acquired cannot matter ------------------------------------------------------------------
 
 
-@every
-@counted
-@budgeted
+@every_way
 def test_what_was_not_acquired_cannot_change_an_answer(case: Case, count, budget):
     limit = case.budgets[budget]
     for rows in (case.task.learn, case.task.fresh):
@@ -283,18 +276,14 @@ def saved(model, folder):
     return (folder / "m.miser").read_bytes()
 
 
-@every
-def test_same_random_state_same_model_on_one_or_two_threads(case: Case, tmp_path):
-    first = saved(case.fitted, tmp_path)
-    assert saved(case.fit(case.make()), tmp_path) == first
-    if "n_jobs" in case.has:  # otherwise these are the same fit again
-        with threadpool_limits(2, "blas"):  # `make test` gives it one
-            assert saved(case.fit(case.make(n_jobs=2)), tmp_path) == first
-        assert saved(case.fit(case.make(n_jobs=None)), tmp_path) == first
+@pytest.mark.parametrize(("case", "n_jobs"), in_turn(CASES, (1, 2, None), one_in=3), ids=str)
+def test_same_random_state_same_model_on_one_or_two_threads(case: Case, n_jobs, tmp_path):
+    with threadpool_limits(2 if n_jobs == 2 else None, "blas"):  # `make test` gives it one
+        again = case.fit(case.make(n_jobs=n_jobs))
+    assert saved(again, tmp_path) == saved(case.fitted, tmp_path)
 
 
-@every
-@pytest.mark.parametrize("budget", ["no budget", "half"])
+@pytest.mark.parametrize(("case", "budget"), in_turn(CASES, ("no budget", "half"), one_in=4), ids=str)
 def test_rows_in_another_order_or_in_other_batches_get_the_same_answers(case: Case, budget):
     rows, limit = case.task.fresh, case.budgets[budget]
     whole, answers = case.run(rows, limit), case.predict(case.fitted, rows, budget=limit)
@@ -333,7 +322,7 @@ def same_model(one, other):
         assert type(mine.gate) is type(yours.gate)
 
 
-@every
+@a_third_of_them
 def test_prices_in_another_currency_give_the_same_model(case: Case):
     costs = case.parameters.get("costs", case.task.costs)
     here = case.fitted if "costs" in case.parameters else case.fit(case.make(costs=costs))
@@ -352,7 +341,7 @@ def test_prices_in_another_currency_give_the_same_model(case: Case):
     np.testing.assert_allclose(10.0 * one.cost, other.cost, rtol=1e-12)
 
 
-@every
+@a_third_of_them
 def test_weights_three_times_as_large_give_the_same_model(case: Case):
     if "sample_weight" not in case.fit_parameters:
         pytest.skip("takes no sample_weight")
@@ -365,13 +354,12 @@ def test_weights_three_times_as_large_give_the_same_model(case: Case):
     np.testing.assert_allclose(one.scores, other.scores, rtol=1e-9, atol=1e-12)
 
 
-@every
-def test_equal_weights_are_no_weights(case: Case, tmp_path):
+@pytest.mark.parametrize(("case", "weight"), in_turn(CASES, (1.0, 0.7), one_in=4), ids=str)
+def test_equal_weights_are_no_weights(case: Case, weight, tmp_path):
     if "sample_weight" not in case.fit_parameters:
         pytest.skip("takes no sample_weight")
-    for weight in (1.0, 0.7):
-        equal = np.full(len(case.task.learn), weight)
-        assert saved(case.fit(case.make(), sample_weight=equal), tmp_path) == saved(case.fitted, tmp_path)
+    equal = np.full(len(case.task.learn), weight)
+    assert saved(case.fit(case.make(), sample_weight=equal), tmp_path) == saved(case.fitted, tmp_path)
 
 
 def test_the_cases_have_something_to_test():

@@ -12,6 +12,7 @@ import miserly
 from miserly import learners
 from miserly.learners import all_learners
 
+from . import test_class_weight as class_weight
 from . import test_contract as contract
 from .cases import cases_of, every_case
 
@@ -104,6 +105,14 @@ def test_every_learner_has_cases_with_prices():
         assert any("costs" in case.parameters for case in mine) and all("costs" in case.has for case in mine)
 
 
+def test_every_learner_has_its_turn():
+    """`make test` runs some tests on a part of the cases: that leaves out no learner."""
+    for sample in (contract.a_third_of_them, class_weight.half_of_them):
+        _, cases = sample.args
+        now = {one.values[0].learner for one in cases if not one.marks}
+        assert now == {one.values[0].learner for one in cases}
+
+
 def test_cases_try_every_option_and_pressure():
     named = {str(case) for case in every_case()}
     assert {
@@ -129,7 +138,7 @@ def test_a_learner_written_later_is_covered(add_learner, tmp_path):
         contract.test_stepping_agrees_with_the_batch_run(case, "path", "half")
         contract.test_what_was_not_acquired_cannot_change_an_answer(case, "path", "no budget")
         contract.test_training_keeps_its_budget(case, 0.05)
-        contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)
+        contract.test_same_random_state_same_model_on_one_or_two_threads(case, 1, tmp_path)
         contract.test_weights_three_times_as_large_give_the_same_model(case)
 
 
@@ -149,7 +158,7 @@ def test_a_learner_that_depends_on_the_scale_of_weights_is_caught(add_learner):
 def test_a_learner_that_is_never_the_same_is_caught(add_learner, tmp_path):
     case, *_ = cases_of(add_learner("dice", slope="np.random.default_rng().normal()"))
     with pytest.raises(AssertionError):
-        contract.test_same_random_state_same_model_on_one_or_two_threads(case, tmp_path)
+        contract.test_same_random_state_same_model_on_one_or_two_threads(case, 1, tmp_path)
 
 
 @pytest.mark.parametrize("learner", all_learners(), ids=lambda learner: learner.__name__)

@@ -11,6 +11,7 @@ import pytest
 from miserly import Costs
 from miserly.learners import all_learners
 
+from ..turns import in_turn
 from .cases import SMALL, give, make, takes
 
 LEARN, FRESH = 1500, 6000
@@ -35,8 +36,7 @@ def fitted(learner, **given):
     return give(model, {**SMALL, "costs": COSTS, "tradeoff": 0.0, **given}).fit(X[:LEARN], y[:LEARN])
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6])
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
+@pytest.mark.parametrize(("learner", "share"), in_turn(LEARNERS, [0.3, 0.6], one_in=2))
 def test_fresh_rows_keep_to_a_mean_budget_too(learner, share):
     budget = share * COSTS.total
     model = fitted(learner, mean_budget=budget)

@@ -13,11 +13,14 @@ from sklearn.utils import get_tags
 
 from miserly import Costs, DataError, load
 
+from ..turns import in_turn
 from .cases import Case, every_case
 
 CASES = [case for case in every_case() if case.variant in ("unit costs", "tradeoff", "prices")]
 every = pytest.mark.parametrize("case", CASES, ids=str)
-kinds = pytest.mark.parametrize("kind", ["pandas", "polars"])
+every_kind = pytest.mark.parametrize(
+    ("case", "kind"), in_turn(CASES, ("pandas", "polars"), one_in=2), ids=str
+)
 
 TOWNS = np.array(["aye", "bex", "pau", "ulm"])
 
@@ -40,8 +43,7 @@ def with_column(frame, name, values):
 # -- frames and names ----------------------------------------------------------------------------------------
 
 
-@every
-@kinds
+@every_kind
 def test_frames_give_the_model_of_the_array_and_keep_names(case: Case, kind):
     task = case.task
     model = case.fitted_to(kind)
@@ -55,8 +57,7 @@ def test_frames_give_the_model_of_the_array_and_keep_names(case: Case, kind):
     np.testing.assert_array_equal(case.predict(model, rows, X=frame), case.predict(case.fitted, rows))
 
 
-@every
-@kinds
+@every_kind
 def test_costs_are_bound_by_name(case: Case, kind):
     prices = case.task.costs.to_dict()
     names = list(reversed(prices["features"]))
@@ -65,8 +66,7 @@ def test_costs_are_bound_by_name(case: Case, kind):
     assert fit_named(case, frame, costs=turned).plan_.costs == case.task.costs
 
 
-@every
-@kinds
+@every_kind
 def test_names_decide_and_order_does_not(case: Case, kind, tmp_path):
     """A model needs the columns that its plan reads, in any order; others are ignored."""
     rows = case.task.fresh
@@ -81,8 +81,7 @@ def test_names_decide_and_order_does_not(case: Case, kind, tmp_path):
     )
 
 
-@every
-@kinds
+@every_kind
 def test_a_missing_column_is_named(case: Case, kind, tmp_path):
     rows = case.task.fresh
     model = case.fitted_to(kind)
@@ -128,8 +127,7 @@ def test_costs_for_other_columns_are_refused_by_name(case: Case):
 # -- values --------------------------------------------------------------------------------------------------
 
 
-@every
-@kinds
+@every_kind
 def test_missing_values_work_or_are_refused_by_name(case: Case, kind):
     task, rows = case.task, case.task.fresh
     name = str(case.fitted.plan_.costs.name(case.fitted.plan_.features[0]))
@@ -148,8 +146,7 @@ def test_missing_values_work_or_are_refused_by_name(case: Case, kind):
             case.predict(model, rows, X=frame_of(case, kind, X))
 
 
-@every
-@kinds
+@every_kind
 def test_infinite_values_are_refused_by_name(case: Case, kind):
     task = case.task
     for column in (0, len(task.names) - 1):
@@ -165,8 +162,7 @@ def test_infinite_values_are_refused_by_name(case: Case, kind):
         case.predict(model, task.learn, X=frame_of(case, kind, X))
 
 
-@every
-@kinds
+@every_kind
 def test_columns_of_dates_are_refused_by_name(case: Case, kind):
     frame = frame_of(case, kind, case.task.learn.X)
     dates = pd.date_range("2026-01-01", periods=len(case.task.learn)).to_numpy()
@@ -174,8 +170,7 @@ def test_columns_of_dates_are_refused_by_name(case: Case, kind):
         fit_named(case, with_column(frame, case.task.names[1], dates))
 
 
-@every
-@kinds
+@every_kind
 def test_categories_work_or_are_refused_by_name(case: Case, kind, tmp_path):
     """One column as text. Models that read it refuse unknown text, or take it as missing, also when saved."""
     task, rows = case.task, case.task.fresh

@@ -11,6 +11,7 @@ import pytest
 from miserly.plan import links
 from miserly.plan.engine.batch import ranked
 
+from ..turns import in_turn
 from .cases import Case, every_case
 
 CASES = every_case()
@@ -25,8 +26,7 @@ def held(case: Case, share: float | None):
     return model
 
 
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(("case", "share"), in_turn(CASES, SHARES, one_in=2), ids=str)
 def test_answers_are_the_labels_of_the_run(case: Case, share):
     rows, model = case.task.fresh, held(case, share)
     plan = model.plan_

@@ -5,6 +5,7 @@ from functools import cache
 from inspect import signature
 
 import numpy as np
+import pytest
 from sklearn.base import is_regressor
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import AdaBoostClassifier
@@ -63,6 +64,7 @@ SMALLER = {
     "min_samples_leaf": 1,
     "n_rounds": 5,
     "n_stages": 3,
+    "n_blocks": 2,
     "n_vectors": 6,
     "max_iter": 5,
 }
@@ -115,7 +117,27 @@ def instances():
     return list(found.values())
 
 
-@parametrize_with_checks(instances(), expected_failed_checks=expected_failures, xfail_strict=True)
+def checks():
+    """Names, values and `ids` of parameters: each learner as it comes, with every check of scikit-learn.
+
+    With options, `make test` runs one check in four, in turn, and `make test-long` the rest.
+    """
+    every = parametrize_with_checks(instances(), expected_failed_checks=expected_failures, xfail_strict=True)
+    names, values = every.args
+    found, met = [], {}
+    for turn, given in enumerate(values):
+        given = given if hasattr(given, "marks") else pytest.param(*given)
+        model, check = given.values
+        kind = type(model), is_regressor(model)
+        is_long = met.setdefault(kind, repr(model)) != repr(model) and turn % 4 != 0
+        found.append(pytest.param(model, check, marks=[*given.marks, *[pytest.mark.long] * is_long]))
+    return names, found, every.kwargs["ids"]
+
+
+NAMES, CHECKS, IDS = checks()
+
+
+@pytest.mark.parametrize(NAMES, CHECKS, ids=IDS)
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)
 

@@ -30,16 +30,17 @@ from miserly.selection.requests import SearchBudgets
 from .tables import miser, table
 
 BUDGETS = [2.0, 5.0, 10.0]
+COLUMNS = 60
 
 
 @pytest.fixture(scope="module")
 def wide():
-    """Five classes that ten of 200 columns tell apart, two columns each."""
+    """Five classes that ten of 60 columns tell apart, two columns each."""
     random = np.random.default_rng(0)
     y = random.integers(0, 5, 600)
-    X = random.normal(size=(600, 200)).astype(np.float32)
+    X = random.normal(size=(600, COLUMNS)).astype(np.float32)
     for k in range(5):
-        X[:, 20 * k : 20 * k + 2] += 2.0 * (y == k)[:, None]
+        X[:, 12 * k : 12 * k + 2] += 2.0 * (y == k)[:, None]
     return X, y
 
 
@@ -95,7 +96,7 @@ def test_a_learner_that_is_quick_is_fitted_as_early_as_a_single_tree(wide, order
 
 
 def test_mean_budgets_do_not_put_a_single_tree_first(wide, orders):
-    changes = {"budgets": None, "mean_budgets": BUDGETS, "max_fits": 20}
+    changes = {"budgets": None, "mean_budgets": BUDGETS, "max_fits": 6}
     search(wide, [small(), SpeedBoostClassifier(n_rounds=10), BudgetedTreeClassifier()], **changes)
     assert [name for name, _ in orders][1:3] == ["GreedyMiserClassifier"] * 2
     assert budgets_of(orders[1:3]) == [10.0, 2.0]
@@ -160,7 +161,7 @@ def test_a_budget_of_the_learner_is_left_alone():
 def test_without_budgets_the_search_is_as_it_was(wide, orders):
     search(wide, [small()], budgets=None, max_fits=5)
     assert [name for name, _ in orders] == ["nothing paid"] + ["GreedyMiserClassifier"] * 4
-    assert [one["budget"] for _, one in orders[1:3]] == [None, 200.0]  # the expensive ends
+    assert [one["budget"] for _, one in orders[1:3]] == [None, float(COLUMNS)]  # the expensive ends
 
 
 def test_fits_that_serve_budgets_are_not_cut_short(wide, monkeypatch):
@@ -199,7 +200,7 @@ def reasons(found, **budget):
 
 
 def test_a_budget_below_the_cheapest_feature_is_reported(wide):
-    found = search(wide, [small()], costs=np.full(200, 3.0), budgets=[1.0])
+    found = search(wide, [small()], costs=np.full(COLUMNS, 3.0), budgets=[1.0])
     assert "the cheapest feature, 0, costs 3" in reasons(found, budget=1.0)
     assert "the cheapest feature, 0, costs 3" in reasons(found, mean_budget=2.0)
 
@@ -214,7 +215,7 @@ def test_that_no_feature_helps_is_reported():
 
 def test_the_estimator_warns(wide):
     with pytest.warns(BudgetWarning, match="the cheapest feature, 0, costs 3"):
-        BudgetedEstimator(1.0, costs=np.full(200, 3.0), learners=[small()], cv=2).fit(*wide)
+        BudgetedEstimator(1.0, costs=np.full(COLUMNS, 3.0), learners=[small()], cv=2).fit(*wide)
 
 
 def test_a_free_answer_that_was_asked_for_is_no_reason_to_warn(wide):

@@ -80,7 +80,7 @@ def test_without_a_cache_an_interrupt_says_what_is_lost(fits):
     assert "finished fits are lost" in stopped.value.__notes__[0]
 
 
-@pytest.mark.parametrize("limits", [(None, None), (1000.0, 2000.0)])
+@pytest.mark.parametrize("limits", [(None, None), pytest.param((1000.0, 2000.0), marks=pytest.mark.long)])
 def test_more_fits_or_time_use_all_that_is_there(tmp_path, limits):
     X, y, _ = table(120)
     sweep(miser(), X, y, cache=tmp_path, max_fits=7, time_limit=limits[0])

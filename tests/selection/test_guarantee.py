@@ -12,6 +12,8 @@ from miserly.errors import DataError
 from miserly.selection.guarantee import Requirement, certify, exceed_bound, mean_bound
 from miserly.solvers.betting import outbids
 
+from ..turns import in_turn
+
 DRAWS = {  # (rng, shape) -> values, their mean, the most they can be
     "uniform": (lambda rng, shape: rng.uniform(0, 10, shape), 5.0, 10.0),
     "two prices": (lambda rng, shape: rng.choice([2.0, 8.0], shape), 5.0, 8.0),
@@ -42,9 +44,7 @@ def held_out(cost, value=None, upper=None):
 # -- bounds ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [30, 300])
-@pytest.mark.parametrize("level", [0.05, 0.3])
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize(("name", "level", "n"), in_turn(DRAWS, [0.05, 0.3], [30, 300], one_in=2))
 def test_the_true_mean_is_seldom_refuted(name, level, n):
     draw, mean, upper = DRAWS[name]
     drawn = draw(np.random.default_rng(n), (REPEATS, n))

@@ -80,7 +80,7 @@ def test_a_process_that_hangs_or_dies_is_replaced(monkeypatch):
         assert [fit.plan.base[0] for fit in last.wait()] == [1435.0]
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [pytest.param(None, marks=pytest.mark.long), 2])
 def test_what_no_other_process_can_read_is_fitted_here(monkeypatch, n_jobs):
     monkeypatch.setitem(sys.modules, "nowhere", ModuleType("nowhere"))
     learner = steps()

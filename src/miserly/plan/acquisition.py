@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import PlanError
+from miserly.utils.inputs import as_input
 
 __all__ = ["MixtureAcquisition", "MixtureTable"]
 
@@ -207,7 +208,7 @@ class MixtureAcquisition:
 
     @cached_property
     def table(self) -> MixtureTable:
-        """Its arrays, for the engines.
+        """Its arrays, for the engines: read-only, also where they were not read from a file.
 
         Returns
         -------
@@ -232,7 +233,7 @@ class MixtureAcquisition:
             ratio=np.zeros(len(self.feature)),
             drop=np.zeros(len(self.feature)),
         )
-        return prior_gains(table)
+        return MixtureTable(*map(as_input, prior_gains(table)))
 
     def problem_in(self, n_features: int, n_outputs: int) -> str | None:
         """Why it does not suit a plan with so many features and outputs; None if it does.

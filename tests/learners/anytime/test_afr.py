@@ -9,6 +9,8 @@ from miserly.datasets import load_heart, make_xor_afr
 from miserly.learners import AFRClassifier, EarlyExit
 from miserly.learners.anytime.snapshots import platt
 
+XOR = {"n_dimensions": 4, "n_members": 2, "random_state": 0}
+
 
 @pytest.fixture(scope="module")
 def xor():
@@ -18,7 +20,7 @@ def xor():
 @pytest.fixture(scope="module")
 def model(xor):
     rows = xor.split == 0
-    return AFRClassifier(costs=xor.costs, n_dimensions=4, random_state=0).fit(xor.X[rows], xor.y[rows])
+    return AFRClassifier(costs=xor.costs, **XOR).fit(xor.X[rows], xor.y[rows])
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +111,7 @@ def test_the_tradeoff_halves_and_starts_where_something_is_bought(xor, model):
     tradeoffs = model.tradeoffs_
     np.testing.assert_allclose(tradeoffs[:-1] / tradeoffs[1:], 2.0)
     rows = xor.split == 0
-    given = AFRClassifier(costs=xor.costs, n_dimensions=4, tradeoff=tradeoffs[0], random_state=0)
+    given = AFRClassifier(costs=xor.costs, tradeoff=tradeoffs[0], **XOR)
     given.fit(xor.X[rows], xor.y[rows])
     np.testing.assert_array_equal(given.snapshot_costs_, model.snapshot_costs_)
     np.testing.assert_array_equal(given.predict_proba(xor.X), model.predict_proba(xor.X))

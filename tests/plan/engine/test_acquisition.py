@@ -144,6 +144,14 @@ def test_correlated_features_are_not_counted_twice():
     assert plan_with(like).run([[1.0, 1.0]]).scores == pytest.approx([2.0], abs=0.01)
 
 
+def test_a_plan_of_a_file_runs_the_code_that_was_compiled_for_a_fitted_one():
+    numba = pytest.importorskip("numba")
+    plan = plan_with(two_classes())
+    other = loads(dumps(plan))
+    here, there = (one.nodes[0].acquisition.table for one in (plan, other))
+    assert numba.typeof(here) == numba.typeof(there)
+
+
 # -- the rules of runs ---------------------------------------------------------------------------------------
 
 

@@ -50,7 +50,10 @@ def rows(n, dtype):
 @pytest.mark.parametrize("n_scores", [1, 3])
 @pytest.mark.parametrize("categorical", [False, True])
 @pytest.mark.parametrize("single", [False, True])
-def test_scores_have_the_bits_of_numpy(n_scores, categorical, single):
+@pytest.mark.parametrize("narrow", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_scores_have_the_bits_of_numpy(n_scores, categorical, single, narrow, monkeypatch):
+    if narrow:  # as large tables of float32 are run
+        monkeypatch.setattr("miserly.plan.engine.batch._NARROW", 0)
     plan = chain(n_scores, n_scores, categorical, single)
     assert (len(chain_of(plan).tables) > 0) == categorical
     for n, dtype in ((3, np.float64), (16, np.float32), (300, np.float64), (300, np.float32)):
@@ -142,7 +145,10 @@ def test_bills_have_the_bits_of_numpy(count, depth):
     assert_the_same(plan, X[:1], count=count)
 
 
-def test_chains_larger_than_a_tile_have_the_bits_of_numpy(monkeypatch):
+@pytest.mark.parametrize("narrow", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_chains_larger_than_a_tile_have_the_bits_of_numpy(narrow, monkeypatch):
+    if narrow:
+        monkeypatch.setattr("miserly.plan.engine.batch._NARROW", 0)
     monkeypatch.setattr("miserly.plan.engine.chain._TILE_NODES", 64)
     plan = priced_chain(3)
     assert len(chain_of(plan).tiles) > 4

@@ -34,6 +34,31 @@ def test_compiled_and_plain_numpy_give_the_same_bits(seed, budget, count):
         np.testing.assert_array_equal(getattr(fast, name), getattr(plain, name), err_msg=name)
 
 
+@pytest.mark.long  # it compiles an engine that only large tables of float32 need
+@given(seeds, st.sampled_from(BUDGETS), st.sampled_from(["path", "tree"]))
+@settings(max_examples=150, deadline=None)
+def test_large_tables_of_float32_run_as_they_are_with_the_same_bits(seed, budget, count):
+    plan, X, qid = setting(seed)
+    narrow = X.astype(np.float32)
+    plain = plan.run(narrow, budget, count, qid, compiled=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("miserly.plan.engine.batch._NARROW", 0)
+        fast = plan.run(narrow, budget, count, qid, compiled=True)
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(fast, name), getattr(plain, name), err_msg=name)
+
+
+def test_only_large_tables_of_float32_need_an_engine_of_their_own(monkeypatch):
+    """Half a minute of compiling costs more than copying a small table."""
+    from miserly.plan.engine import batch
+
+    plan = random_plan(0)
+    X = random_rows(plan, 0, dtype=np.float32)
+    assert batch._checked(plan, X).dtype == np.float64
+    monkeypatch.setattr(batch, "_NARROW", X.size - 1)
+    assert batch._checked(plan, X).dtype == np.float32 and np.shares_memory(batch._checked(plan, X), X)
+
+
 @given(seeds, st.sampled_from(["path", "tree"]))
 @settings(max_examples=100, deadline=None)
 def test_no_row_exceeds_the_budget_and_cost_never_falls_as_it_rises(seed, count):

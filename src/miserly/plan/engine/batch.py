@@ -47,6 +47,7 @@ __all__ = ["Run", "amounts_of", "encode", "engine_for", "levels", "ranked", "run
 _MUCH = 3_000_000
 _ACQUIRING_ROWS = 100  # rows that choose their purchases take milliseconds each
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_NARROW = 4_000_000  # values of float32 for which a compiled engine of their own is worth half a minute
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,14 +347,14 @@ def encode(plan: Plan, X: Any, unknown: str = "error") -> NDArray[Any]:
 
 
 def _checked(plan: Plan, rows: NDArray[Any]) -> NDArray[Any]:
-    """Encoded rows of the width that compiled code reads without looking."""
+    """Encoded rows of the width that compiled code reads without looking; small tables as float64."""
     if not isinstance(rows, np.ndarray):
         raise PlanError(f"encoded rows are a float matrix, not {type(rows).__name__}")
     if rows.ndim != 2 or rows.shape[1] != plan.n_features or rows.dtype not in _FLOATS:
         raise PlanError(
             f"encoded rows are a float matrix of {plan.n_features} columns, not {rows.dtype} of {rows.shape}"
         )
-    return as_input(np.ascontiguousarray(rows))
+    return as_input(np.ascontiguousarray(rows, dtype=rows.dtype if rows.size > _NARROW else np.float64))
 
 
 # -- answers that order the documents of a query ----------------------------------------------------------
