@@ -31,34 +31,7 @@ from miserly.grow.splitting import (
     read_sums,
 )
 
-__all__ = ["CANDIDATE_SPLIT", "LEAF", "NODE", "Buffers", "TreeInputs", "TreeLimits", "TreeSummary", "grow"]
-
-LEAF = np.dtype(
-    [
-        ("first", np.int64),  # the rows of the leaf are Buffers.rows[first:last]
-        ("last", np.int64),
-        ("first_sum", np.int64),  # the packed sums of its rows
-        ("second_sum", np.int64),
-        ("node", np.int64),
-        ("depth", np.int64),
-        ("slot", np.int64),  # where its histogram is kept, or -1
-        ("feature", np.int64),  # the best feature to split on at current prices, or -1
-        ("net", np.float64),  # its gain less its penalty
-        ("open", np.bool_),  # whether the leaf may be split
-    ],
-    align=True,
-)
-CANDIDATE_SPLIT = np.dtype([("gain", np.float64), ("cut", np.int32), ("missing_left", np.bool_)], align=True)
-NODE = np.dtype(
-    [
-        ("feature", np.int32),  # -1 in a leaf
-        ("cut", np.int32),
-        ("left", np.int32),
-        ("right", np.int32),
-        ("value", np.float64),  # in packed units
-    ],
-    align=True,
-)
+__all__ = ["TreeInputs", "TreeLimits", "TreeSummary", "grow"]
 
 
 class TreeLimits(NamedTuple):
@@ -79,22 +52,6 @@ class TreeInputs(NamedTuple):
     rule: SplitRule
     budget: BudgetState
     limits: TreeLimits
-
-
-class Buffers(NamedTuple):
-    """Arrays that every tree uses again."""
-
-    leaves: NDArray[np.void]  # of LEAF
-    candidates: NDArray[np.void]  # of CANDIDATE_SPLIT, (leaves, features): the best splits
-    nodes: NDArray[np.void]  # of NODE
-    goes_left: NDArray[np.bool_]  # (nodes, 256): which codes of a split's feature go left
-    rows: NDArray[np.uint32]  # unsigned, so that compiled code does not check for negative indices
-    spare: NDArray[np.uint32]
-    words: NDArray[np.int64]
-    active: NDArray[np.int64]  # features that may still be split on; fewer and fewer within a tree
-    bought: NDArray[np.int64]
-    histograms: NDArray[np.int64]  # (slots + 2, bins * width); the last two are temporary
-    free: NDArray[np.int64]  # a stack of free slots
 
 
 class TreeSummary(NamedTuple):

@@ -31,6 +31,7 @@ __all__ = [
     "best_split",
     "buy",
     "directions",
+    "explained_gains",
     "gather",
     "keep_affordable",
     "new_cut_buffers",
@@ -323,13 +324,20 @@ def add_gains(splits, value, leaf, weight, l2, total, gain):
     It is the second-order estimate by which splits are chosen. `splits` are the features, left and right
     children of the nodes of a tree, `leaf` is the node of each row, and `total` divides the loss.
     """
-    feature, left, right = splits
     mass = np.zeros(len(value))
     for i in range(len(leaf)):
         mass[leaf[i]] += weight[i]
-    push = np.zeros(len(value))
-    explained = np.zeros(len(value))
-    for node in range(len(value) - 1, -1, -1):  # children come after their parent
+    explained_gains(splits, value, mass, l2, total, gain)
+
+
+@compiled
+def explained_gains(splits, value, mass, l2, total, gain):
+    """As `add_gains`, from the `mass` of each leaf: the sum of the weights of its rows. It is overwritten."""
+    feature, left, right = splits
+    n_nodes = len(mass)
+    push = np.zeros(n_nodes)
+    explained = np.zeros(n_nodes)
+    for node in range(n_nodes - 1, -1, -1):  # children come after their parent
         if feature[node] < 0:
             mass[node] += l2
             push[node] = mass[node] * value[node]

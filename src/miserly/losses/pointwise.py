@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from miserly.losses.base import Floats, PointwiseLoss, Weight
+from miserly.losses.kernels import LOGISTIC, SQUARED, SQUARED_HINGE
 
 __all__ = ["Logistic", "MeanSquared", "Multinomial", "Squared", "SquaredHinge", "log_loss"]
 
@@ -23,6 +24,7 @@ class Logistic(PointwiseLoss):
     """
 
     link = "logistic"
+    kernel = LOGISTIC
     max_curvature = 0.25
 
     def initial(self, y: Floats, weight: Weight) -> Floats:
@@ -118,6 +120,7 @@ class SquaredHinge(PointwiseLoss):
     """
 
     link = "sign"
+    kernel = SQUARED_HINGE
     max_curvature = 1.0
 
     def initial(self, y: Floats, weight: Weight) -> Floats:
@@ -187,6 +190,7 @@ class Squared(PointwiseLoss):
     """
 
     least_squares = True
+    kernel = SQUARED
     max_curvature = 1.0
 
     def initial(self, y: Floats, weight: Weight) -> Floats:

@@ -105,6 +105,23 @@ class Tree(Term):
             raise PlanError("a tree needs at least one node, and category words in rows of eight")
         self._check()
 
+    @classmethod
+    def valid(cls, **fields: Any) -> Tree:
+        """Return a tree without checking it, for growers of many trees.
+
+        Parameters
+        ----------
+        **fields
+            Every parameter of the class: contiguous arrays of the right types that describe a tree.
+
+        Returns
+        -------
+        Tree
+        """
+        tree = object.__new__(cls)
+        tree.__dict__.update(fields)
+        return tree
+
     def _check(self) -> None:
         """Children come after their parent and have only one, so that a walk always ends."""
         n = len(self.feature)
