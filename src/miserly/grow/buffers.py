@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Buffers", "new_buffers"]
+__all__ = ["CANDIDATE_SPLIT", "LEAF", "NODE", "Buffers", "new_buffers"]
 
 LEAF = np.dtype(
     [

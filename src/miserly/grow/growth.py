@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import BudgetState
-from miserly.grow.compiled import compiled, prange, threaded
+from miserly.grow.compiled import compiled, lean, prange, threaded
 from miserly.grow.histogram import BLOCK, BinnedColumns, fill, fill_feature, subtract
 from miserly.grow.splitting import (
     SplitRule,
+    best_side,
     best_split,
     buy,
     directions,
@@ -111,7 +112,7 @@ def make_root(inputs, buffers):
     make_leaf(inputs, buffers, root, 0, inputs.total[0], inputs.total[1])
 
 
-@compiled
+@lean
 def make_leaf(inputs, buffers, leaf, number, total, second_total):
     """Make node `number` a leaf, with the value that minimises the loss for its sums."""
     rule = inputs.rule
@@ -129,7 +130,7 @@ def make_leaf(inputs, buffers, leaf, number, total, second_total):
     node.value = residual / (hessian + rule.l2) if hessian + rule.l2 > 0 else 0.0
 
 
-@compiled
+@lean
 def choose_feature(inputs, buffers, active, number):
     """Set the best feature of a leaf at current prices: the first of equals, or -1 if no feature gains."""
     leaf = buffers.leaves[number]
@@ -143,7 +144,7 @@ def choose_feature(inputs, buffers, active, number):
                 leaf.feature = f
 
 
-@compiled
+@lean
 def best_leaf(leaves, n_leaves):
     """The leaf with the largest net gain: the first of equals, or -1 if no leaf gains."""
     best = -1
@@ -238,13 +239,13 @@ def search_splits(inputs, buffers, active, left, right, n_free):
     return release_slot(buffers, large, n_free) if large >= 0 else n_free
 
 
-@compiled
+@lean
 def n_rows(leaf):
     """Number of rows of a leaf."""
     return leaf.last - leaf.first
 
 
-@compiled
+@lean
 def take_slot(buffers, number, n_free):
     """Give a leaf a slot for its histogram if one is free. Returns the number of free slots."""
     if n_free == 0:
@@ -253,7 +254,7 @@ def take_slot(buffers, number, n_free):
     return n_free - 1
 
 
-@compiled
+@lean
 def release_slot(buffers, number, n_free):
     """Free the slot of a leaf that will not be split. Returns the number of free slots."""
     leaf = buffers.leaves[number]
@@ -330,11 +331,20 @@ def search_block(columns, rule, leaves, candidates, features, search):
 def scan(columns, rule, leaf, candidates, features, histogram, cut_buffers):
     """Find the best split of each feature of a block in one leaf."""
     for f in features:
-        bins = columns.start[f + 1] - columns.start[f]
-        mine = histogram[columns.start[f] * rule.width : columns.start[f + 1] * rule.width]
-        found = best_split(
-            mine, bins, columns.categorical[f], (leaf.first_sum, leaf.second_sum), rule, cut_buffers
-        )
-        candidates[f].gain = found[0]
-        candidates[f].cut = found[1]
-        candidates[f].missing_left = found[2]
+        if columns.categorical[f]:
+            mine = histogram[columns.start[f] * rule.width : columns.start[f + 1] * rule.width]
+            bins, total = columns.start[f + 1] - columns.start[f], (leaf.first_sum, leaf.second_sum)
+            found = best_split(mine, bins, True, total, rule, cut_buffers)
+            candidates[f].gain, candidates[f].cut, candidates[f].missing_left = found
+        else:
+            scan_numbers(columns, rule, leaf, candidates[f], f, histogram, cut_buffers)
+
+
+@lean
+def scan_numbers(columns, rule, leaf, candidate, f, histogram, cut_buffers):
+    """Find the best split of a feature of numbers in one leaf."""
+    width, n = rule.width, columns.start[f + 1] - columns.start[f] - 1
+    mine = histogram[columns.start[f] * width : columns.start[f + 1] * width]
+    missing, total = (mine[n * width], mine[(n + 1) * width - 1]), (leaf.first_sum, leaf.second_sum)
+    found = best_side(mine, n, missing, total, rule, cut_buffers)
+    candidate.gain, candidate.cut, candidate.missing_left = found

@@ -1,4 +1,4 @@
-"""Records of trees: what compiled code writes about trees that it grows, and the terms of a plan from them."""
+"""Records of trees: what compiled code writes about trees that it grows, and terms of plans from them."""
 
 from __future__ import annotations
 

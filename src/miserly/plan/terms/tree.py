@@ -166,7 +166,7 @@ class Tree(Term):
 
     @cached_property
     def features(self) -> NDArray[np.int64]:
-        return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
+        return np.array(sorted(f for f in {*self.feature.tolist()} if f >= 0), dtype=np.int64)
 
     @property
     def reading_order(self) -> list[int]:
