@@ -52,8 +52,8 @@ def summarise(gradient, hessian, parts, figures):
     n = len(gradient)
     for chunk in prange(len(parts)):
         summarise_rows(gradient, hessian, chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK), parts[chunk])
-    figures[:] = parts[0]
-    for chunk in range(1, len(parts)):
+    figures[0], figures[1], figures[2], figures[3] = 0.0, 0.0, np.inf, -np.inf
+    for chunk in range(len(parts)):
         figures[0] += parts[chunk, 0]
         figures[1] += parts[chunk, 1]
         figures[2] = min(figures[2], parts[chunk, 2])

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import BudgetState
-from miserly.grow.compiled import compiled, lean, prange, threaded
+from miserly.grow.compiled import compiled, inlined, lean, prange, threaded
 from miserly.grow.histogram import BLOCK, BinnedColumns, fill, fill_feature, subtract
 from miserly.grow.splitting import (
     SplitRule,
@@ -101,7 +101,7 @@ def grow(inputs, buffers, n_active, n_free):
     return 2 * n_leaves - 1, n_leaves, n_bought, total
 
 
-@compiled
+@inlined
 def make_root(inputs, buffers):
     """Make the root, a leaf that has all rows."""
     root = buffers.leaves[0]
@@ -109,7 +109,7 @@ def make_root(inputs, buffers):
     root.last = len(buffers.rows)
     root.depth = 0
     root.slot = -1
-    make_leaf(inputs, buffers, root, 0, inputs.total[0], inputs.total[1])
+    make_leaf(inputs, buffers, root, np.int64(0), inputs.total[0], inputs.total[1])
 
 
 @lean
@@ -215,7 +215,7 @@ class SplitSearch(NamedTuple):
     sibling_histogram: NDArray[np.int64]
 
 
-@compiled
+@inlined
 def search_splits(inputs, buffers, active, left, right, n_free):
     """Find the best split of every active feature in two new leaves. `left` holds the parent's histogram.
 

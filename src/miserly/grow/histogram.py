@@ -90,9 +90,19 @@ def copy(histogram, other):
 
 
 @compiled
-def lane(codes, features, k):
-    """The codes of the `k`-th feature. If there are fewer, those of the last one."""
-    return codes[features[min(k, len(features) - 1)]]
+def eight(codes, features):
+    """The codes of eight features. If there are fewer, the last one is repeated."""
+    last = len(features) - 1
+    return (
+        codes[features[0]],
+        codes[features[min(1, last)]],
+        codes[features[min(2, last)]],
+        codes[features[min(3, last)]],
+        codes[features[min(4, last)]],
+        codes[features[min(5, last)]],
+        codes[features[min(6, last)]],
+        codes[features[min(7, last)]],
+    )
 
 
 @compiled
@@ -101,18 +111,7 @@ def fill_one(filled, codes, features, lanes, rows, words):
 
     Where there are fewer features than lanes, the lanes left over fill memory that is not read.
     """
-    a, b, c, d = (
-        lane(codes, features, 0),
-        lane(codes, features, 1),
-        lane(codes, features, 2),
-        lane(codes, features, 3),
-    )
-    e, f, g, h = (
-        lane(codes, features, 4),
-        lane(codes, features, 5),
-        lane(codes, features, 6),
-        lane(codes, features, 7),
-    )
+    a, b, c, d, e, f, g, h = eight(codes, features)
     every = len(rows) == 0
     for j in range(len(words)):
         i = j if every else np.int64(rows[j])
@@ -134,18 +133,7 @@ def fill_one(filled, codes, features, lanes, rows, words):
 @compiled
 def fill_two(filled, codes, features, lanes, rows, words):
     """Histograms of two words per row, which are adjacent in the histogram too."""
-    a, b, c, d = (
-        lane(codes, features, 0),
-        lane(codes, features, 1),
-        lane(codes, features, 2),
-        lane(codes, features, 3),
-    )
-    e, f, g, h = (
-        lane(codes, features, 4),
-        lane(codes, features, 5),
-        lane(codes, features, 6),
-        lane(codes, features, 7),
-    )
+    a, b, c, d, e, f, g, h = eight(codes, features)
     every = len(rows) == 0
     for j in range(len(words) // 2):
         i = j if every else np.int64(rows[j])

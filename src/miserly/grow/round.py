@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import BudgetState
 from miserly.grow.buffers import Buffers
-from miserly.grow.compiled import compiled, prange, threaded
+from miserly.grow.compiled import compiled, inlined, prange, threaded
 from miserly.grow.derivatives import are_ordinary, pack_rows, scale_of, sum_words, summarise
 from miserly.grow.growth import TreeInputs, TreeLimits, grow
 from miserly.grow.histogram import BinnedColumns
@@ -61,7 +61,7 @@ class RoundRecords(NamedTuple):
     gain: NDArray[np.float64]  # (rounds, d)
 
 
-@compiled
+@inlined
 def figures_are_ordinary(data):
     """Compute the figures of all scores. Returns whether compiled code can pack the rows."""
     ordinary = True
@@ -71,7 +71,7 @@ def figures_are_ordinary(data):
     return ordinary
 
 
-@compiled
+@inlined
 def grow_round(data, rule, records, number):
     """Grow the trees of round `number` and add them to the scores. Returns how many of them split.
 
@@ -104,11 +104,11 @@ def grow_round(data, rule, records, number):
     return n_split
 
 
-@compiled
-def grow_tree(data, rule, scale, buffers, k):
+@inlined
+def grow_tree(data, rule, scale, buffers, score):
     """Pack the derivatives of one score and grow its tree into `buffers`. Returns its nodes and leaves."""
     words = data.words[: data.scores.shape[1] * scale.width]
-    pack_rows(data.gradient[k], data.hessian[k], scale, words)
+    pack_rows(data.gradient[score], data.hessian[score], scale, words)
     total = np.zeros(2, np.int64)
     sum_words(words, scale.width, total)
     unit = scale.hessian_unit
@@ -124,7 +124,8 @@ def grow_tree(data, rule, scale, buffers, k):
     n_features = len(data.columns.codes)
     limits = TreeLimits(rule.max_depth, rule.max_leaves, n_features, penalty)
     inputs = TreeInputs(data.columns, words, total, split_rule, data.budget, limits)
-    buffers.active[: len(data.allowed)] = data.allowed
+    for k in range(len(data.allowed)):
+        buffers.active[k] = data.allowed[k]
     for slot in range(len(buffers.free)):
         buffers.free[slot] = slot
     for i in range(len(buffers.rows)):

@@ -28,6 +28,8 @@ from miserly.utils.inputs import as_input
 __all__ = ["BLOCK_DONE", "NO_SPLIT", "STRANGE", "TOO_MANY_TREES", "CompiledRounds"]
 
 BLOCK_DONE, NO_SPLIT, TOO_MANY_TREES, STRANGE = range(4)  # why a block ended
+# Codes times scores. Beyond, an interrupt would wait long for a round, and trees are grown one by one.
+MOST_CODES = 1 << 29
 MOST_NODES = 1 << 18  # in the records of a block
 
 
@@ -72,7 +74,8 @@ class CompiledRounds:
         self.total_mass = loss.total_weight(y, weight)
         self.total_weight = self.total_mass
         self.share: NDArray[np.float64] | None = None
-        self.is_possible = grower.binned.n_rows < 2**31
+        few = loss.n_scores == 1 or loss.n_scores * grower.binned.codes.size <= MOST_CODES
+        self.is_possible = few and grower.binned.n_rows < 2**31
         if loss.least_squares:
             given = relative_weights(weight, len(y))
             self.is_possible &= bool(given.counted.all())
