@@ -60,13 +60,11 @@ def new_buffers(
 
     Buffers for rows of another number of words, which are not used at the same time, are `shared`.
     """
-    own = {
-        "words": np.empty(n * width, dtype=np.int64),
-        "histograms": np.empty((slots + 2, size), dtype=np.int64),
-        "free": np.empty(slots, dtype=np.int64),
-    }
+    words = np.empty(n * width, dtype=np.int64)
+    histograms = np.empty((slots + 2, size), dtype=np.int64)
+    free = np.empty(slots, dtype=np.int64)
     if shared is not None:
-        return shared._replace(**own)
+        return shared._replace(words=words, histograms=histograms, free=free)
     return Buffers(
         leaves=np.empty(n_leaves, dtype=LEAF),
         candidates=np.empty((n_leaves, d), dtype=CANDIDATE_SPLIT),
@@ -74,7 +72,9 @@ def new_buffers(
         goes_left=np.empty((2 * n_leaves - 1, 256), dtype=np.bool_),
         rows=np.empty(n, dtype=np.uint32),
         spare=np.empty(n, dtype=np.uint32),
+        words=words,
         active=np.empty(d, dtype=np.int64),
         bought=np.empty(d, dtype=np.int64),
-        **own,
+        histograms=histograms,
+        free=free,
     )

@@ -34,10 +34,10 @@ _SMALLEST, _LARGEST = 1e-250, 1e250  # sums between which no summand is scaled
 class PackedScale(NamedTuple):
     """The fields of `packing.Scale`, for compiled code."""
 
-    width: int
-    count_bits: int
-    residual_shift: int
-    hessian_shift: int
+    width: np.int64
+    count_bits: np.int64
+    residual_shift: np.int64
+    hessian_shift: np.int64
     hessian_unit: float
 
 

@@ -15,6 +15,9 @@ from miserly.plan.terms import Tree
 __all__ = ["Thresholds", "TreeRecords", "new_records", "record_tree", "thresholds_of", "tree_of"]
 
 
+SHARED_NODES = 63  # trees of at most so many nodes are not copied
+
+
 class Thresholds(NamedTuple):
     """What turns cuts between bins into thresholds."""
 
@@ -99,16 +102,26 @@ def write_set(goes_left, words):
 
 
 def tree_of(records: TreeRecords, t: int, evaluation: float) -> Tree:
-    """The term of a plan that row `t` describes."""
+    """The term of a plan that row `t` describes.
+
+    Small trees share the memory of the records, which they nearly fill. Others are copied.
+    """
     n, n_sets = records.n_nodes[t], records.n_sets[t]
+    feature, threshold = records.feature[t, :n], records.threshold[t, :n]
+    left, right, missing_left = records.left[t, :n], records.right[t, :n], records.missing_left[t, :n]
+    value, category, words = records.value[t, :n], records.category[t, :n], records.words[t, :n_sets]
+    if records.value.shape[1] > SHARED_NODES or len(words) < records.words.shape[1]:
+        feature, threshold, left, right = feature.copy(), threshold.copy(), left.copy(), right.copy()
+        missing_left, value = missing_left.copy(), value.copy()
+        category, words = category.copy(), words.copy()
     return Tree.valid(
-        feature=records.feature[t, :n].copy(),
-        threshold=records.threshold[t, :n].copy(),
-        left=records.left[t, :n].copy(),
-        right=records.right[t, :n].copy(),
-        missing_left=records.missing_left[t, :n].copy(),
-        value=records.value[t, :n].copy(),
-        category=records.category[t, :n].copy(),
-        words=records.words[t, :n_sets].copy(),
+        feature=feature,
+        threshold=threshold,
+        left=left,
+        right=right,
+        missing_left=missing_left,
+        value=value,
+        category=category,
+        words=words,
         evaluation=evaluation,
     )

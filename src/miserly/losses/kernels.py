@@ -31,7 +31,7 @@ def kernel_of(loss: Any) -> int:
 
 
 @threaded
-def derive(kernel, y, scores, weight, gradient, hessian):
+def derive(kernel, y, scores, weight, gradient, hessian):  # type: ignore[no-untyped-def]
     """Write the derivatives of each row by its score, times its weight. Without weights `weight` is empty.
 
     The hessian of the squared loss is its weight and stays as it is.
@@ -54,7 +54,7 @@ def derive(kernel, y, scores, weight, gradient, hessian):
 
 
 @compiled
-def derive_logistic(y, scores, gradient, hessian, first, last):
+def derive_logistic(y, scores, gradient, hessian, first, last):  # type: ignore[no-untyped-def]
     """The derivatives of `Logistic`."""
     for i in range(first, last):
         positive = 1.0 / (1.0 + np.exp(-scores[i]))
@@ -63,7 +63,7 @@ def derive_logistic(y, scores, gradient, hessian, first, last):
 
 
 @compiled
-def derive_hinge(y, scores, gradient, hessian, first, last):
+def derive_hinge(y, scores, gradient, hessian, first, last):  # type: ignore[no-untyped-def]
     """The derivatives of `SquaredHinge`."""
     for i in range(first, last):
         side = 2.0 * y[i] - 1.0
@@ -73,7 +73,7 @@ def derive_hinge(y, scores, gradient, hessian, first, last):
 
 
 @compiled
-def derive_squared(y, scores, gradient, first, last):
+def derive_squared(y, scores, gradient, first, last):  # type: ignore[no-untyped-def]
     """The gradient of `Squared`."""
     for i in range(first, last):
         gradient[i] = scores[i] - y[i]

@@ -102,7 +102,8 @@ class Multinomial(PointwiseLoss):
 
     def _newton(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
         share = _softmax(score)
-        hessian = share * (1.0 - share)
+        hessian = np.subtract(1.0, share)
+        hessian *= share
         hessian *= self.n_scores / (self.n_scores - 1.0)
         share[np.arange(len(y)), y.astype(np.int64)] -= 1.0
         return share, hessian
@@ -159,7 +160,8 @@ def log_loss(n_classes: int) -> Logistic | Multinomial:
 
 
 def _softmax(score: Floats) -> Floats:
-    share = np.exp(score - score.max(axis=1, keepdims=True))
+    share = score - score.max(axis=1, keepdims=True)
+    np.exp(share, out=share)
     share /= share.sum(axis=1, keepdims=True)
     return np.asarray(share)
 

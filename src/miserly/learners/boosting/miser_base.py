@@ -331,7 +331,7 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         return int(self.early_stopping) or None
 
     def _boost(self, training: Training, X: Any, y: Any) -> None:
-        """Run the rounds. Callbacks are told of each, and the progress bar of several at a time."""
+        """Run the rounds: one at a time if callbacks want to see each, else in blocks."""
         costs = self._start.costs
         fit = self._init_callback_context(max_subtasks=self.n_rounds - len(training.rounds))
         fit.call_on_fit_task_begin(estimator=self, X=X, y=y)

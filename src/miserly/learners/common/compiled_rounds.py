@@ -178,7 +178,7 @@ class CompiledRounds:
 
 
 @compiled
-def grow_block(data, rule, loss, records, n_rounds, n_trees, max_trees):
+def grow_block(data, rule, loss, records, n_rounds, n_trees, max_trees):  # type: ignore[no-untyped-def]
     """Grow up to `n_rounds` rounds. Returns how many, and why there are no more."""
     for number in range(n_rounds):
         if n_trees + len(data.scores) > max_trees:
