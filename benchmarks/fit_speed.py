@@ -2,10 +2,10 @@
 
     python benchmarks/fit_speed.py [--quick] [--turns 9] [--only adult magic]
 
-`fit` as a user calls it: default parameters of both, 100 rounds, depth 4, no penalties, whatever is compiled is
-in the cache. Both take turns, with one thread each and then with two. The figures are medians, and ratios are
-medians of the ratios of the turns. On a machine that others use, ratios of processor time with one thread are the
-most reliable; with two threads the ratios by the clock only mean something on an idle machine.
+`fit` as a user calls it: default parameters of both, 100 rounds, depth 4, no penalties, whatever is compiled
+is in the cache. Both take turns, with one thread each and then with two. The figures are medians, and ratios
+are medians of the ratios of the turns. On a machine that others use, ratios of processor time with one thread
+are the most reliable; with two threads the ratios by the clock only mean something on an idle machine.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ def main() -> None:
     page = [
         "# Speed of a fit",
         f"`fit` with default parameters, {ROUNDS} rounds of depth {DEPTH}, against `LGBMClassifier` and "
-        f"`LGBMRanker` with the same rounds, depth and threads; medians of {turns} turns, taken in turn in one "
-        "process. Ratios are over LightGBM's. The goal is the largest ratio that is wanted: of processor time with "
-        "one thread, which others on the machine hardly change, and by the clock with two.",
+        f"`LGBMRanker` with the same rounds, depth and threads; medians of {turns} turns, taken in turn in "
+        "one process. Ratios are over LightGBM's. The goal is the largest ratio that is wanted: of processor "
+        "time with one thread, which others on the machine hardly change, and by the clock with two.",
         "`python benchmarks/fit_speed.py" + (" --quick`" if args.quick else f" --turns {turns}`"),
         table(
             ("data", "size", "threads", "miserly", "LightGBM", "ratio", "processor", "goal"),
