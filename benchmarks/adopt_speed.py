@@ -1,4 +1,4 @@
-"""How fast adopted LightGBM models answer, against LightGBM itself in the same process.
+"""How fast adopted models of LightGBM and scikit-learn answer, against these libraries in the same process.
 
     python benchmarks/adopt_speed.py [--quick]
 
@@ -6,7 +6,9 @@ Models of 300 trees: 16 leaves and 31 leaves (the default) over 28 columns of fl
 values, and 31 leaves with six columns of categories. One row is answered by `Booster.predict`, by the
 fast path of LightGBM's C API for single rows (called through ctypes with everything prepared), and by
 `plan.walker()`. Batches are answered by `Booster.predict` and by `plan.run(..., account=False)`, with one
-and with two threads. All take turns, and the figures are medians over the turns.
+thread each. Models of scikit-learn answer batches by `predict_proba` or `predict`, and so do the adopted
+models, with one thread each. All take turns, and the figures are medians over the turns. They are times of
+the processor, which depend less than others on what else a shared machine does.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from collections.abc import Callable
 
 import lightgbm as lgb
 import numpy as np
+from sklearn import ensemble
+from threadpoolctl import threadpool_limits
 
 import miserly
 from common import table, write
@@ -74,9 +78,9 @@ def race(runners: dict[str, Callable[[], object]]) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in runners}
     for _ in range(TURNS + 1):
         for name, work in runners.items():
-            start = time.perf_counter()
+            start = time.process_time()
             work()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(time.process_time() - start)
     return {name: float(np.median(seconds[1:])) for name, seconds in times.items()}
 
 
@@ -89,7 +93,7 @@ def each(answer: Callable[[np.ndarray], object], rows: list[np.ndarray]) -> Call
 
 
 def measure(booster: lgb.Booster, X: np.ndarray) -> dict[str, dict[str, float]]:
-    """Seconds for one row, and for all rows with one and two threads; answers must be equal."""
+    """Seconds for one row, and for all rows with one thread; answers must be equal."""
     plan = miserly.adopt(booster).plan_
     rows = [np.ascontiguousarray(row) for row in X[:ROWS_ALONE]]
     walk, (calls, called) = plan.walker(), single_row_api(booster, rows)
@@ -106,14 +110,50 @@ def measure(booster: lgb.Booster, X: np.ndarray) -> dict[str, dict[str, float]]:
     )
     alone = {name: t / (200 if name == "Booster.predict" else len(rows)) for name, t in alone.items()}
     found = {"1 row": alone}
-    for n in (1, 2):
-        found[f"{len(X):,} rows, {n} thread{'s' * (n > 1)}"] = race(
-            {
-                "Booster.predict": lambda n=n: booster.predict(X, num_threads=n),
-                "plan.run": lambda n=n: plan.run(X, account=False, n_threads=n),
-            }
-        )
+    found[f"{len(X):,} rows"] = race(
+        {
+            "Booster.predict": lambda: booster.predict(X, num_threads=1),
+            "plan.run": lambda: plan.run(X, account=False, n_threads=1),
+        }
+    )
     return found
+
+
+def scikit_models() -> dict[str, object]:
+    """Models of scikit-learn over numbers. Leaves of the first three forests hold five rows or more."""
+    X, y = make_rows(10_000, categorical=False, seed=0)
+    X = np.nan_to_num(X)
+    two, three = y > 0, np.digitize(y, [-1.0, 1.0])
+    given = {"random_state": 0, "n_jobs": 1}
+    return {
+        "HistGradientBoostingRegressor": ensemble.HistGradientBoostingRegressor(random_state=0).fit(X, y),
+        "GradientBoostingRegressor": ensemble.GradientBoostingRegressor(random_state=0).fit(X, y),
+        "RandomForestClassifier, 2 classes": ensemble.RandomForestClassifier(
+            50, min_samples_leaf=5, **given
+        ).fit(X, two),
+        "RandomForestClassifier, 3 classes": ensemble.RandomForestClassifier(
+            50, min_samples_leaf=5, **given
+        ).fit(X, three),
+        "RandomForestRegressor": ensemble.RandomForestRegressor(
+            30, min_samples_leaf=5, max_features=0.3, **given
+        ).fit(X, y),
+        "RandomForestRegressor, full trees": ensemble.RandomForestRegressor(
+            30, max_features=0.3, **given
+        ).fit(X, y),
+        "ExtraTreesClassifier, full trees": ensemble.ExtraTreesClassifier(30, **given).fit(X, three),
+    }
+
+
+def measure_scikit(model: object, X: np.ndarray) -> dict[str, dict[str, float]]:
+    """Seconds for all rows, with one thread each."""
+    adopted = miserly.adopt(model, n_jobs=1)
+    how = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    np.testing.assert_allclose(getattr(adopted, how)(X), getattr(model, how)(X), rtol=1e-9, atol=1e-12)
+    runners = {"scikit-learn": getattr(model, how), "adopted": getattr(adopted, how)}
+    with threadpool_limits(1):
+        return {
+            f"{len(X):,} rows": race({name: lambda f=f: f(X) for name, f in runners.items()})  # type: ignore[misc]
+        }
 
 
 def main() -> None:
@@ -131,6 +171,9 @@ def main() -> None:
     for name, (n_leaves, categorical) in cases.items():
         X, _ = make_rows(20_000 if quick else 100_000, categorical, seed=1)
         figures[name] = measure(make_model(n_leaves, categorical), X)
+    X = np.nan_to_num(make_rows(5_000 if quick else 20_000, categorical=False, seed=1)[0])
+    figures |= {name: measure_scikit(model, X) for name, model in scikit_models().items()}
+    for name in figures:
         for what, times in figures[name].items():
             base = next(iter(times.values()))
             for who, t in times.items():
@@ -139,10 +182,11 @@ def main() -> None:
     page = [
         "# Speed of adopted models",
         f"LightGBM models of {N_TREES} trees over {N_COLUMNS} float64 columns with 5 % missing values, as "
-        "boosters and as plans made by `miserly.adopt`. Answers are equal to the bit. Medians of "
-        f"{TURNS} turns, taken in turn in one process. The last column is the time over that of the first "
-        "line of its group. Times depend on what else the machine does, ratios much less. The C API is "
-        "called through ctypes, with the address of each row prepared.",
+        "boosters and as plans made by `miserly.adopt`; then models of scikit-learn. Scores of the first are "
+        f"equal to the bit. All sides take turns in one process, with one thread each; medians over {TURNS} "
+        "turns of the processor time. Others used the machine at the same time: times depend on that, "
+        "ratios much less. The last column is the time over that of the first line of its group. The C API "
+        "is called through ctypes, with the address of each row prepared.",
         "`python benchmarks/adopt_speed.py" + (" --quick`" if quick else "`"),
         table(("model", "what", "who", "time", "ratio"), lines),
     ]

@@ -57,7 +57,8 @@ BENCHMARKS = {
     "budgeted_boosting": Benchmark(("--quick",), needs_data=True),
     "turney": Benchmark(("--quick",), needs_data=True),
     "best_subsets": Benchmark(("--quick",), needs_data=True),
-    "small_budgets": Benchmark(("--quick",), ("--frontier", "120"), needs_data=True),
+    "cube": Benchmark(("--quick",)),
+    "small_budgets": Benchmark(("--quick",), ("--tree", "--frontier", "120"), needs_data=True),
     "trees_of_classifiers": Benchmark(("--quick",), needs_data=True),
 }
 

@@ -1,14 +1,16 @@
-"""Small budgets at unit prices: the selector and the frontier against two neural acquirers.
+"""Small budgets at unit prices: two learners and the frontier against two neural acquirers.
 
     MISERLY_DATA=... python benchmarks/small_budgets.py [--quick] [--sets splice dna] [--frontier 60]
+                                                        [--sizes 1 2 3] [--tree] [--no-selector]
                                                         [--jobs 1] [--add] [--resume]
 
 Every feature costs 1, and k features may be bought for a row. The selector (`BudgetedSelectorClassifier`) is
-fitted at each k. With `--frontier SECONDS` the frontier searches all learners for all k together, within so
-many seconds, and takes the best on validation rows at each k. GDFS (Covert et al. 2023) and a network like
-DIME (Gadgil et al. 2024, [its page](dime.md)) buy row by row. The figures of GDFS and the row numbers of its
-splits are in the folder `anchors` beside the data. All learn from its training and validation rows, and are
-evaluated on its test rows.
+fitted at each k, and with `--tree` the purchase tree (`PurchaseTreeClassifier`). With `--frontier SECONDS`
+the frontier searches all learners for all k together, within so many seconds, and takes the best on
+validation rows at each k. GDFS (Covert et al. 2023) and a network like DIME (Gadgil et al. 2024, [its
+page](dime.md)) buy row by row. The figures of GDFS and the row numbers of its splits are in the folder
+`anchors` beside the data. All learn from its training and validation rows, and are evaluated on its test
+rows.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ from typing import Any
 import numpy as np
 
 from common import in_parallel, table, write, written
-from miserly import BudgetedSelectorClassifier, frontier
+from miserly import BudgetedSelectorClassifier, PurchaseTreeClassifier, frontier
 from miserly.datasets import load
 from miserly.errors import BudgetWarning
 
 SIZES = (1, 2, 3, 5, 10, 15, 20)
 NAME = "small_budgets"
-OURS = ("selector", "frontier")
+OURS = ("selector", "tree", "frontier")
+LEARNERS = {"selector": BudgetedSelectorClassifier, "tree": PurchaseTreeClassifier}
+NAMES = {"selector": "selector", "tree": "purchase tree", "frontier": "frontier"}
 PEERS = {"gdfs": "GDFS", "dime": "DIME-like"}
 
 
@@ -60,7 +64,7 @@ def sizes_of(name: str, figures: dict[str, Any]) -> list[int]:
 def measure(name: str, who: str, sizes: list[int], seconds: float) -> list[dict[str, Any]]:
     """One record for each number of features: what one of ours reaches on test rows."""
     X, y, X_test, y_test = rows_of(name, anchors()[1])
-    fitted = by_frontier(X, y, sizes, seconds) if who == "frontier" else by_selector(X, y, sizes)
+    fitted = by_frontier(X, y, sizes, seconds) if who == "frontier" else by_learner(who, X, y, sizes)
     records = []
     for k, (model, taken) in fitted.items():
         cost = model.run(X_test).cost
@@ -71,12 +75,12 @@ def measure(name: str, who: str, sizes: list[int], seconds: float) -> list[dict[
     return records
 
 
-def by_selector(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> dict[int, tuple[Any, float]]:
-    """A selector for each number of features, and the CPU seconds that its fit took."""
+def by_learner(who: str, X: np.ndarray, y: np.ndarray, sizes: list[int]) -> dict[int, tuple[Any, float]]:
+    """A model for each number of features, and the CPU seconds that its fit took."""
     found = {}
     for k in sizes:
         start = time.process_time()
-        model = BudgetedSelectorClassifier(budget=k, random_state=0, n_jobs=1).fit(X, y)
+        model = LEARNERS[who](budget=k, random_state=0, n_jobs=1).fit(X, y)
         found[k] = (model, time.process_time() - start)
     return found
 
@@ -130,12 +134,15 @@ def report(records: list[dict[str, Any]], command: str, quick: bool, show: bool 
         "# Small budgets at unit prices",
         __doc__.split("\n\n", 2)[2].strip(),
         "Accuracy on test rows in percent, and in brackets the points above GDFS and above the DIME-like "
-        "acquirer. ± is the standard error of one accuracy. Seconds are CPU seconds of the selector's fit, "
-        "which uses what it knows from smaller k, and the time of the whole search of the frontier; - where "
-        "they were not measured. Sets that are not listed have not been run.",
+        "acquirer. ± is the standard error of one accuracy. Seconds are CPU seconds of a fit of the "
+        "selector, which uses what it knows from smaller k, and of the purchase tree, and the time of the "
+        "whole search of the frontier; - where they were not measured. Empty cells and sets that are not "
+        "listed have not been run.",
         _summary(records),
         f"`{command}`",
-        table(["set", "k", *PEERS.values(), "±", *OURS, "chosen by the frontier", "seconds"], lines),
+        table(
+            ["set", "k", *PEERS.values(), "±", *NAMES.values(), "chosen by the frontier", "seconds"], lines
+        ),
     ]
     write(NAME, "\n\n".join(page) + "\n", records, quick, show)
 
@@ -160,8 +167,9 @@ def _summary(records: list[dict[str, Any]]) -> str:
             behind = [f"{one['set']} at {one['k']}" for one, x in zip(both, lead, strict=True) if x < -0.5]
             listed = f" ({', '.join(behind)})" if behind else ""
             sentences.append(
-                f"- The {who} is ahead of {name} in {int((lead > 0).sum())} of {len(lead)} cases, more than "
-                f"0.5 points behind in {len(behind)}{listed}, and {lead.mean():+.1f} points on average."
+                f"- The {NAMES[who]} is ahead of {name} in {int((lead > 0).sum())} of {len(lead)} cases, "
+                f"more than 0.5 points behind in {len(behind)}{listed}, "
+                f"and {lead.mean():+.1f} points on average."
             )
     return "\n".join(sentences)
 
@@ -170,20 +178,26 @@ def _summary(records: list[dict[str, Any]]) -> str:
 
 
 def tasks(
-    names: list[str], seconds: float, records: list[dict[str, Any]], jobs: int, ours: list[str]
+    names: list[str],
+    seconds: float,
+    records: list[dict[str, Any]],
+    jobs: int,
+    ours: list[str],
+    sizes: list[int],
 ) -> list[tuple[str, str, list[int], float]]:
     """What has no figure yet: set, learner, numbers of features, seconds. The longest come first.
 
-    The selector is fitted at all k in one process, where it reuses what it knows, or in one process for each
-    k if there are several.
+    A learner is fitted at all k in one process, where the selector reuses what it knows, or in one process
+    for each k if there are several.
     """
     figures = anchors()[0]
     done = {(one["set"], one["k"], who) for one in records for who in OURS if who in one}
     found = []
-    for who in ("frontier", "selector"):
+    for who in ("frontier", "tree", "selector"):
         for name in names if who in ours else []:
-            missing = [k for k in sizes_of(name, figures) if (name, k, who) not in done]
-            parts = [[k] for k in reversed(missing)] if who == "selector" and jobs > 1 else [missing]
+            able = [k for k in sizes_of(name, figures) if k in sizes]
+            missing = [k for k in able if (name, k, who) not in done]
+            parts = [[k] for k in reversed(missing)] if who != "frontier" and jobs > 1 else [missing]
             found += [(name, who, part, seconds) for part in parts if part]
     return found
 
@@ -195,7 +209,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sets", nargs="+", default=None)
     parser.add_argument("--frontier", type=float, default=0.0, help="seconds of each search; 0: no frontier")
-    parser.add_argument("--no-selector", action="store_true", help="run the frontier alone")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="numbers of features")
+    parser.add_argument("--tree", action="store_true", help="run the purchase tree")
+    parser.add_argument("--no-selector", action="store_true", help="do not run the selector")
     parser.add_argument("--jobs", type=int, default=1, help="processes, each with one thread")
     parser.add_argument(
         "--add", action="store_true", help="add to the figures of earlier runs, or replace them"
@@ -207,11 +223,13 @@ def main() -> None:
     names = ["page_blocks"] if args.quick else args.sets or list(anchors()[0])
     records = written(NAME, args.quick) or [] if args.add or args.resume else []
     ours = ["frontier"] * (args.frontier > 0) + ["selector"] * (not args.no_selector)
-    wanted = tasks(names, args.frontier, records if args.resume else [], args.jobs, ours)
+    ours += ["tree"] * args.tree
+    wanted = tasks(names, args.frontier, records if args.resume else [], args.jobs, ours, args.sizes)
     command = "python benchmarks/small_budgets.py" + (" --quick" if args.quick else "")
     command += f" --frontier {args.frontier:g}" if args.frontier else ""
+    command += " --tree" if args.tree else ""
     for new in in_parallel(measure, wanted, args.jobs):
-        print([(one["set"], one["k"], one.get("selector"), one.get("frontier")) for one in new], flush=True)
+        print([(one["set"], one["k"], *(one.get(who) for who in OURS)) for one in new], flush=True)
         records = merged(records, new)
         report(records, command, args.quick, show=False)
     report(records, command, args.quick)

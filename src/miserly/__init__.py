@@ -57,6 +57,7 @@ _HOME = {
     "BudgetedTreeClassifier": "miserly.learners",
     "BudgetedSelectorClassifier": "miserly.learners",
     "BudgetedSelectorRegressor": "miserly.learners",
+    "PurchaseTreeClassifier": "miserly.learners",
     "Binariser": "miserly.learners",
     "BudgetedEstimator": "miserly.selection",
     "Frontier": "miserly.selection",

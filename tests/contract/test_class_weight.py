@@ -33,7 +33,7 @@ def by_class(case: Case):
 def test_every_classifier_has_class_weight():
     for case in CASES:
         assert "class_weight" in case.has, case.learner.__name__
-    # CSCC weighs its loss, as its authors do, and not the costs of the rows
+    # CSCC weights its loss, as its authors do, and not the costs of the rows
     other = [one.__name__ for one in all_learners() if getattr(one, "class_weight_in_loss", False)]
     assert other == ["CSCCClassifier"]
 
@@ -69,7 +69,32 @@ def test_balanced_weights_are_those_of_scikit_learn(case: Case, tmp_path):
     assert saved(here, tmp_path) == saved(there, tmp_path)
 
 
-@one_each
+IN_LOSS = [
+    case
+    for case in every_case()
+    if getattr(case.learner, "class_weight_in_loss", False) and case.variant == "unit costs"
+]
+in_loss = pytest.mark.parametrize("case", IN_LOSS, ids=str)
+
+
+@in_loss
+def test_weights_in_the_loss_are_given_as_those_of_rows(case: Case, tmp_path):
+    y = case.task.learn.y
+    weight = by_class(case)
+    here = case.fit(case.make(class_weight=weight))
+    assert saved(here, tmp_path) != saved(case.fit(case.make()), tmp_path)
+    first, *others = weight
+    assert weight[first] == 1.0  # which a mapping may leave out
+    part = {label: weight[label] for label in others}
+    assert saved(here, tmp_path) == saved(case.fit(case.make(class_weight=part)), tmp_path)
+    ones = case.fit(case.make(class_weight=dict.fromkeys(weight, 1.0)))
+    assert saved(ones, tmp_path) == saved(case.fit(case.make()), tmp_path)
+    balanced = {label: len(y) / (len(weight) * np.sum(y == label)) for label in weight}
+    one, other = (case.fit(case.make(class_weight=given, prune=False)) for given in ("balanced", balanced))
+    assert saved(one, tmp_path) == saved(other, tmp_path)
+
+
+@pytest.mark.parametrize("case", [*ONE_EACH, *IN_LOSS], ids=str)
 def test_wrong_class_weights_are_refused_in_words(case: Case):
     label = case.task.learn.y.tolist()[0]
     for wrong, words in [

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from miserly import CostLassoClassifier, EarlyExit, GreedyMiserClassifier, GreedyMiserRegressor, load
-from miserly.data.encoder import Encoder
+from miserly.data.arrays import EncodedFrame
+from miserly.data.encoder import OTHER, Encoder
 from miserly.errors import DataError
 
 ENCODER = Encoder(3, ("age", "zone", "smokes"), {1: ("1", "2", "3"), 2: (False, True)})
@@ -370,3 +371,24 @@ def test_lazy_frames_sparse_masked_and_structured_rows_are_refused():
     ]:
         with pytest.raises(DataError, match=words):
             plain.rows(rows)
+
+
+def test_values_that_are_no_category_may_have_a_category_of_their_own():
+    encoder = Encoder(2, ("zone", "size"), {0: ("n", "s", OTHER), 1: (10, 20)})
+    rows = [["n", 10], ["new", 30], [None, None], [OTHER, 20]]
+    np.testing.assert_array_equal(
+        encoder.rows(rows, unknown="missing"), [[0, 0], [2, np.nan], [np.nan, np.nan], [2, 1]]
+    )
+    with pytest.raises(DataError, match="column 'zone', row 1: 'new' is not among its categories"):
+        encoder.rows(rows)
+    other = pd.DataFrame({"zone": pd.Categorical(["s", "new", None]), "size": pd.Categorical([20, 30, None])})
+    found = encoder.rows(other, unknown="missing")
+    np.testing.assert_array_equal(found, [[1, 1], [2, np.nan], [np.nan, np.nan]])
+
+
+def test_frames_that_are_encoded_already_keep_the_category_of_others():
+    encoder = Encoder(1, ("zone",), {0: ("s", "n", OTHER)})
+    frame = EncodedFrame(np.array([[0.0], [1.0], [np.nan]]), pd.DataFrame({"zone": []}), {0: ("n", "new")})
+    np.testing.assert_array_equal(encoder.rows(frame, unknown="missing"), [[1], [2], [np.nan]])
+    with pytest.raises(DataError, match="row 1: 'new'"):
+        encoder.rows(frame)

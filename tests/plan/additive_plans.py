@@ -10,7 +10,10 @@ from miserly.plan import LEAVE, Node, Plan, Tree
 
 from .random_plans import random_costs, random_tree
 
-LINKS = {"logistic": 1, "sign": 1, "softmax": 3, "votes": 3, "identity": 1}
+LINKS = {
+    "logistic": 1, "sign": 1, "softmax": 3, "votes": 3, "identity": 1, "one_vs_rest": 3,
+    "one_vs_rest_shares": 3, "proportions": 3, "logistic_single": 1, "softmax_single": 3,
+}  # fmt: skip
 
 
 def random_additive(seed, link=None, n_nodes=None, depth=3, shared=False, single=False):
@@ -41,8 +44,12 @@ def random_additive(seed, link=None, n_nodes=None, depth=3, shared=False, single
                 single=single,
             )
         )
-    classes = {"logistic": ["a", "b"], "sign": ["a", "b"], "identity": None}.get(link, ["a", "b", "c"])
+    classes = None if link == "identity" else ["a", "b", "c"][: max(2, n_scores)]
     base = np.round(rng.normal(size=n_scores), 1)
+    if link == "proportions":  # scores are counts
+        base = np.abs(base)
+        nodes = [replace(one, weights=np.abs(one.weights), bias=np.abs(one.bias)) for one in nodes]
+        terms = [Tree(**{**vars_of(tree), "value": np.abs(tree.value)}) for tree in terms]
     return Plan(costs=costs, terms=terms, nodes=nodes, base=base, link=link, classes=classes)
 
 

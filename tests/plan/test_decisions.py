@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miserly import Costs, Plan, load
 from miserly.errors import PlanError, PlanFormatError
-from miserly.plan import Confidence, Decision, Node, Raw, Settled
+from miserly.plan import Confidence, Decision, Node, Raw
 from miserly.plan.compose import hand_over, suit_each_other
 from miserly.plan.store.format import dumps, loads
 from miserly.runtime import OnDemand
@@ -170,12 +170,6 @@ def test_the_chance_of_an_answer_is_that_of_its_class():
     ill = plan.start(known={"age": 0.5, "chol": 0.0}).answer()  # 38 % ill; "ill" costs 6.2, the expert 6
     assert plan.chance_of("ill", ill.probabilities) == ill.probabilities[1]
     assert chain().start(known={"age": 0.0, "chol": 0.0}).answer().chance == pytest.approx(0.7310586)
-
-
-def test_gates_that_wait_for_the_most_probable_class_suit_no_decision():
-    nodes = [Node([0], [0], [1.0], [0.0], gate=Settled(), up=1), Node([1], [0], [1.0], [0.0])]
-    with pytest.raises(PlanError, match="settled suits no decision"):
-        chain(Decision(COSTS, ["expert"])).replace(nodes=nodes)
 
 
 def test_receipts_name_no_chance_of_an_action(tmp_path):

@@ -161,3 +161,83 @@ def test_a_budgeted_estimator_takes_outcome_costs():
     assert model.frontier_.metric == "total_cost"
     np.testing.assert_array_equal(model.plan_.decision.costs, [[0, 90], [20, 0]])
     assert model.run(X).cost.max() <= 1.0
+
+
+# -- amounts of rows -----------------------------------------------------------------------------------------
+
+THEFT = OutcomeCosts({("fraud", "fine"): "amount", ("fine", "fraud"): 15.0, "call": "0.2 * fee"})
+PRICES = {"a": 0.2, "b": 0.5, "c": 1.0, "amount": 0.0, "fee": 0.1}
+
+
+def payments(n=800, seed=0):
+    pd = pytest.importorskip("pandas")
+    random = np.random.default_rng(seed)
+    signs = random.normal(size=(n, 3))
+    fraud = signs @ [1.5, 1.0, 0.5] + random.normal(size=n) > 1.5
+    frame = pd.DataFrame(signs, columns=["a", "b", "c"])
+    frame = frame.assign(amount=random.lognormal(3.0, 1.2, n), fee=random.uniform(10.0, 90.0, n))
+    return frame, np.where(fraud, "fraud", "fine")
+
+
+@pytest.fixture(scope="module")
+def of_payments():
+    X, y = payments()
+    learners = [GreedyMiserClassifier(n_rounds=40), CostLassoClassifier()]
+    return frontier(learners, X, y, costs=PRICES, outcome_costs=THEFT, max_fits=12, handovers=True,
+                    random_state=0)  # fmt: skip
+
+
+def test_a_frontier_values_decisions_by_own_amounts(of_payments):
+    from miserly.selection.hyperparameters import viewed_plan
+
+    found, seen = of_payments, 0
+    for one in found.candidates:
+        if "handover" in one.view or one.is_constant:
+            continue
+        totals = []
+        for plan, (_, test) in zip(one.trial.plans, found.splits, strict=True):
+            viewed = viewed_plan(plan, one.view)
+            assert viewed.amount_columns == (3, 4)
+            rows = found.search_rows.take(test)
+            own = dict(zip(PRICES, rows.X.values.T, strict=True))
+            mistakes = THEFT.fill(own.__getitem__).cost_of(rows.y, viewed.predict(rows.X))
+            totals.append(viewed.run(rows.X).cost + mistakes)
+        np.testing.assert_allclose(one.total.mean(), np.concatenate(totals).mean())
+        seen += 1
+    assert seen > 5
+
+
+def test_the_best_model_decides_by_own_amounts_and_costs_less_than_by_means(of_payments):
+    model = of_payments.best(objective="total")
+    assert model.plan_.amount_columns == (3, 4)
+    new, truth = payments(6000, seed=1)
+    X, y = payments()
+    values = {name: X[name].to_numpy() for name in ("amount", "fee")}
+    fixed = {("fraud", "fine"): values["amount"], ("fine", "fraud"): 15.0, "call": 0.2 * values["fee"]}
+    learners = [GreedyMiserClassifier(n_rounds=40), CostLassoClassifier()]
+    by_means = frontier(learners, X, y, costs=PRICES, outcome_costs=fixed, max_fits=12, random_state=0)
+    filled = THEFT.fill(lambda name: new[name])
+
+    def total(one):
+        return one.run(new).cost.mean() + filled.cost_of(truth, one.predict(new)).mean()
+
+    other = by_means.best(objective="total")
+    assert other.plan_.amount_columns == ()
+    assert total(model) < 0.95 * total(other)
+    claimed = of_payments.total()
+    assert claimed["total_low"] < total(model) < claimed["total_high"]
+
+
+def test_the_constant_answer_reads_only_amounts_that_are_free(of_payments):
+    constant = next(one for one in of_payments.candidates if one.is_constant)
+    assert constant.mean_cost == 0.0
+    by_amount = set()
+    for plan in constant.trial.plans:
+        run = plan.run(payments()[0])
+        assert (run.cost.max(), run.acquired[:, 3].all(), run.acquired[:, [0, 1, 2, 4]].any()) == (
+            0,
+            True,
+            False,
+        )
+        by_amount.update(plan.predict(payments()[0]).tolist())
+    assert len(by_amount) > 1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from miserly.cli.console import ManyProblems, Misuse
 from miserly.cli.options import SearchOptions
+from miserly.cli.outcome_costs import check_task, read_outcome_costs
 from miserly.cli.training_table import NUMBER_METRICS, TrainingTable, noted
 from miserly.data.tasks import DEFAULT_METRICS
 from miserly.errors import CostError, DataError, did_you_mean
@@ -122,8 +123,7 @@ def metric_for(task: str, metric: str | None, outcome_costs: Path | None = None)
     """
     from miserly.metrics import get_metric
 
-    if outcome_costs is not None and task != "classes":
-        raise Misuse(f"--outcome-costs are for classes, and the target is taken as {task}; see --task")
+    check_task(task, outcome_costs)
     if metric is None:
         return DEFAULT_METRICS[task] if outcome_costs is None else "total_cost"
     if metric in PRICED:
@@ -149,7 +149,7 @@ def search_table(
 ) -> FrontierResult:
     """Search for models, with progress on standard error, and fit the one for the request."""
     check_rows(table, request)
-    outcomes = None if outcome_costs is None else _read_outcomes(outcome_costs, table)
+    outcomes = None if outcome_costs is None else read_outcome_costs(outcome_costs, table)
     try:
         found = run_frontier(table, options, cache=cache, outcome_costs=outcomes, **_budgets(request))
     except KeyboardInterrupt as stop:
@@ -163,26 +163,6 @@ def search_table(
         return FrontierResult(table, found, request, _choose(found, table, request))
     except CostError as error:
         return FrontierResult(table, found, request, refusal=str(error).replace(" (certify)", ""))
-
-
-def _read_outcomes(path: Path, table: TrainingTable) -> Any:
-    """The outcome costs of a file, for the classes of a table; amounts are in columns of features."""
-    from miserly.costs import OutcomeCosts
-
-    def column(name: str) -> NDArray[np.float64]:
-        if name not in table.names:
-            near = did_you_mean(name, table.names)
-            raise CostError(f"{path}: {name!r} is neither a number nor a column of features{near}")
-        place = table.names.index(name)
-        if place in table.categories:
-            raise CostError(f"{path}: column {name!r} holds categories, not amounts")
-        return np.asarray(table.X[:, place], dtype=np.float64)
-
-    costs = OutcomeCosts.read(path).fill(column)
-    try:
-        return costs.bind(np.unique(table.y))
-    except CostError as error:
-        raise CostError(f"{path}: {error}") from None
 
 
 def _budgets(request: Request) -> dict[str, Any]:

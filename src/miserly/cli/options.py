@@ -15,12 +15,12 @@ import typer
 if TYPE_CHECKING:
     from miserly.cli.cells import Format
 
-__all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "Query", "Rival", "RowOptions",
-           "SearchOptions", "Seed", "TableOptions", "Task", "Unknown", "expanded"]  # fmt: skip
+__all__ = ["Budget", "CsvOptions", "Debug", "Force", "Json", "Model", "OutcomeFile", "Query", "Rival",
+           "RowOptions", "SearchOptions", "Seed", "TableOptions", "Task", "Unknown", "expanded"]  # fmt: skip
 
 # Names for --learners: the learners of "auto", for classes, numbers or rankings.
 NAMES = ("Acquirer", "AdaBoostBT", "AFR", "ASTC", "BudgetedSelector", "BudgetedTree", "CostLasso", "Cronus",
-         "CSCC", "CSTC", "EarlyExit", "GreedyMiser", "SoftCascade", "SpeedBoost")  # fmt: skip
+         "CSCC", "CSTC", "EarlyExit", "GreedyMiser", "PurchaseTree", "SoftCascade", "SpeedBoost")  # fmt: skip
 METRICS = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "log_loss", "mse", "mae", "r2", "ndcg@5",
            "precision@5")  # fmt: skip
 _CSV, _SEARCH = "CSV format", "Search"  # panels of the help
@@ -65,6 +65,16 @@ Query = Annotated[
     str | None, typer.Option(help="The column with the query of each row, for ranking.", show_default=False)
 ]
 Budget = Annotated[float | None, typer.Option(min=0.0, help="A cap: no row costs more.", show_default=False)]
+OutcomeFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--outcome-costs",
+        help="Costs of mistakes, in the unit of the costs: a .csv with the columns actual, predicted and "
+        "cost, or .json. A cost may name a column of amounts. Models are then trained by them, and "
+        "compared by the total cost of features and mistakes.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 Force = Annotated[bool, typer.Option("--force", help="Allow an output file that is also an input.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -17,6 +17,7 @@ from miserly.cli.options import (
     Force,
     Json,
     Model,
+    OutcomeFile,
     Query,
     RowOptions,
     Seed,
@@ -49,6 +50,7 @@ def fit(
             help="The share of rows in the validation set, which chooses the number of rounds; 0 for none.",
         ),
     ] = 0.2,
+    outcome_costs: OutcomeFile = None,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
@@ -63,10 +65,10 @@ def fit(
         raise Misuse(f"--tradeoff must be a number, not {tradeoff}")
     limit = None if budget is None else read_budget(budget)
     form = csv.form
-    check_output(model, (), (table.data, table.costs, *rows.files), force)
+    check_output(model, (), (table.data, table.costs, outcome_costs, *rows.files), force)
     read = read_training_table(table, form, of_rows=rows)
     quiet = as_json or not sys.stderr.isatty()
-    options = FitOptions(limit, tradeoff, rounds, depth, validation, seed, verbose=not quiet)
+    options = FitOptions(limit, tradeoff, rounds, depth, validation, seed, not quiet, outcome_costs)
     fitted = fit_greedy_miser(read, options)
     fitted.plan.save(model)
     from miserly.cli.plans import fit_record, print_fit

@@ -14,18 +14,21 @@ from rich.table import Table
 from rich.text import Text
 
 from miserly.cli.console import amount, amounts, listing, new_table, out
+from miserly.cli.outcome_costs import check_task, read_outcome_costs
 from miserly.cli.training_table import TrainingTable, noted
 from miserly.plan import Plan
 from miserly.plan.engine.batch import engine_for
 from miserly.plan.purchases import purchases
 
 if TYPE_CHECKING:
+    from miserly.costs import OutcomeTable
     from miserly.data.rows import Rows
     from miserly.selection.evaluation import Evaluation
 
 __all__ = ["FitOptions", "FitResult", "bought_in_order", "fit_greedy_miser", "fit_record", "plan_panel",
            "plan_record", "print_fit", "print_plan", "shortened"]  # fmt: skip
 
+_TOTAL = "total_cost"
 SCORES = {"classes": "accuracy", "numbers": "r2", "ranking": "ndcg@5"}  # what a fit is reported by
 
 
@@ -40,6 +43,7 @@ class FitOptions:
     validation: float
     seed: int
     verbose: bool
+    outcome_costs: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +56,27 @@ class FitResult:
     estimate: Evaluation | None = None
     n_validation: int = 0
 
+    @property
+    def total(self) -> dict[str, Any] | None:
+        """What a row of the validation set costs for tests and mistakes; None without outcome costs."""
+        if self.estimate is None or self.metric != _TOTAL:
+            return None
+        from miserly.selection.totals import total_parts, total_words
+
+        parts: dict[str, Any] = total_parts(self.estimate)
+        return {**parts, "words": total_words(parts, self.plan.costs.unit)}
+
 
 def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     """Fit a Greedy Miser. The number of rounds is chosen on the validation set, if there is one."""
     learner, metric = _learner(table, options), SCORES[table.task]
+    check_task(table.task, options.outcome_costs)
+    outcomes = None
+    if options.outcome_costs is not None:
+        metric, outcomes = _TOTAL, read_outcome_costs(options.outcome_costs, table)
     if not options.validation:
-        fitted = learner.fit(table.X, table.y, **_ranked(table.qid), **table.terms())
+        priced = {} if outcomes is None else {"outcome_costs": outcomes}
+        fitted = learner.fit(table.X, table.y, **_ranked(table.qid), **table.terms(), **priced)
         plan = _finished(fitted.plan_, table)
         return FitResult(plan, fitted.stopped_by_, metric)
     from miserly.data.rows import Rows, validation_mask
@@ -72,16 +91,27 @@ def fit_greedy_miser(table: TrainingTable, options: FitOptions) -> FitResult:
     X_val, y_val, qid_val = table.take(is_validation)
     given = {"X_val": X_val, "y_val": y_val, **_ranked(qid), **_ranked(qid_val, "_val")}
     given |= table.terms(~is_validation)
-    fitted = learner.fit(X, y, **given)
-    plan = _finished(fitted.plan_, table)
     own = None if table.row_costs is None else table.row_costs.take(is_validation)
     held = Rows(X_val, y_val, qid=qid_val, row_costs=own)
+    if outcomes is not None:
+        held = replace(held, outcomes=outcomes.take(is_validation))
+        given |= _priced(learner, held, outcomes.take(~is_validation))
+    fitted = learner.fit(X, y, **given)
+    plan = _finished(fitted.plan_, table)
     estimate = evaluate_once(fitted.plan_, held, RowValues(get_metric(metric), y_val), 1.0)
     what = "validation set, which also chose the number of rounds"
     plan = with_budgets(plan, budgets_on_rows(fitted.plan_, held, metric, what))
     if qid is None:  # documents of a query are not independent
         plan = _with_reference(plan, fitted.plan_, held)
     return FitResult(plan, fitted.stopped_by_, metric, estimate, len(held))
+
+
+def _priced(learner: Any, held: Rows, outcomes: OutcomeTable) -> dict[str, Any]:
+    """The outcome costs of a fit; the rows of its validation set are weighted by them as those to learn."""
+    from miserly.learners.base.outcomes import price_mistakes
+
+    own = price_mistakes(learner, held.X, held.y, None, held.outcomes)
+    return {"outcome_costs": outcomes, "sample_weight_val": None if own is None else own.weight}
 
 
 def _learner(table: TrainingTable, options: FitOptions) -> Any:
@@ -236,6 +266,7 @@ def fit_record(table: TrainingTable, fitted: FitResult, path: Path) -> dict[str,
         "metric": fitted.metric,
         "validation_value": None if fitted.estimate is None else fitted.estimate.mean_value,
         "validation_mean_cost": None if fitted.estimate is None else fitted.estimate.mean_cost,
+        "total": fitted.total,
     }
 
 
@@ -253,8 +284,12 @@ def print_fit(table: TrainingTable, fitted: FitResult, path: Path) -> None:
     )
     if (found := fitted.estimate) is not None:
         rows = f"on a validation set of {fitted.n_validation:,} rows, which also chose the number of rounds"
-        reached = f"{fitted.metric} {found.mean_value:.4g} for {amount(found.mean_cost, unit)} on average"
-        facts.add_row("reaches", reached)
+        if (total := fitted.total) is not None:
+            between = f"95 % interval {total['total_low']:.2f} to {total['total_high']:.2f}"
+            facts.add_row("total", Text(f"{total['words']} ({between})"))
+        else:
+            reached = f"{fitted.metric} {found.mean_value:.4g} for {amount(found.mean_cost, unit)} on average"
+            facts.add_row("reaches", reached)
         facts.add_row("", Text(rows, style="dim"))
     facts.add_row("saved", Text(str(path)))
     out.print(facts)

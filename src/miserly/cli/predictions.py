@@ -192,7 +192,7 @@ class Predictions:
         scores = ranked(run, batch.qid)
         table = scores[:, None] if scores.ndim == 1 else scores
         shares = plan.probabilities_from(table) if asked.probabilities else None
-        predicted = plan.labels_from(table)
+        predicted = plan.labels_from(table, amounts=run.amounts)
         self.totals.add(run, batch, predicted)
         return Answers(
             plan, run, predicted, shares, {name: list(values) for name, values in batch.kept.items()}

@@ -15,6 +15,7 @@ from miserly.cli.options import (
     Debug,
     Force,
     Json,
+    OutcomeFile,
     Rival,
     RowOptions,
     SearchOptions,
@@ -40,16 +41,6 @@ MaxLoss = Annotated[
     typer.Option(
         min=0.0,
         help="Choose the cheapest model whose metric is at most this much worse than the best.",
-        show_default=False,
-    ),
-]
-OutcomeFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--outcome-costs",
-        help="Costs of mistakes, in the unit of the costs: a .csv with the columns actual, predicted and "
-        "cost, or .json. A cost may name a column of amounts. Models are then chosen by the total cost "
-        "of features and mistakes.",
         show_default=False,
     ),
 ]
@@ -96,7 +87,7 @@ def frontier(
     from miserly.cli.training_table import read_training_table
 
     request = read_request(budget, mean_budget, confidence, max_loss, save, outcome_costs)
-    form, inputs = csv.form, (table.data, table.costs, *of_rows.files)
+    form, inputs = csv.form, (table.data, table.costs, outcome_costs, *of_rows.files)
     refuse_twice(report, save)
     if report is not None:
         check_output(report, (".html", ".htm"), inputs, force)

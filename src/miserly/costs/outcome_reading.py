@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs.amounts import Amount, AmountCells
 from miserly.costs.outcome_table import OutcomeTable
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import read_price, shown
@@ -34,7 +36,7 @@ def read_cells(costs: Mapping[Any, Any]) -> dict[tuple[Any, Any], Any]:
                 raise CostError(f"the cost of {pair} is given twice")
             what = f"outcome {pair}"
             if isinstance(cost, str):
-                cells[pair] = str(cost)
+                cells[pair] = Amount.read(str(cost))
             else:
                 cells[pair] = read_price(cost, what) if np.ndim(cost) == 0 else read_amounts(cost, what)
     if not cells:
@@ -43,15 +45,23 @@ def read_cells(costs: Mapping[Any, Any]) -> dict[tuple[Any, Any], Any]:
 
 
 def table_from_cells(
-    classes: list[Any], cells: Mapping[tuple[Any, Any], Any], default: float | None
+    classes: list[Any],
+    cells: Mapping[tuple[Any, Any], Any],
+    default: float | None,
+    typical: Mapping[str, float] | None = None,
 ) -> OutcomeTable:
+    """The costs of known classes; amounts have values, and `typical` stands for those of new rows."""
     names = {str(label): place for place, label in enumerate(classes)}
-    lengths = {len(cost) for cost in cells.values() if np.ndim(cost)}
+    given: dict[Any, Any] = {
+        pair: cost.values if isinstance(cost, Amount) else cost for pair, cost in cells.items()
+    }
+    lengths = {len(cost) for cost in given.values() if np.ndim(cost)}
     if len(lengths) > 1:
         raise CostError(f"amounts per row are given for different numbers of rows: {sorted(lengths)}")
     actions = list(dict.fromkeys(str(answer) for _, answer in cells if str(answer) not in names))
     answers = {**names, **{name: len(names) + i for i, name in enumerate(actions)}}
     table = np.full((lengths.pop() if lengths else 1, len(names), len(answers)), np.nan)
+    amounts = np.full(table.shape[1:], None, dtype=object)
     order = sorted(cells, key=lambda pair: pair[0] is not None)  # what holds for every class comes first
     for actual, answer in order:
         if actual is None and str(answer) in names:
@@ -64,8 +74,9 @@ def table_from_cells(
                 f"{', '.join(map(shown, classes))}{did_you_mean(actual, names)}"
             )
         places = slice(None) if actual is None else names[str(actual)]
-        cost = cells[actual, answer]
+        cost = given[actual, answer]
         table[:, places, answers[str(answer)]] = cost[:, None] if np.ndim(cost) and actual is None else cost
+        amounts[places, answers[str(answer)]] = _named(cells[actual, answer])
     known = np.isnan(table[0])
     known[np.arange(len(names)), np.arange(len(names))] = False  # right answers are free by default
     for k, a in np.argwhere(known):
@@ -73,7 +84,26 @@ def table_from_cells(
             pair = (classes[k], [*classes, *actions][a])
             raise CostError(f"no cost of the outcome {pair} is given (0 if it is free, or default=)")
     table = np.where(np.isnan(table), _else(table, default), table)
-    return OutcomeTable(tuple(classes), tuple(actions), table)
+    return _with_amounts(OutcomeTable(tuple(classes), tuple(actions), table), amounts, typical or {})
+
+
+def _named(cost: Any) -> Amount | None:
+    return cost if isinstance(cost, Amount) else None
+
+
+def _with_amounts(table: OutcomeTable, amounts: Any, typical: Mapping[str, float]) -> OutcomeTable:
+    """The table with the names of columns in which some of its costs are."""
+    names = tuple(dict.fromkeys(one.column for one in amounts.ravel() if one is not None))
+    if not names:
+        return table
+    columns = [[-1 if one is None else names.index(one.column) for one in line] for line in amounts]
+    factors = [[1.0 if one is None else one.factor for one in line] for line in amounts]
+    return replace(
+        table,
+        amounts=AmountCells(np.array(columns, dtype=np.int64), np.array(factors)),
+        names=names,
+        typical=tuple(typical.get(name, np.nan) for name in names),
+    )
 
 
 def _else(table: Floats, default: float | None) -> Floats:

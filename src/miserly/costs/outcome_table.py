@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly.costs.amounts import AmountCells
 from miserly.errors import CostError, did_you_mean
 from miserly.utils.checks import shown
 
@@ -31,6 +32,13 @@ class OutcomeTable:
         The answers that are no classes.
     table : array of (1 or n_rows, n_classes, n_answers)
         The cost of every answer, for all rows or for each. Answers are the classes, then the actions.
+    amounts : AmountCells, optional
+        Which of the costs are a factor times a column of the rows; numbers of columns are places in `names`.
+    names : tuple of str, default=()
+        The names of the columns.
+    typical : tuple of float, default=()
+        The amount of each column that counts where that of a row is not known; NaN for the mean amounts of
+        the classes.
 
     Examples
     --------
@@ -43,6 +51,9 @@ class OutcomeTable:
     classes: tuple[Any, ...]
     actions: tuple[str, ...]
     table: Floats
+    amounts: AmountCells | None = None
+    names: tuple[str, ...] = ()
+    typical: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name in self.actions:
@@ -101,8 +112,13 @@ class OutcomeTable:
         if tuple(known) == self.classes:
             return self
         places = places_of(self.classes, known, "class")
-        answers = [*places, *range(len(self.classes), len(self.answers))]
-        return OutcomeTable(tuple(known), self.actions, self.table[:, places][:, :, answers])
+        answers = np.append(places, np.arange(len(self.classes), len(self.answers)))
+        return replace(
+            self,
+            classes=tuple(known),
+            table=self.table[:, places][:, :, answers],
+            amounts=None if self.amounts is None else self.amounts.take(places, answers),
+        )
 
     def check_rows(self, n: int) -> OutcomeTable:
         """Itself, after a check that it has costs for `n` rows.
@@ -241,7 +257,35 @@ class OutcomeTable:
                 weights[k] = np.average(own[mine], weights=count[mine])
                 if self.n_rows is not None:
                     costs[k] = np.average(self.table[mine, k], axis=0, weights=count[mine])
-        return costs, weights
+        return self._typical(costs), weights
+
+    def levelled(self, y: ArrayLike, sample_weight: Floats | None = None) -> OutcomeTable:
+        """The same with the mean of each class in place of costs that are in columns of the rows.
+
+        Parameters
+        ----------
+        y : array-like of (n,)
+            The actual class of each row.
+        sample_weight : array of (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        OutcomeTable
+            Itself if no costs are in columns.
+        """
+        if self.amounts is None:
+            return self
+        costs, _ = self.class_means(y, sample_weight)
+        return replace(self, table=np.where(self.amounts.is_own, costs, self.table))
+
+    def _typical(self, costs: Floats) -> Floats:
+        """Costs with typical amounts in place of means, where there are some."""
+        if self.amounts is None:
+            return costs
+        places = self.amounts.columns
+        given = self.amounts.factors * np.array([*self.typical, np.nan])[places]  # -1 is the last place
+        return np.where(np.isnan(given), costs, given)
 
 
 def expected_costs(chances: Floats, table: Floats) -> Floats:

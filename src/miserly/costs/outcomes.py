@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from miserly.costs.amounts import Amount
 from miserly.costs.outcome_files import read_outcome_file
 from miserly.costs.outcome_reading import read_amounts, read_array, read_cells, table_from_cells
 from miserly.costs.outcome_table import OutcomeTable
@@ -39,7 +41,8 @@ class OutcomeCosts:
         ``cost[actual, answer]`` with classes in sorted order and actions in further columns; with one more
         dimension in front, one matrix per row. Or one amount per row, which every wrong answer to that row
         costs. A cost in a mapping may be an array with one amount per row, or the name of a column with the
-        amounts.
+        amounts, or a factor and a column such as ``"0.02 * amount"``. If the column is a feature of the
+        model, its plan decides by the amount of each row.
     classes : sequence, optional
         The classes in the order of the matrix. By default they are sorted.
     actions : sequence of str, optional
@@ -47,6 +50,9 @@ class OutcomeCosts:
     default : float, optional
         The cost of wrong answers that a mapping leaves out. By default each must be given. Right answers
         cost 0 unless they are given.
+    typical : mapping of str to float, optional
+        For columns with amounts: the amount that counts where that of a row is not known at prediction. By
+        default the mean over the training rows of each class.
 
     Raises
     ------
@@ -70,6 +76,7 @@ class OutcomeCosts:
         classes: Sequence[Any] | None = None,
         actions: Sequence[str] | None = None,
         default: float | None = None,
+        typical: Mapping[str, float] | None = None,
     ) -> None:
         self._classes = None if classes is None else list(np.asarray(classes).tolist())
         self._default = None if default is None else read_price(default, "an outcome that is left out")
@@ -86,9 +93,18 @@ class OutcomeCosts:
             self._array = read_array(costs)
             self._actions = () if actions is None else tuple(str(name) for name in actions)
             refuse_duplicates(self._actions, "action")
+        self._typical = {name: read_price(one, f"typical {name!r}") for name, one in (typical or {}).items()}
+        for name in self._typical:
+            if name not in self.columns:
+                raise CostError(f"a typical amount of {name!r} is given, but no cost is in that column")
 
     @classmethod
-    def read(cls, path: str | Path, default: float | None = None) -> OutcomeCosts:
+    def read(
+        cls,
+        path: str | Path,
+        default: float | None = None,
+        typical: Mapping[str, float] | None = None,
+    ) -> OutcomeCosts:
         """Read outcome costs from a CSV or JSON file.
 
         Parameters
@@ -96,9 +112,11 @@ class OutcomeCosts:
         path : str or Path
             CSV with the columns ``actual,predicted,cost``; an empty cell or ``*`` in `actual` means every
             class. Or JSON: a list of such records, or ``{actual: {predicted: cost}}``. A cost may be the name
-            of a column of the data with one amount per row.
+            of a column of the data with one amount per row, also with a factor: ``0.02 * amount``.
         default : float, optional
             The cost of wrong answers that the file leaves out.
+        typical : mapping of str to float, optional
+            As for `OutcomeCosts`.
 
         Returns
         -------
@@ -106,18 +124,25 @@ class OutcomeCosts:
             The costs; class names are compared as text.
         """
         try:
-            return cls(read_outcome_file(path), default=default)
+            return cls(read_outcome_file(path), default=default, typical=typical)
         except CostError as error:
             raise CostError(f"{path}: {error}" if str(path) not in str(error) else str(error)) from None
 
     @property
     def columns(self) -> list[str]:
         """The names of columns that hold amounts."""
-        given = [] if self._cells is None else [cost for cost in self._cells.values() if type(cost) is str]
-        return list(dict.fromkeys(given))
+        return list(dict.fromkeys(cost.column for cost in self._amounts.values()))
+
+    @property
+    def _amounts(self) -> dict[tuple[Any, Any], Amount]:
+        """The cells that are in columns whose values are not known yet."""
+        cells = self._cells or {}
+        return {
+            pair: cost for pair, cost in cells.items() if isinstance(cost, Amount) and cost.values is None
+        }
 
     def fill(self, column: Callable[[str], ArrayLike]) -> OutcomeCosts:
-        """The same costs with the amounts of columns in place of their names.
+        """The same costs with the amounts of columns.
 
         Parameters
         ----------
@@ -127,15 +152,37 @@ class OutcomeCosts:
         Returns
         -------
         OutcomeCosts
-            Costs without names of columns.
+            Costs that need no column.
         """
+        return self._filled({name: read_amounts(column(name), f"column {name!r}") for name in self.columns})
+
+    def at_typical(self) -> OutcomeCosts:
+        """The same costs with the typical amounts of columns, for plans that decide without rows.
+
+        Returns
+        -------
+        OutcomeCosts
+            Costs that need no column.
+
+        Raises
+        ------
+        CostError
+            If there is no typical amount of a column.
+        """
+        for name in self.columns:
+            if name not in self._typical:
+                raise CostError(
+                    f"outcome costs name the column {name!r}, and there are no rows to take its mean from: "
+                    f"give OutcomeCosts(..., typical={{{name!r}: ...}}), or the costs to fit with X and y"
+                )
+        return self._filled(self._typical)
+
+    def _filled(self, amounts: Mapping[str, Any]) -> OutcomeCosts:
         if not self.columns:
             return self
-        assert self._cells is not None
-        amounts = {name: read_amounts(column(name), f"column {name!r}") for name in self.columns}
-        cells = {pair: amounts[cost] if type(cost) is str else cost for pair, cost in self._cells.items()}
-        filled = OutcomeCosts(cells, default=self._default)
-        filled._classes = self._classes
+        filled = copy(self)
+        own = {pair: cost.of(amounts[cost.column]) for pair, cost in self._amounts.items()}
+        filled._cells = {**(self._cells or {}), **own}
         return filled
 
     def bind(self, classes: ArrayLike) -> OutcomeTable:
@@ -157,8 +204,10 @@ class OutcomeCosts:
             If a class has no costs, or names do not match.
         """
         known = np.asarray(classes).tolist()
+        if self.columns:
+            raise CostError(f"outcome costs name the column {self.columns[0]!r}, which must be filled first")
         if self._cells is not None:
-            return table_from_cells(known, self._cells, self._default)
+            return table_from_cells(known, self._cells, self._default, self._typical)
         assert self._array is not None
         if self._array.ndim == 1:
             wrong = 1.0 - np.eye(len(known))
@@ -204,8 +253,8 @@ class OutcomeCosts:
     def decide(self, probabilities: ArrayLike, classes: ArrayLike, X: Any = None) -> NDArray[Any]:
         """The answer of least expected cost to each row, by the costs of that row.
 
-        A plan decides by the mean amounts of each class. Where the amount of a row is known at prediction,
-        this decides by it.
+        A plan decides by the amounts of each row itself if they are in a column that is one of its features.
+        This does it for models of other kinds, and for amounts that are no feature.
 
         Parameters
         ----------

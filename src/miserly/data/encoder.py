@@ -2,7 +2,9 @@
 
 A column held numbers or categories when the model was fitted. Numbers stay numbers. The code of a category is
 its position among the categories of its column. Missing values are NaN. Any other value is an error that
-names its column and row. The encoder needs only NumPy, because a saved plan runs with NumPy alone.
+names its column and row. With ``unknown="missing"`` it counts as missing instead, or as the category `OTHER`
+if the column has it: models that answer unseen categories in their own way have this category. The encoder
+needs only NumPy, because a saved plan runs with NumPy alone.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ from miserly.data.arrays import (
 from miserly.errors import DataError, NotNumericError, did_you_mean
 from miserly.utils.checks import as_number, is_missing, shown
 
-__all__ = ["UNKNOWN", "Encoder", "check_unknown"]
+__all__ = ["OTHER", "UNKNOWN", "Encoder", "check_unknown"]
 
 UNKNOWN = ("error", "missing")
+OTHER = "(any other value)"  # the category of values that are no category
 _MOST_NAMED = 10
 
 
@@ -138,6 +141,16 @@ give None where a value is missing, or unknown='missing' to take such values as 
 
     def _codes(self, column: int, values: NDArray[Any], unknown: str, numbered: bool) -> NDArray[np.float32]:
         """The code of each value; NaN if the value is missing, or unknown and counted as missing."""
+        codes, strange = self._known_codes(column, values)
+        for row in strange.tolist() if unknown == "error" else ():
+            raise self._strange(column, row if numbered else None, values[row])
+        codes[strange] = self._code_of_others(column)
+        return codes
+
+    def _known_codes(
+        self, column: int, values: NDArray[Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """The code of each value, NaN if it has none, and the places of values without a code."""
         known = self.categories[column]
         place = {value: float(code) for code, value in enumerate(known)}
         of_booleans = any(isinstance(value, bool) for value in known)
@@ -145,11 +158,14 @@ give None where a value is missing, or unknown='missing' to take such values as 
         codes = np.fromiter(
             (_code(place, value, of_booleans) for value in listed), dtype=np.float32, count=len(listed)
         )
-        if unknown == "error":
-            for row in np.flatnonzero(np.isnan(codes)).tolist():
-                if not is_missing(listed[row]):
-                    raise self._strange(column, row if numbered else None, listed[row])
-        return codes
+        without = np.flatnonzero(np.isnan(codes)).tolist()
+        strange = [row for row in without if not is_missing(listed[row])]
+        return codes, np.array(strange, dtype=np.int64)
+
+    def _code_of_others(self, column: int) -> float:
+        """The code of values that are no category and not an error."""
+        known = list(self.categories[column])
+        return float(known.index(OTHER)) if OTHER in known else np.nan
 
     def _strange(self, column: int, row: int | None, value: Any) -> DataError:
         """The error for a value that is no category."""
@@ -247,11 +263,12 @@ give None where a value is missing, or unknown='missing' to take such values as 
             return frame.values[:, place]
         if known is None or column not in self.categories:
             return self.column(column, frame.decoded(place), unknown)
-        lookup = self._codes(column, np.array(known, dtype=object), "missing", numbered=False)
+        lookup, _ = self._known_codes(column, np.array(known, dtype=object))
         codes = recoded(frame.values[:, place], lookup)
-        if unknown == "error":
-            for row in np.flatnonzero(np.isnan(codes) & ~np.isnan(frame.values[:, place])).tolist():
-                raise self._strange(column, row, frame.decoded(place)[row])
+        strange = np.isnan(codes) & ~np.isnan(frame.values[:, place])
+        for row in np.flatnonzero(strange).tolist() if unknown == "error" else ():
+            raise self._strange(column, row, frame.decoded(place)[row])
+        codes[strange] = self._code_of_others(column)
         return codes
 
     def _places(self, labels: Sequence[Any], wanted: Sequence[int]) -> dict[int, int]:

@@ -1,5 +1,6 @@
 """Data sets with costs: the papers' synthetic sets, a bundled medical table, and readers of files."""
 
+from miserly.datasets.cube import make_cube
 from miserly.datasets.dataset import Dataset
 from miserly.datasets.files import load, load_heart, names
 from miserly.datasets.svmlight import read_svmlight, write_svmlight
@@ -17,6 +18,7 @@ __all__ = [
     "Dataset",
     "load",
     "load_heart",
+    "make_cube",
     "make_quadrants",
     "make_ranking",
     "make_ring",

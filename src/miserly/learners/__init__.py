@@ -23,6 +23,7 @@ from miserly.learners.boosting import (
     GreedyMiserClassifier,
     GreedyMiserRanker,
     GreedyMiserRegressor,
+    PurchaseTreeClassifier,
     SpeedBoostClassifier,
 )
 from miserly.learners.cascades import (
@@ -97,6 +98,7 @@ __all__ = [
     "Handover",
     "ModelCalls",
     "PlanEstimator",
+    "PurchaseTreeClassifier",
     "ReducedSVC",
     "SoftCascadeClassifier",
     "SpeedBoostClassifier",

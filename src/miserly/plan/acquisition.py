@@ -20,6 +20,7 @@ from miserly.errors import PlanError
 __all__ = ["MixtureAcquisition", "MixtureTable"]
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 _MOST = 1e6  # bound on standardised means and covariances, so that no computation overflows
@@ -35,9 +36,11 @@ class MixtureTable(NamedTuple):
     scale: Floats
     weight: Floats
     start: Ints  # class k has the components start[k] to start[k + 1]
-    mean: Floats
-    covariance: Floats
+    mean: Singles
+    covariance: Singles
     numbers: Floats  # price_exponent, confidence, tradeoff, clip, sharpness
+    ratio: Floats  # (n_columns,) how well each column tells the classes apart, while nothing is known
+    drop: Floats  # (n_columns,) the expected decrease of the Brier score, while nothing is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,8 @@ class MixtureAcquisition:
     centre, scale : arrays of (n_columns,)
         A value `x` becomes ``(x - centre) / scale``, clipped to plus or minus `clip`.
     mean : array of (n_components, n_columns)
-        Means of the components. Kept in single precision, as `covariance` is.
+        Means of the components. They are kept in single precision, as `covariance` is, and rows are
+        conditioned in single precision.
     covariance : array of (n_components, n_columns, n_columns)
         Covariances of the components: symmetric and positive definite.
     weight : array of (n_components,)
@@ -112,8 +116,8 @@ class MixtureAcquisition:
     category: Ints
     centre: Floats
     scale: Floats
-    mean: Floats
-    covariance: Floats
+    mean: Singles
+    covariance: Singles
     weight: Floats
     label: Ints
     price_exponent: float = 1.0
@@ -130,8 +134,7 @@ class MixtureAcquisition:
             put(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
         for name in ("mean", "covariance"):
             with np.errstate(over="ignore"):
-                single = np.asarray(getattr(self, name), dtype=np.float32)
-            put(self, name, np.ascontiguousarray(single, dtype=np.float64))
+                put(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float32))
         self._check_columns()
         self._check_numbers()
         self._check_components()
@@ -181,7 +184,7 @@ class MixtureAcquisition:
         if (self.covariance != self.covariance.transpose(0, 2, 1)).any():
             raise PlanError("the covariances of components must be symmetric")
         try:
-            np.linalg.cholesky(self.covariance)
+            np.linalg.cholesky(self.covariance.astype(np.float64))
         except np.linalg.LinAlgError:
             raise PlanError("the covariances of components must be positive definite") from None
 
@@ -210,8 +213,10 @@ class MixtureAcquisition:
         -------
         MixtureTable
         """
+        from miserly.plan.engine.beliefs import prior_gains  # the engine imports this module
+
         first = np.flatnonzero(np.diff(self.feature, prepend=-1))
-        return MixtureTable(
+        table = MixtureTable(
             pool=np.array(self.pool, dtype=np.int64),
             first=np.append(first, len(self.feature)).astype(np.int64),
             category=self.category,
@@ -224,7 +229,10 @@ class MixtureAcquisition:
             numbers=np.array(
                 [self.price_exponent, self.confidence, self.tradeoff, self.clip, self.sharpness]
             ),
+            ratio=np.zeros(len(self.feature)),
+            drop=np.zeros(len(self.feature)),
         )
+        return prior_gains(table)
 
     def problem_in(self, n_features: int, n_outputs: int) -> str | None:
         """Why it does not suit a plan with so many features and outputs; None if it does.

@@ -36,8 +36,9 @@ def check_plan(plan: Plan) -> None:
         raise PlanError(f"{plan.n_outputs} outputs need {n_labels} classes, not {plan.classes.shape}")
     if plan.decision is not None:
         plan.decision.check(n_labels, plan.classes, plan.has_probabilities)
-        if any(node.gate.needs_rest for node in plan.nodes):
-            raise PlanError("a gate that waits until the most probable class is settled suits no decision")
+        plan.decision.check_columns(plan.n_features, plan.categories)
+        if plan.decision.columns and any(node.gate.needs_rest for node in plan.nodes):
+            raise PlanError("a gate that waits until the answer is settled suits no decision by own amounts")
     for f, values in plan.categories.items():
         if not 0 <= f < plan.n_features or len(set(values)) != len(values):
             raise PlanError(f"categories of column {f} are repeated or belong to no column")

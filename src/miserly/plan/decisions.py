@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.costs.amounts import MOST_AMOUNT, AmountCells
 from miserly.costs.outcome_table import expected_costs
 from miserly.errors import PlanError
 from miserly.plan.show.phrases import listing, number
@@ -21,7 +22,7 @@ __all__ = ["Decision"]
 Floats: TypeAlias = NDArray[np.float64]
 
 _KEYS = ("actions", "costs", "weights")
-_MOST_COST = 1e100  # sums of products with probabilities are finite up to here
+_OWN = "amounts"  # a key that only records of decisions by amounts have
 _MOST_SHOWN = 4  # classes up to which descriptions list all costs
 
 
@@ -42,6 +43,9 @@ class Decision:
         How much rows of each class counted in training. The link then gives the probabilities of a
         distribution in which class `k` is ``weights[k]`` times as frequent, and these are divided by the
         weights. All classes counted the same by default.
+    amounts : AmountCells, optional
+        Which costs are a factor times a column of the row. `costs` then holds what counts where the amount
+        is not known. By default all rows have the same costs.
 
     Examples
     --------
@@ -51,11 +55,19 @@ class Decision:
     >>> chances = np.array([[0.99, 0.01], [0.8, 0.2], [0.1, 0.9]])
     >>> decision.codes(chances).tolist(), decision.expected(chances).min(axis=1).round(2).tolist()
     ([0, 2, 1], [1.0, 6.0, 1.0])
+
+    A missed fraud costs the amount, which is in column 3, or 200 where the amount is not known:
+
+    >>> own = AmountCells(np.array([[-1, -1], [3, -1]]), np.ones((2, 2)))
+    >>> decision = Decision([[0, 15], [200, 0]], amounts=own)
+    >>> decision.codes(np.array([[0.9, 0.1]] * 3), np.array([[900.0], [20.0], [np.nan]])).tolist()
+    [1, 0, 1]
     """
 
     costs: Floats
     actions: tuple[str, ...] = ()
     weights: Floats | None = None
+    amounts: AmountCells | None = None
 
     def __post_init__(self) -> None:
         costs = np.array(self.costs, dtype=np.float64)
@@ -68,12 +80,14 @@ class Decision:
                 f"a decision among {len(costs)} classes and {len(actions)} actions needs as many columns of "
                 f"costs and one weight per class, not {costs.shape[1]} and {weights.shape}"
             )
-        if not ((costs >= 0.0) & (costs <= _MOST_COST)).all():
-            raise PlanError(f"the costs of a decision must be numbers from 0 to {_MOST_COST:g}")
+        if not ((costs >= 0.0) & (costs <= MOST_AMOUNT)).all():
+            raise PlanError(f"the costs of a decision must be numbers from 0 to {MOST_AMOUNT:g}")
         if not ((weights > 0.0) & np.isfinite(weights)).all():
             raise PlanError("the weights of a decision must be finite and above 0")
         if not all(isinstance(name, str) and name for name in actions) or len({*actions}) < len(actions):
             raise PlanError("the actions of a decision must be different texts")
+        if self.amounts is not None:
+            _check_amounts(self.amounts, costs.shape)
         put = object.__setattr__
         put(self, "costs", costs)
         put(self, "actions", actions)
@@ -89,6 +103,11 @@ class Decision:
         """Whether some class counts more than another in the probabilities of the link."""
         assert self.weights is not None
         return bool((self.weights != 1.0).any())
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns whose values are amounts, rising."""
+        return () if self.amounts is None else self.amounts.used
 
     def check(self, n_labels: int, classes: NDArray[Any] | None, has_probabilities: bool) -> None:
         """Raise `PlanError` if a plan cannot decide by it.
@@ -109,6 +128,22 @@ class Decision:
         for label in [] if classes is None else classes.tolist():
             if str(label) in self.actions:
                 raise PlanError(f"{label!r} is a class, so no action can have that name")
+
+    def check_columns(self, n_features: int, categories: Mapping[int, Any]) -> None:
+        """Raise `PlanError` if amounts are not in columns of numbers.
+
+        Parameters
+        ----------
+        n_features : int
+            The number of columns.
+        categories : mapping
+            The columns that hold categories.
+        """
+        for column in self.columns:
+            if column >= n_features:
+                raise PlanError(f"a decision by amounts in column {column}, where there are {n_features}")
+            if column in categories:
+                raise PlanError(f"column {column} holds categories, which are no amounts")
 
     # -- deciding ------------------------------------------------------------------------------------
 
@@ -134,37 +169,47 @@ class Decision:
             total += parts[:, k]
         return np.asarray(parts / total[:, None])
 
-    def expected(self, linked: Floats) -> Floats:
+    def expected(self, linked: Floats, amounts: Floats | None = None) -> Floats:
         """The expected cost of each answer.
 
         Parameters
         ----------
         linked : array of (n, n_classes)
             Probabilities that the link gives.
+        amounts : array of (n, n_columns), optional
+            The amounts of each row in the order of `columns`; NaN where one is not known. None is known by
+            default.
 
         Returns
         -------
         array of (n, n_answers)
             Costs, in the unit of the plan.
         """
-        return expected_costs(self.probabilities(linked), self.costs[None])
+        table = self.costs[None]
+        if self.amounts is not None and amounts is not None:
+            table = self.amounts.fill(self.costs, amounts)
+        return expected_costs(self.probabilities(linked), table)
 
-    def codes(self, linked: Floats) -> NDArray[np.int64]:
+    def codes(self, linked: Floats, amounts: Floats | None = None) -> NDArray[np.int64]:
         """The answers as numbers.
 
         Parameters
         ----------
         linked : array of (n, n_classes)
             Probabilities that the link gives.
+        amounts : array of (n, n_columns), optional
+            As for `expected`.
 
         Returns
         -------
         array of (n,)
             Numbers of classes, then of actions.
         """
-        return self.expected(linked).argmin(axis=1)
+        return self.expected(linked, amounts).argmin(axis=1)
 
-    def labels(self, linked: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
+    def labels(
+        self, linked: Floats, classes: NDArray[Any] | None, amounts: Floats | None = None
+    ) -> NDArray[Any]:
         """The answers.
 
         Parameters
@@ -173,13 +218,15 @@ class Decision:
             Probabilities that the link gives.
         classes : array of (n_classes,) or None
             The classes; their numbers by default.
+        amounts : array of (n, n_columns), optional
+            As for `expected`.
 
         Returns
         -------
         array of (n,)
             Classes and actions.
         """
-        codes = self.codes(linked)
+        codes = self.codes(linked, amounts)
         known = np.arange(self.n_classes) if classes is None else classes
         if not self.actions:
             return known[codes]
@@ -200,7 +247,15 @@ class Decision:
             What `from_record` takes.
         """
         assert self.weights is not None
-        return {"actions": list(self.actions), "costs": self.costs.tolist(), "weights": self.weights.tolist()}
+        record = {
+            "actions": list(self.actions),
+            "costs": self.costs.tolist(),
+            "weights": self.weights.tolist(),
+        }
+        if self.amounts is None:
+            return record
+        own = {"columns": self.amounts.columns.tolist(), "factors": self.amounts.factors.tolist()}
+        return {**record, _OWN: own}
 
     @classmethod
     def from_record(cls, record: Any) -> Decision:
@@ -216,16 +271,16 @@ class Decision:
         Decision
             The decision; `PlanError` if the record is none.
         """
-        if not isinstance(record, Mapping) or sorted(record) != list(_KEYS):
+        if not isinstance(record, Mapping) or {*record} - {_OWN} != {*_KEYS}:
             raise PlanError(f"a decision must hold {', '.join(_KEYS)}, and nothing else")
         actions, costs, weights = (record[key] for key in _KEYS)
-        lines = [*costs, weights] if isinstance(costs, list) else [None]
-        for line in lines:
-            if not isinstance(line, list) or any(type(one) not in (int, float) for one in line):
-                raise PlanError("the costs and weights of a decision must be lists of numbers")
-        if not isinstance(actions, list) or len({len(line) for line in costs}) != 1:
-            raise PlanError("a decision needs a list of actions, and lines of costs of one length")
-        return cls(np.array(costs, dtype=np.float64), tuple(actions), np.array(weights, dtype=np.float64))
+        _check_lines([weights], (int, float), "weights")
+        _check_lines(costs, (int, float), "costs")
+        if not isinstance(actions, list):
+            raise PlanError("a decision needs a list of actions")
+        own = _amounts_of(record[_OWN]) if _OWN in record else None
+        matrix, weight = (np.array(one, dtype=np.float64) for one in (costs, weights))
+        return cls(matrix, tuple(actions), weight, own)
 
     def words(self, words: Wording) -> str:
         """How the answer is decided, in sentences.
@@ -248,9 +303,59 @@ class Decision:
             return f"{text}."
         unit = f" {words.unit}" if words.unit else ""
         parts = [
-            f"{names[a]} costs {number(float(self.costs[k, a]))}{unit} where {names[k]} is true"
+            f"{names[a]} costs {self._cost_words(k, a, words)}{unit} where {names[k]} is true"
             for k in range(self.n_classes)
             for a in range(len(names))
-            if self.costs[k, a] > 0.0
+            if self.costs[k, a] > 0.0 or self._is_own(k, a)
         ]
-        return f"{text}: {listing(parts)}." if parts else f"{text}."
+        text = f"{text}: {listing(parts)}." if parts else f"{text}."
+        return text + self._amount_words(words)
+
+    def _is_own(self, k: int, a: int) -> bool:
+        return self.amounts is not None and bool(self.amounts.is_own[k, a])
+
+    def _cost_words(self, k: int, a: int, words: Wording) -> str:
+        cost = number(float(self.costs[k, a]))
+        if self.amounts is None or not self._is_own(k, a):
+            return cost
+        factor, name = float(self.amounts.factors[k, a]), words.feature(int(self.amounts.columns[k, a]))
+        return f"{name if factor == 1.0 else f'{number(factor)} times {name}'} (or {cost} if not known)"
+
+    def _amount_words(self, words: Wording) -> str:
+        """Which columns hold amounts, in one sentence; empty if none does."""
+        if not self.columns:
+            return ""
+        names = listing([words.feature(column) for column in self.columns])
+        return f" {names} {'is' if len(self.columns) == 1 else 'are'} asked for before anything else."
+
+
+def _check_amounts(amounts: AmountCells, shape: tuple[int, ...]) -> None:
+    columns, factors = amounts.columns, amounts.factors
+    if columns.shape != shape or factors.shape != shape:
+        raise PlanError(f"amounts of {columns.shape} for costs of {shape}")
+    if not ((factors >= 0.0) & (factors <= MOST_AMOUNT)).all():
+        raise PlanError(f"the factors of amounts must be numbers from 0 to {MOST_AMOUNT:g}")
+    if (columns < -1).any() or not amounts.used:
+        raise PlanError("amounts need the numbers of their columns, and -1 where costs are the same for all")
+
+
+def _check_lines(lines: Any, kinds: Sequence[type], what: str) -> None:
+    """Raise `PlanError` unless all lines are lists of numbers and have one length."""
+    for line in lines if isinstance(lines, list) else [None]:
+        if not isinstance(line, list) or any(type(one) not in kinds for one in line):
+            raise PlanError(f"the {what} of a decision must be lists of numbers")
+    if len({len(line) for line in lines}) != 1:
+        raise PlanError(f"the {what} of a decision must have lines of one length")
+
+
+def _amounts_of(record: Any) -> AmountCells:
+    """The amounts of a record, maybe of a damaged file."""
+    if not isinstance(record, Mapping) or sorted(record) != ["columns", "factors"]:
+        raise PlanError("the amounts of a decision must hold columns and factors, and nothing else")
+    _check_lines(record["columns"], (int,), "columns of amounts")
+    _check_lines(record["factors"], (int, float), "factors of amounts")
+    try:
+        columns = np.array(record["columns"], dtype=np.int64)
+    except OverflowError:
+        raise PlanError("a column of amounts has a number that no plan has") from None
+    return AmountCells(columns, np.array(record["factors"], dtype=np.float64))

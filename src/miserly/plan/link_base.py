@@ -13,11 +13,12 @@ from miserly.plan.show.phrases import listing
 if TYPE_CHECKING:
     from miserly.plan.show.wording import Wording
 
-__all__ = ["BY_EXPONENTIALS", "BY_LOG_ODDS", "BY_SHARES", "MOST_LABELS", "Link"]
+__all__ = ["BY_EACH", "BY_EXPONENTIALS", "BY_LOG_ODDS", "BY_SHARES", "MOST_LABELS", "Link", "pick"]
 
 MOST_LABELS = 10  # named in a sentence
-# Rules for the probability of the most probable class, also in compiled code.
-BY_EXPONENTIALS, BY_LOG_ODDS, BY_SHARES = range(3)
+# What probabilities grow with, also in compiled code: exponentials of scores, of which the first class of two
+# has 0; scores; or a probability for each score by itself.
+BY_EXPONENTIALS, BY_LOG_ODDS, BY_SHARES, BY_EACH = range(4)
 Floats = NDArray[np.float64]
 
 
@@ -37,7 +38,11 @@ class Link:
     outputs : int or None
         The number of outputs that a plan must have, if there is only one that it can have.
     chances : int
-        Which rule compiled code has for the confidence.
+        What probabilities grow with; one of the rules above.
+    in_double : str
+        The link that computes the same in float64; empty if it is the link itself.
+    label_gap : float
+        How far scores must be apart, or from zero, so that rounding in the link cannot change their label.
     """
 
     name: ClassVar[str]
@@ -46,6 +51,8 @@ class Link:
     gives_numbers: ClassVar[bool] = False
     outputs: ClassVar[int | None] = None
     chances: ClassVar[int] = BY_EXPONENTIALS
+    in_double: ClassVar[str] = ""
+    label_gap: ClassVar[float] = 0.0
 
     def n_labels(self, n_outputs: int) -> int:
         """The number of classes for a number of outputs."""
@@ -62,7 +69,7 @@ class Link:
     def labels(self, scores: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
         """The answers (n,): entries of `classes`, or their numbers."""
         index = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.int64)
-        return index if classes is None else classes[index]
+        return pick(index, classes)
 
     # -- words ---------------------------------------------------------------------------------------
 
@@ -96,3 +103,8 @@ class Link:
         count = self.n_labels(words.plan.n_outputs)
         shown = [words.label(i) for i in range(min(count, MOST_LABELS))]
         return listing(shown, count - len(shown), last="or")
+
+
+def pick(index: NDArray[np.int64], classes: NDArray[Any] | None) -> NDArray[Any]:
+    """The classes with these numbers; the numbers themselves if there are no classes."""
+    return index if classes is None else classes[index]

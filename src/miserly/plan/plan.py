@@ -30,6 +30,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
+_PARTS = [
+    "costs",
+    "terms",
+    "nodes",
+    "base",
+    "link",
+    "n_outputs",
+    "classes",
+    "categories",
+    "info",
+    "budget",
+    "decision",
+]
 # Keys of `info`, and what they were called in files of earlier versions.
 _GUARANTEES, _GUARANTEED = "guarantees", "guarantees_of"
 _EARLIER = {"promises": _GUARANTEES, "promises_of": _GUARANTEED}
@@ -54,8 +67,8 @@ class Plan(Runnable, Exportable):
     link : str, default="identity"
         How scores become answers: numbers with "identity", "exp", "share", "softplus", "signed_square" and
         "average" (the first score divided by the second one), classes with "logistic", "softmax",
-        "proportions", "one_vs_rest", "one_vs_rest_shares", "largest", "sign" and "votes". With votes there is
-        one output for each pair of three or more classes; see `links.votes`.
+        "proportions", "one_vs_rest", "one_vs_rest_shares", "largest", "sign" and "votes" (one output for each
+        pair of classes). "exp", "share", "logistic" and "softmax" with "_single" round to float32.
     n_outputs : int, optional
         How many of the scores are answers (all of them by default); further channels only steer gates.
     classes : array, optional
@@ -70,7 +83,8 @@ class Plan(Runnable, Exportable):
         A cap: no row ever pays more, however the plan is run. The cap is saved with the plan. Runs can be
         given a smaller one; a larger one changes nothing.
     decision : Decision, optional
-        Which class or action to answer with, by expected costs. By default the most probable class.
+        Which class or action to answer with, by expected costs. By default the most probable class. Columns
+        with amounts that it reads are acquired before anything else.
 
     Examples
     --------
@@ -246,6 +260,7 @@ class Plan(Runnable, Exportable):
         for t in used:
             mask[self.terms[t].features] = True
         mask[[f for node in self.nodes if node.acquisition for f in node.acquisition.pool]] = True
+        mask[list(self.amount_columns)] = True
         return np.flatnonzero(mask)
 
     @property
@@ -320,23 +335,7 @@ class Plan(Runnable, Exportable):
         -------
         Plan
         """
-        parts: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in (
-                "costs",
-                "terms",
-                "nodes",
-                "base",
-                "link",
-                "n_outputs",
-                "classes",
-                "categories",
-                "info",
-                "budget",
-                "decision",
-            )
-        }
-        return Plan(**{**parts, **changes})
+        return Plan(**{**{name: getattr(self, name) for name in _PARTS}, **changes})
 
     @property
     def tables(self) -> Tables:

@@ -87,7 +87,8 @@ class _Account:
         """What node `k` buys on top of what was `spent`, and the terms that are new with it."""
         terms = [t for t in dict.fromkeys(self.plan.nodes[k].terms.tolist()) if t not in self.evaluated]
         self.evaluated.update(terms)
-        items = [self._item(feature) for t in terms for feature in self._unpaid(self.plan.terms[t])]
+        items = [self._item(f) for f in (self.plan.amount_columns if k == 0 else ())]
+        items += [self._item(feature) for t in terms for feature in self._unpaid(self.plan.terms[t])]
         chooses = self.plan.nodes[k].acquisition
         items += [self._item(f) for f in (chooses.pool if chooses else ()) if not self.paid[f]]
         evaluation = math.fsum(self.plan.terms[t].evaluation for t in terms)
@@ -139,12 +140,13 @@ def purchases(plan: Plan) -> list[Purchase]:
 
 def costliest(plan: Plan) -> float:
     """The most that any row can pay, counting whole trees."""
+    amounts = set(plan.amount_columns)
     if not plan.nodes:
-        return 0.0
+        return terms_price(_features(plan, set(), amounts), (), plan.costs.prices)
     parents = plan.parents
     k = int(np.argmax([purchase.total for purchase in purchases(plan)]))
     terms: set[int] = set()
-    chosen: set[int] = set()  # by acquisitions
+    chosen = amounts  # and what acquisitions choose
     while k >= 0:
         node = plan.nodes[k]
         terms.update(node.terms.tolist())

@@ -74,7 +74,8 @@ class Runnable(Answering):
         Returns
         -------
         Run
-            With `scores`, `cost` (n,), `acquired` (n, n_features) and `exit` (n,).
+            With `scores`, `cost` (n,), `acquired` (n, n_features), `exit` (n,) and `amounts`, which
+            `labels_from` takes.
 
         Raises
         ------
@@ -245,7 +246,7 @@ was fitted (row 0: 1)
 
         done = self.run(X, budget=budget, qid=qid, unknown=unknown, known=known, prices=prices)
         scores = ranked(done, qid)
-        return self.labels_from(_columns(scores))
+        return self.labels_from(_columns(scores), amounts=done.amounts)
 
     def predict_proba(
         self,

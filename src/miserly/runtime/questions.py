@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from miserly.plan.engine.ahead import certain, remaining
-from miserly.plan.engine.stepping import Answer, answers_from
+from miserly.plan.engine.stepping import Answer, answers_of
 from miserly.plan.facts import FeatureFacts, feature_facts
 from miserly.plan.nodes import LEAVE
 from miserly.plan.show.wording import Wording, when
@@ -161,12 +161,12 @@ def guide_of(served: OnDemand) -> Guide:
 
 def outlook(trail: Trail, facts: FeatureFacts) -> tuple[Answer, ...]:
     """Return the answers after the question that a trail is at, for some of its values."""
-    scores, encoder = [], trail.plan.encoder
+    ends, encoder = [], trail.plan.encoder
     for value in few_examples(facts, _MOST_EXAMPLES):
         after = trail.copy()
         after.put(after.need, encoder.value(after.need, value))
-        scores.append(after.scores)
-    return answers_from(trail.plan, scores)
+        ends.append(after)
+    return answers_of(ends)
 
 
 def few_examples(facts: FeatureFacts, most: int) -> tuple[Any, ...]:
@@ -179,6 +179,8 @@ def few_examples(facts: FeatureFacts, most: int) -> tuple[Any, ...]:
 
 def why_here(trail: Trail, guide: Guide) -> str:
     """Say which node a trail is in, why it came there, and where it may leave next."""
+    if trail.unpaid_amounts:
+        return "what a mistake costs depends on it."
     plan, k = trail.plan, trail.node
     parents, noun, words = guide.parents, guide.noun, guide.words
     text = f"{noun} {k + 1} of {len(plan.nodes)} uses it"

@@ -70,6 +70,8 @@ class Receipt(ReceiptForms):
         What was bought ahead and not needed; `speculated` shows it.
     request : int
         The number of the request in this process.
+    amounts : array, optional
+        The amounts of the row that the decision of the plan reads; NaN where one was not acquired.
     """
 
     plan: Plan
@@ -87,6 +89,7 @@ class Receipt(ReceiptForms):
     prices: Any = None
     unused: Sequence[Entry] = ()
     request: int = 0
+    amounts: NDArray[np.float64] | None = None
 
     # -- the plan ------------------------------------------------------------------------------------
 
@@ -115,7 +118,8 @@ class Receipt(ReceiptForms):
         -------
         object
         """
-        return self.plan.labels_from(self._row(self.scores))[0]
+        own = None if self.amounts is None else self.amounts[None]
+        return self.plan.labels_from(self._row(self.scores), amounts=own)[0]
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64] | None:
@@ -192,12 +196,23 @@ class Receipt(ReceiptForms):
             listed.append(price if entry.price is None else entry.price)
         return listed
 
+    def _amounts_at(self, entries: Sequence[Entry]) -> NDArray[np.float64] | None:
+        """The amounts of the row that were there after each entry."""
+        if self.amounts is None:
+            return None
+        columns = self.plan.amount_columns
+        before = {self.plan.costs.index(name) for name in self.known}
+        if entries is not self.entries:  # bought ahead, at unknown times
+            before.update(entry.column for entry in self.entries)
+        came = np.array([[f in before or entry.column == f for f in columns] for entry in entries])
+        return np.where(np.logical_or.accumulate(came, axis=0), self.amounts, np.nan)
+
     def _purchases(self, entries: Sequence[Entry], costs: Sequence[float]) -> tuple[Acquisition, ...]:
         if not entries:
             return ()
         plan = self.plan
         scores = np.array([entry.scores for entry in entries], dtype=np.float64)
-        answers = plan.labels_from(scores)
+        answers = plan.labels_from(scores, amounts=self._amounts_at(entries))
         chances = plan.probabilities_from(scores) if plan.has_probabilities else None
         listed = self._listed if entries is self.entries else [entry.price or 0.0 for entry in entries]
         return tuple(

@@ -172,7 +172,7 @@ class Reference:
         if run.plan is not plan and run.plan.digest != plan.digest:
             raise PlanError("this run is of another plan")
         scores = run.scores.reshape(len(run.cost), -1)
-        return cls._of(plan, run.cost, plan.labels_from(scores))
+        return cls._of(plan, run.cost, plan.labels_from(scores, amounts=run.amounts))
 
     @classmethod
     def _of(cls, plan: Plan, cost: Floats, answers: NDArray[Any], **rest: Any) -> Reference:

@@ -382,19 +382,8 @@ class PredictionRequest:
         """The receipt, when the request has ended."""
         trail = self.trail
         return Receipt(
-            self.served.plan,
-            trail.cost,
-            trail.evaluation_cost,
-            self.stopped_by,
-            self.reason,
-            trail.exit,
-            trail.scores,
-            clock() - self.begun,
-            trail.budget,
-            self.deadline,
-            tuple(self.known) if self.known else (),
-            self.entries,
-            None if self.prices is None else trail.listed_prices,
-            self.unused,
-            self.number,
-        )
+            self.served.plan, trail.cost, trail.evaluation_cost, self.stopped_by, self.reason, trail.exit,
+            trail.scores, clock() - self.begun, trail.budget, self.deadline,
+            tuple(self.known) if self.known else (), self.entries,
+            None if self.prices is None else trail.listed_prices, self.unused, self.number, trail.amounts,
+        )  # fmt: skip

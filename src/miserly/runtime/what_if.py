@@ -15,7 +15,7 @@ from miserly.errors import DataError
 from miserly.plan import links
 from miserly.plan.distributions import distribution_of
 from miserly.plan.engine.ahead import certain, remaining
-from miserly.plan.engine.stepping import Answer, answers_from
+from miserly.plan.engine.stepping import Answer, answers_of
 from miserly.runtime.questions import few_examples
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def what_if(trail: Trail, guide: Guide, more: float | None, budget: float | None
     matrix, basis, estimate = _draw(start, guide, sure + maybe, draws)
     ends = [] if matrix is None else _run(start, sure + maybe, matrix)
     known = basis == "training"
-    outcomes = answers_from(start.plan, [end.scores for end in ends])
+    outcomes = answers_of(ends)
     shares = _shares(ends) if known else None
     now = trail.answer()
 

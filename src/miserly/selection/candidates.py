@@ -272,6 +272,7 @@ def pool_for(task: Task, y: NDArray[Any]) -> list[Any]:
         every.EarlyExit(every.GreedyMiserClassifier()),
         every.BudgetedSelectorClassifier(),
         every.AcquirerClassifier(),
+        every.PurchaseTreeClassifier(),
         every.SpeedBoostClassifier(),
         every.ASTCClassifier(),
         every.ASTCClassifier(terms="boosted"),

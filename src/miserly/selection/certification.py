@@ -305,7 +305,7 @@ def evaluate_once(plan: Plan, rows: Rows, values: RowValues | None, sign: float)
     value = np.zeros(len(cost))
     if values is not None:
         scores = scores_of(done, rows)[:, : plan.n_outputs]
-        value = sign * values(plan, scores, rows, queries, done.cost)
+        value = sign * values(plan, scores, rows, queries, done.cost, done.amounts)
         value = value if values.by_query else _by_unit(value, queries)
     return Evaluation(cost=cost, value=value, row_cost=done.cost, max_cost=most_of(plan, rows))
 

@@ -200,7 +200,7 @@ class Chooser:
         rows = self._everything
         values = RowValues(self._evaluator.metric, rows.y, rows.weight)
         scores = scores_of(done, rows)[:, : plan.n_outputs]
-        found = values(plan, scores, rows, Queries(rows.qid, len(rows)), done.cost)
+        found = values(plan, scores, rows, Queries(rows.qid, len(rows)), done.cost, done.amounts)
         return float(np.nanmean(found))
 
     def _gain(self, one: Candidate) -> float:

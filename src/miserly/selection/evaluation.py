@@ -19,10 +19,12 @@ from miserly.data.rows import Rows
 from miserly.metrics import Metric, Queries
 from miserly.metrics.influence import centred
 from miserly.plan import Plan, Raw
+from miserly.plan.engine.batch import Run
+from miserly.plan.engine.staged import Stage
 from miserly.plan.purchases import purchases
 from miserly.selection.hyperparameters import Hyperparameter, View, numbers_of_nodes, viewed_plan
 from miserly.selection.intervals import PLAIN, IntervalShape, interval, mean_and_error
-from miserly.selection.row_values import RowValues, mistakes_of, scores_of
+from miserly.selection.row_values import RowValues, Scored, mistakes_of, scores_of
 from miserly.selection.splits import Parts
 
 __all__ = ["Candidate", "Evaluation", "Evaluator", "Trial", "at_highest", "most_of", "pareto", "repriced"]
@@ -286,39 +288,40 @@ class Evaluator:
             return
         stops = numbers_of_nodes(chain, views)
         plan = _priced(chain, prices)
-        totals = [0.0, *(purchase.total for purchase in purchases(at_highest(plan, self.rows)))]
+        highest = at_highest(plan, self.rows)
+        totals = [highest.prefix(0).max_cost, *(purchase.total for purchase in purchases(highest))]
         stages = plan.run_staged(test.rows.X, sorted(set(stops)), unknown="missing", **test.rows.own_costs)
         stage_of = {stage.n_nodes: stage for stage in stages}
         for stop in stops:
             stage = stage_of[stop]
-            yield self._evaluation(plan, stage.scores, stage.cost, stage.acquired, totals[stop], test)
+            yield self._evaluation(plan, stage.scores, stage, totals[stop], test)
 
     def _run(self, plan: Plan, test: _Fold, cap: float = np.inf, max_cost: float | None = None) -> Evaluation:
         """The evaluation of a plan under a cap; `max_cost` is that of the plan, if it is already known."""
         rows = test.rows
         done = plan.run(rows.X, qid=rows.qid, budget=cap, unknown="missing", **rows.own_costs)
         most = min(most_of(plan, self.rows) if max_cost is None else max_cost, cap)
-        return self._evaluation(plan, scores_of(done, rows), done.cost, done.acquired, most, test)
+        return self._evaluation(plan, scores_of(done, rows), done, most, test)
 
     def _evaluation(
         self,
         plan: Plan,
         scores: Floats,
-        cost: Floats,
-        acquired: NDArray[np.bool_],
+        done: Run | Stage,
         max_cost: float,
         test: _Fold,
     ) -> Evaluation:
-        scores, rows = scores[:, : plan.n_outputs], test.rows
+        scores, rows, cost = scores[:, : plan.n_outputs], test.rows, done.cost
+        given = Scored(plan, scores, done.amounts)
         by_unit = np.bincount(test.queries.code, cost) if self.values.by_query else cost
         return Evaluation(
             cost=by_unit.astype(np.float64),
-            value=self.values.parts(plan, scores, rows, test.queries, cost),
+            value=self.values.parts(plan, scores, rows, test.queries, cost, done.amounts),
             row_cost=cost,
-            features=float(np.average(acquired.sum(axis=1), weights=test.rows.weight)),
+            features=float(np.average(done.acquired.sum(axis=1), weights=test.rows.weight)),
             max_cost=max_cost,
             log_loss=_log_loss(plan, scores, rows),
-            mistakes=None if rows.outcomes is None else mistakes_of(plan, scores, rows),
+            mistakes=None if rows.outcomes is None else mistakes_of(given, rows),
             includes_cost=self.values.includes_cost,
         )
 

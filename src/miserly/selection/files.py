@@ -107,6 +107,8 @@ def digest_of(rows: Rows) -> str:
     if rows.outcomes is not None:
         table = rows.outcomes
         parts = (*parts, table.classes, table.actions, np.ascontiguousarray(table.table))
+        if table.amounts is not None:
+            parts = (*parts, table.names, table.typical, table.amounts.columns, table.amounts.factors)
     if rows.row_costs is not None:
         parts = (*parts, rows.row_costs.known, tuple(rows.row_costs.prices))
     return str(joblib.hash(parts, hash_name="sha1"))

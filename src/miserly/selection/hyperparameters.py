@@ -164,7 +164,7 @@ def views_of(learner: Any, costs: Costs, budgets: SearchBudgets) -> tuple[View, 
         wanted = {float(limit) for limit in limits} | {b for b in budgets.amounts if 0.0 < b < np.inf}
         return tuple({"up_to_cost": limit} for limit in sorted(wanted))
     most = learner.get_params().get("n_rounds")
-    if most is None:
+    if most is None or getattr(learner, "is_tree", False):
         return ({},)
     rounds = {round(number) for number in np.geomspace(min(5, most), most, _N_ROUNDS)}
     smaller = [budget for budget in budgets.amounts if 0.0 < budget < budgets.largest]

@@ -8,6 +8,7 @@ that mean is its standard error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from miserly.plan import Plan, links
 from miserly.plan.engine.batch import Run, ranked
 from miserly.selection.intervals import PLAIN, IntervalShape
 
-__all__ = ["PRICED", "RowValues", "codes_of", "mistakes_of", "scores_of"]
+__all__ = ["PRICED", "RowValues", "Scored", "codes_of", "mistakes_of", "scores_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -76,24 +77,41 @@ class RowValues:
         """How intervals are made: by the log-odds for metrics that are no means, and by the rarest class."""
         return PLAIN if self.is_additive else IntervalShape(True, float(max(1, self._least - 1)))
 
-    def __call__(self, plan: Plan, scores: Floats, rows: Rows, queries: Queries, cost: Floats) -> Floats:
+    def __call__(
+        self,
+        plan: Plan,
+        scores: Floats,
+        rows: Rows,
+        queries: Queries,
+        cost: Floats,
+        amounts: Floats | None = None,
+    ) -> Floats:
         """One number per row, or per query, from scores (n, K) and what each row paid (n,).
 
-        Their mean is the metric, weighted if the rows have weights.
+        Their mean is the metric, weighted if the rows have weights. `amounts` are those of a run.
         """
-        return self.join([self.parts(plan, scores, rows, queries, cost)], rows.weight)
+        return self.join([self.parts(plan, scores, rows, queries, cost, amounts)], rows.weight)
 
-    def parts(self, plan: Plan, scores: Floats, rows: Rows, queries: Queries, cost: Floats) -> Floats:
+    def parts(
+        self,
+        plan: Plan,
+        scores: Floats,
+        rows: Rows,
+        queries: Queries,
+        cost: Floats,
+        amounts: Floats | None = None,
+    ) -> Floats:
         """What `join` needs of the rows of one fold."""
+        given = Scored(plan, scores, amounts)
         if self.metric.rows is not None:
-            return self._own(plan, scores, rows.y, queries)
+            return self._own(given, rows.y, queries)
         if self.metric.name in PRICED:
-            mistakes = mistakes_of(plan, scores, rows)
+            mistakes = mistakes_of(given, rows)
             return mistakes + cost if self.includes_cost else mistakes
         if self.metric.name == "roc_auc":
             return _areas(plan, scores, rows)
         part: Callable[..., Floats] = self._part
-        return part(self, plan, scores, rows.y, queries)
+        return part(self, given, rows.y, queries)
 
     def join(self, parts: Sequence[Floats], weight: Floats | None = None) -> Floats:
         """The numbers of the rows of all folds, in their order."""
@@ -104,63 +122,63 @@ class RowValues:
 
     # -- one function for each metric ------------------------------------------------------------------
 
-    def _right(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        return np.asarray(plan.labels_from(scores) == y, dtype=np.float64)
+    def _right(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
+        return np.asarray(given.labels == y, dtype=np.float64)
 
-    def _balanced(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+    def _balanced(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
         """A right answer counts more if its class is rarer, so the mean is the mean of the recalls."""
         n, n_classes = sum(self._share.values()), len(self._share)  # sums of weights, if there are any
         weight = np.array([n / (n_classes * self._share[label]) for label in y.tolist()])
-        return weight * self._right(plan, scores, y, queries)
+        return weight * self._right(given, y, queries)
 
-    def _own(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+    def _own(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
         """A function of the user."""
         assert self.metric.rows is not None
         if self.metric.needs == "label":
-            prediction = plan.labels_from(scores)
+            prediction = given.labels
         elif self.metric.needs == "proba":
-            if not plan.has_probabilities:
+            if not given.plan.has_probabilities:
                 raise MetricError(f"{self.metric.name} needs probabilities, which this learner does not have")
-            prediction = plan.probabilities_from(scores)
+            prediction = given.plan.probabilities_from(given.scores)
         else:
-            prediction = scores[:, 0] if scores.shape[1] == 1 else scores
+            prediction = given.scores[:, 0] if given.scores.shape[1] == 1 else given.scores
         return self.metric.rows(y, prediction)
 
-    def _f1(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+    def _f1(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
         """Numerators and denominators; the ratios are those of all folds together."""
-        assert plan.classes is not None
-        place = {label: code for code, label in enumerate(plan.classes.tolist())}
-        labels = plan.labels_from(scores).tolist()  # one that is no class is an action: nothing is predicted
+        assert given.plan.classes is not None
+        place = {label: code for code, label in enumerate(given.plan.classes.tolist())}
+        labels = given.labels.tolist()  # one that is no class is an action: nothing is predicted
         guess = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
-        return f1_counts(codes_of(y, plan.classes), guess, len(plan.classes))
+        return f1_counts(codes_of(y, given.plan.classes), guess, len(given.plan.classes))
 
-    def _log_loss(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        if not plan.has_probabilities:
+    def _log_loss(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
+        if not given.plan.has_probabilities:
             raise MetricError("log_loss needs probabilities, which this learner does not have")
-        table = plan.probabilities_from(scores)
+        table = given.plan.probabilities_from(given.scores)
         least = np.finfo(np.float64).eps
-        true = table[np.arange(len(y)), codes_of(y, plan.classes)] / table.sum(axis=1)
+        true = table[np.arange(len(y)), codes_of(y, given.plan.classes)] / table.sum(axis=1)
         return np.asarray(-np.log(np.clip(true, least, 1.0 - least)))
 
-    def _squared(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        return np.asarray((scores[:, 0] - y) ** 2)
+    def _squared(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
+        return np.asarray((given.scores[:, 0] - y) ** 2)
 
-    def _absolute(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        return np.asarray(np.abs(scores[:, 0] - y))
+    def _absolute(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
+        return np.asarray(np.abs(given.scores[:, 0] - y))
 
-    def _explained(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
-        return 1.0 - self._squared(plan, scores, y, queries) / self._spread
+    def _explained(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
+        return 1.0 - self._squared(given, y, queries) / self._spread
 
-    def _ndcg(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+    def _ndcg(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
         gains = np.exp2(y.astype(np.float64)) - 1.0
         worth = 1.0 / np.log2(2.0 + np.arange(min(self._k, int(queries.sizes.max()))))
         best = queries.sums_at_top(gains, gains, worth)
-        reached = queries.sums_at_top(gains, scores[:, 0], worth)
+        reached = queries.sums_at_top(gains, given.scores[:, 0], worth)
         return np.where(best > 0, reached / np.where(best > 0, best, 1.0), np.nan)
 
-    def _precision(self, plan: Plan, scores: Floats, y: NDArray[Any], queries: Queries) -> Floats:
+    def _precision(self, given: Scored, y: NDArray[Any], queries: Queries) -> Floats:
         worth = np.full(min(self._k, int(queries.sizes.max())), 1.0 / self._k)
-        return queries.sums_at_top((y >= 1).astype(np.float64), scores[:, 0], worth)
+        return queries.sums_at_top((y >= 1).astype(np.float64), given.scores[:, 0], worth)
 
 
 _PARTS: dict[str, Callable[..., Floats]] = {
@@ -214,11 +232,25 @@ def _variance(y: Floats, weight: Floats | None) -> float:
 PRICED = ("outcome_cost", "total_cost")
 
 
-def mistakes_of(plan: Plan, scores: Floats, rows: Rows) -> Floats:
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What a plan scored rows, and the amounts that its decision reads of them."""
+
+    plan: Plan
+    scores: Floats
+    amounts: Floats | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The answers."""
+        return self.plan.labels_from(self.scores, amounts=self.amounts)
+
+
+def mistakes_of(given: Scored, rows: Rows) -> Floats:
     """What the answers of a plan cost, for every row; its tests are not included."""
     if rows.outcomes is None:
         raise MetricError("what mistakes cost is not known: give outcome_costs")
-    costs: Floats = rows.outcomes.cost_of(rows.y, plan.labels_from(scores))
+    costs: Floats = rows.outcomes.cost_of(rows.y, given.labels)
     return costs
 
 

@@ -135,7 +135,9 @@ def test_a_column_of_a_frame_may_hold_the_amounts():
     by_values = GreedyMiserClassifier(n_rounds=3).fit(
         frame, y, outcome_costs={("ill", "well"): frame["amount"], ("well", "ill"): 1.0}
     )
-    assert by_name.plan_.digest == by_values.plan_.digest
+    assert by_name.plan_.amount_columns == (2,)
+    assert by_values.plan_.amount_columns == ()  # an array is known for these rows alone
+    np.testing.assert_allclose(by_name.plan_.decision.costs, by_values.plan_.decision.costs)
     with pytest.raises(DataError, match="'amout', which the rows do not have"):
         GreedyMiserClassifier().fit(frame, y, outcome_costs={("ill", "well"): "amout", ("well", "ill"): 1.0})
 
@@ -226,3 +228,119 @@ def test_a_handover_chooses_its_threshold():
     assert 0.5 < model.threshold_ < 1.0
     with pytest.raises(DataError, match="needs outcome_costs"):
         Handover(cheap, cheap, threshold=None).fit(X, y)
+
+
+# -- amounts of rows -----------------------------------------------------------------------------------------
+
+THEFT = OutcomeCosts({("fraud", "fine"): "amount", ("fine", "fraud"): 15.0})
+
+
+def payments(n, seed=0):
+    """Three signs of a fraud, and the amount, which says nothing about it."""
+    pd = pytest.importorskip("pandas")
+    random = np.random.default_rng(seed)
+    signs = random.normal(size=(n, 3))
+    fraud = signs @ [1.5, 1.0, 0.5] + random.normal(size=n) > 2.5
+    frame = pd.DataFrame(signs, columns=["a", "b", "c"]).assign(amount=random.lognormal(4.0, 1.2, n))
+    return frame, np.where(fraud, "fraud", "fine")
+
+
+def loss(model, rows, y):
+    """The mean cost of mistakes."""
+    return THEFT.fill(lambda name: rows[name]).cost_of(y, model.predict(rows)).mean()
+
+
+@pytest.mark.parametrize("learner", [GreedyMiserClassifier(n_rounds=40), CostLassoClassifier()], ids=str)
+def test_own_amounts_cost_less_than_mean_amounts(learner):
+    X, y = payments(3000)
+    new, truth = payments(12000, seed=1)
+    by_values = OutcomeCosts({("fraud", "fine"): X["amount"].to_numpy(), ("fine", "fraud"): 15.0})
+    plain, means, own = (
+        loss(learner.fit(X, y, **given), new, truth)
+        for given in ({}, {"outcome_costs": by_values}, {"outcome_costs": THEFT})
+    )
+    assert own < 0.95 * means
+    assert own < 0.55 * plain
+
+
+def test_amounts_in_columns_do_not_weight_rows_within_their_class():
+    X, y = payments(40)
+    priced = price_mistakes(CostLassoClassifier(), X, y, None, THEFT)
+    amount = X["amount"][y == "fraud"].mean()
+    np.testing.assert_allclose(priced.costs, [[0.0, 15.0], [amount, 0.0]])
+    np.testing.assert_allclose(priced.class_cost, [15.0, amount])
+    expected = np.where(y == "fraud", amount, 15.0) ** 0.25
+    np.testing.assert_allclose(priced.weight, expected)
+    by_margin = price_mistakes(
+        ReducedSVC(), X, y, None, THEFT
+    )  # without a decision, weights are all there is
+    np.testing.assert_allclose(by_margin.weight, np.where(y == "fraud", X["amount"], 15.0))
+    typical = OutcomeCosts({("fraud", "fine"): "amount", ("fine", "fraud"): 15.0}, typical={"amount": 33.0})
+    assert price_mistakes(CostLassoClassifier(), X, y, None, typical).costs[1, 0] == 33.0
+
+
+def test_columns_of_amounts_are_found_by_name_in_any_order(tmp_path):
+    X, y = payments(300)
+    model = CostLassoClassifier().fit(X, y, outcome_costs=THEFT)
+    mixed = X[["amount", "c", "b", "a"]].assign(more=1.0)
+    assert (model.predict(mixed) == model.predict(X)).all()
+    model.plan_.save(tmp_path / "m.miser")
+    plan = load(tmp_path / "m.miser")
+    assert (plan.predict(mixed) == model.predict(X)).all()
+    assert (plan.predict(X.to_numpy()) == model.predict(X)).all()
+    missing = X.assign(amount=np.nan)
+    means = plan.replace(decision=Decision(plan.decision.costs, (), plan.decision.weights))
+    assert (plan.predict(missing) == means.predict(missing)).all()
+    assert (plan.predict(X) != means.predict(X)).any()
+
+
+def test_stages_of_a_chain_decide_by_amounts():
+    X, y = payments(400)
+    model = GreedyMiserClassifier(n_rounds=5).fit(X, y, outcome_costs=THEFT)
+    *_, last = model.staged_predict(X)
+    assert (last == model.predict(X)).all()
+
+
+def test_thresholds_of_exits_and_handovers_are_chosen_by_own_amounts():
+    X, y = payments(1500)
+    costs = {"a": 1.0, "b": 2.0, "c": 4.0, "amount": 0.0}
+    early = EarlyExit(GreedyMiserClassifier(n_rounds=12, costs=costs), every=2, prefit=False, random_state=0)
+    model = early.fit(X, y, outcome_costs=THEFT)
+    assert model.plan_.amount_columns == (3,)
+    # the same rows again: candidates are totals of plans with the gates of the candidate
+    inner = model.estimator_
+    again = EarlyExit(inner, every=2, prefit=True).fit(X, y, outcome_costs=THEFT)
+    best = again.candidates_[again.candidates_.threshold == again.threshold_][0]
+    total = again.run(X).cost.mean() + loss(again, X, y)
+    assert total == pytest.approx(best.metric)
+    cheap = GreedyMiserClassifier(n_rounds=10, budget=1.0)
+    both = Handover(cheap, GreedyMiserClassifier(n_rounds=20), threshold=None, costs=costs, random_state=0)
+    both.fit(X, y, outcome_costs=THEFT)
+    assert both.plan_.amount_columns == (3,)
+    filled = THEFT.fill(lambda name: X[name]).bind(["fine", "fraud"])
+    rows = Rows(X.to_numpy(), y, outcomes=filled)
+    found = least_total_threshold(both.first_.plan_, both.plan_, rows.X, rows)
+    totals = []
+    for level in (found, 0.0, 0.6, 0.8, 0.95, 2.0):
+        other = Handover.of(both.first_, both.then_, level)
+        totals.append(other.run(X).cost.mean() + loss(other, X, y))
+    assert totals[0] <= min(totals) + 1e-9
+
+
+def test_known_amounts_cost_nothing():
+    X, y = payments(300)
+    costs = {"a": 1.0, "b": 2.0, "c": 4.0, "amount": 3.0}
+    model = CostLassoClassifier(costs=costs).fit(X, y, outcome_costs=THEFT)
+    known = model.run(X, known=["amount"])
+    assert (model.run(X).cost - known.cost == 3.0).all()
+    assert (model.predict(X, known=["amount"], budget=7.0) == model.predict(X)).all()
+    assert model.run(X, budget=2.9).cost.max() == 0.0
+
+
+def test_a_budget_includes_amounts_that_are_not_free():
+    X, y = payments(600)
+    costs = {"a": 1.0, "b": 2.0, "c": 4.0, "amount": 0.5}
+    for learner in (GreedyMiserClassifier(n_rounds=10), CostLassoClassifier(), BudgetedTreeClassifier()):
+        model = learner.set_params(budget=3.0, costs=costs).fit(X, y, outcome_costs=THEFT)
+        cost = model.run(X).cost
+        assert 0.5 <= cost.min() <= cost.max() <= 3.0 == model.plan_.budget

@@ -1,5 +1,6 @@
 """How CSTC and CSCC are pruned, stopped and chosen: weighed as their loss is, ties by what they minimise."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,6 +52,15 @@ def test_cscc_evaluates_by_the_classes_as_its_loss_weighs_them(class_weight):
     assert weighed.rank(high, high)[0] == pytest.approx(expected)
     if class_weight != "balanced":
         assert weighed.rank(high, high) > weighed.rank(low, low)
+
+
+def test_balanced_classes_of_cscc_count_rows_by_their_weights():
+    made = fit_of(CSCCClassifier(class_weight="balanced", random_state=0))
+    rows = made.rows.training
+    weighted = replace(rows, weight=np.where(rows.y == 1, 3.0, 1.0))
+    by_class = made.learner._class_weights(weighted)
+    low, high = np.sum(rows.y == 0), 3.0 * np.sum(rows.y == 1)
+    np.testing.assert_allclose(by_class, (low + high) / (2.0 * np.array([low, high])))
 
 
 def test_a_metric_of_ones_own_is_not_weighed():

@@ -120,3 +120,27 @@ def test_a_staged_run_pays_what_its_rows_pay(rows, theirs):
     whole = model.run(X, **given)
     np.testing.assert_array_equal(last.cost, whole.cost)
     np.testing.assert_array_equal(last.acquired, whole.acquired)
+
+
+def test_an_adopted_model_decides_by_the_amounts_of_rows(rows):
+    pd = pytest.importorskip("pandas")
+    X, y = rows
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(
+        e=np.random.default_rng(0).lognormal(1.0, 1.0, len(X))
+    )
+    theirs = GradientBoostingClassifier(n_estimators=30, max_depth=2, random_state=0).fit(frame, y)
+    named = {("well", "ill"): 2, ("ill", "well"): "3 * e", "refer": 1}
+    priced = adopt(theirs, outcome_costs=OutcomeCosts(named, typical={"e": 4}))
+    fitted = adopt(theirs).fit(frame, y, outcome_costs=named)
+    own = OutcomeCosts(named).decide(theirs.predict_proba(frame), theirs.classes_, frame)
+    for model in (priced, clone(priced), fitted):
+        assert (model.predict(frame) == own).all()
+        assert model.plan_.amount_columns == (4,)
+    assert priced.plan_.decision.costs[0, 1] == 12.0
+    assert fitted.plan_.decision.costs[0, 1] == pytest.approx(3 * frame["e"][y == "ill"].mean())
+    with pytest.raises(CostError, match=r"typical=\{'e': \.\.\.\}"):
+        adopt(theirs, outcome_costs=named)
+    unnamed = adopt(GradientBoostingClassifier(n_estimators=5).fit(frame.to_numpy(), y))
+    assert unnamed.fit(frame, y, outcome_costs=named).plan_.amount_columns == (4,)
+    other = adopt(GradientBoostingClassifier(n_estimators=5).fit(frame[["a", "b"]], y))
+    assert other.fit(frame, y, outcome_costs=named).plan_.amount_columns == ()  # no feature: by the means

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -18,12 +20,13 @@ from miserly import (
     load,
     thrift,
 )
+from miserly.costs.amounts import AmountCells
 from miserly.datasets import make_ranking
-from miserly.errors import DataError
-from miserly.learners.wrap.exits import StagedScores, exit_gates, leave
+from miserly.errors import DataError, PlanError
+from miserly.learners.wrap.exits import StagedScores, exit_gates, leave, lossless_exits
 from miserly.learners.wrap.sure_exits import sure_threshold, values_of_units
 from miserly.metrics import get_metric
-from miserly.plan import Settled, SettledTop
+from miserly.plan import Decision, Settled, SettledTop
 from miserly.runtime import OnDemand
 
 RNG = np.random.default_rng(0)
@@ -228,6 +231,47 @@ def test_numbers_stay_and_are_not_settled():
     np.testing.assert_allclose(done.estimator.predict(X), model.predict(X), rtol=0, atol=1e-12)
     with pytest.raises(DataError, match="tolerance"):
         thrift(model, X[TEST], y[TEST], tolerance=0.1)
+
+
+OUTCOMES = [
+    ("two", [[0.0, 1.0], [9.0, 0.0]]),
+    ("two", [[0.0, 3.0, 1.0], [9.0, 0.0, 1.0]]),  # the last column is an action
+    ("three", [[0.0, 1.0, 4.0], [2.0, 0.0, 2.0], [9.0, 3.0, 0.0]]),
+    ("three", [[0.0, 1.0, 4.0, 0.6], [2.0, 0.0, 2.0, 0.6], [9.0, 3.0, 0.0, 0.6]]),
+]
+
+
+@pytest.mark.parametrize(("case", "outcomes"), OUTCOMES)
+def test_decisions_by_the_costs_of_outcomes_stay(case, outcomes, request):
+    """New rows, at every budget: the answer of least expected cost is that of the whole model."""
+    model = copy(request.getfixturevalue(case))
+    model.plan_ = model.plan_.with_outcome_costs(outcomes)
+    labels = Y if case == "two" else THREE
+    done = thrift(model, X[TEST], labels[TEST])
+    assert [step.changed for step in done.steps] == [0, 0, 0, 0]
+    assert done.steps[3].cost < done.steps[2].cost
+    new = np.random.default_rng(7).normal(size=(20_000, 5)) * 1.5
+    for budget in (3.0, 12.0, None):
+        whole = done.plans[2].predict(new, budget)
+        assert (done.plan.predict(new, budget) == whole).all()
+    assert len(np.unique(whole.astype(str))) == len(outcomes[0])
+    with pytest.raises(DataError, match="decides by the costs of outcomes"):
+        thrift(model, X[TEST], labels[TEST], tolerance=0.01)
+
+
+def test_decisions_by_own_amounts_are_refused(two):
+    """The bounds of lossless exits are for costs that are the same for all rows."""
+    model = copy(two)
+    cells = AmountCells(np.array([[-1, -1], [4, -1]]), np.ones((2, 2)))
+    decision = Decision(np.array([[0.0, 1.0], [2.0, 0.0]]), amounts=cells)
+    model.plan_ = model.plan_.replace(decision=decision)
+    with pytest.raises(DataError, match="decides by the amount of each row"):
+        thrift(model, X[TEST], Y[TEST])
+    with pytest.raises(DataError, match="decides by the amount of each row"):
+        EarlyExit(model, prefit=True, rule="lossless").fit(X[TEST], Y[TEST])
+    gated = lossless_exits(two.plan_, every=1, k=5)
+    with pytest.raises(PlanError, match="suits no decision by own amounts"):
+        gated.replace(decision=decision)
 
 
 def test_other_costs_can_be_given(two):

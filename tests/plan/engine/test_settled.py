@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miserly import Costs
 from miserly.errors import PlanError
-from miserly.plan import Confidence, Decision, Node, Plan, Raw, Settled, SettledTop, Threshold, Tree
+from miserly.plan import Confidence, Decision, Node, Plan, Raw, Settled, SettledTop, Threshold, Tree, links
 from miserly.plan.engine.rest import narrowed
 from miserly.plan.store.format import dumps, loads
 
@@ -36,11 +36,23 @@ def chain(stumps, gate, **rest):
     return Plan(terms=stumps, nodes=nodes, **{**given, **rest})
 
 
+def random_decision(plan, rng):
+    """A decision with round costs, often equal ones, and some actions."""
+    n = links.n_labels(plan.link, plan.n_outputs)
+    actions = ["ask", "wait"][: rng.integers(0, 3)]
+    costs = rng.integers(0, 6, (n, n + len(actions))) * rng.choice([0.5, 1.0, 20.0])
+    costs[np.arange(n), np.arange(n)] *= rng.random() < 0.2
+    return Decision(costs, actions, rng.choice([1.0, 2.0, 10.0], n))
+
+
 def gated(seed):
     rng = np.random.default_rng(seed)
-    plain = random_additive(seed, shared=True, single=seed % 3 == 0)
+    links_of = [None, "one_vs_rest", "one_vs_rest_shares", "proportions", "logistic_single", "softmax_single"]
+    plain = random_additive(seed, links_of[seed % 7 % 6], shared=True, single=seed % 3 == 0)
+    if plain.has_probabilities and seed % 2:
+        plain = plain.replace(decision=random_decision(plain, rng))
     kinds = [None, Settled(0), Settled(1), Settled(1), Confidence(0.99), Threshold(5.0)]
-    usable = kinds if plain.has_probabilities else kinds[:4]
+    usable = kinds if links.has_confidence(plain.link) else kinds[:4]
     gates = [usable[i] for i in rng.integers(0, len(usable), len(plain.nodes))]
     return plain, with_gates(plain, gates)
 
@@ -104,6 +116,31 @@ def test_documents_leave_once_they_cannot_be_among_the_best():
         run = plan.run(X, qid=qid)
         assert run.exit.tolist() == [0, 1, 1] and run.cost.tolist() == [1.0, 11.0, 11.0]
         assert plan.run(X, qid=[1, 2, 3]).exit.tolist() == [1, 1, 1]
+
+
+def test_decisions_are_settled_by_what_mistakes_cost():
+    # A missed case costs 9, so "yes" is the answer where its odds are above 1/9: scores above -2.197. The
+    # second stump adds -1 or 1. After the first, -1 - 1 > -2.197 settles "yes", and -4 + 1 < -2.197 "no".
+    decision = Decision([[0.0, 1.0], [9.0, 0.0]])
+    for first, left in ((-1.0, True), (-4.0, True), (-2.0, False), (-3.0, False)):
+        stumps = [stump(0, first, 9.0), stump(1, -1.0, 1.0)]
+        plan = chain(stumps, Settled(0), costs=Costs([1.0, 10.0]), decision=decision)
+        for compiled in (False, True):
+            run = plan.run([[-1.0, 1.0], [-1.0, -1.0]], compiled=compiled)
+            assert run.exit.tolist() == ([0, 0] if left else [1, 1])
+    # An action that costs 0.3 is best where the odds are neither below 1/29 nor above 7/3.
+    asked = Decision([[0.0, 1.0, 0.3], [9.0, 0.0, 0.3]], actions=["ask"])
+    for first, left in ((-1.0, True), (0.0, False), (-2.5, False), (2.0, True), (-4.5, True)):
+        plan = chain([stump(0, first, 9.0), stump(1, -1.0, 1.0)], Settled(0), costs=Costs([1.0, 10.0]),
+                     decision=asked)  # fmt: skip
+        assert (plan.run([[-1.0, 1.0]]).exit[0] == 0) == left
+
+
+def test_answers_that_cost_the_same_are_one():
+    decision = Decision([[0.0, 1.0, 0.0, 5.0], [4.0, 0.0, 4.0, 5.0]], actions=["same", "never"])
+    plan = chain([stump(0, -4.0, 9.0), stump(1, -1.0, 1.0)], Settled(0), costs=Costs([1.0, 1.0]),
+                 decision=decision)  # fmt: skip
+    assert plan.run([[-1.0, 1.0]]).exit.tolist() == [0] and plan.predict([[-1.0, 1.0]]).tolist() == ["no"]
 
 
 # -- properties ----------------------------------------------------------------------------------------------
@@ -223,12 +260,6 @@ def test_features_of_any_value_settle_nothing():
 def test_plans_that_cannot_be_settled_are_refused(nodes, link, message):
     with pytest.raises(PlanError, match=message):
         Plan(costs=Costs([1.0]), terms=[], nodes=nodes, base=[0.0], link=link)
-
-
-def test_classes_that_are_decided_by_costs_are_not_settled():
-    stumps, costs = [stump(0, -1.0, 1.0), stump(1, -1.0, 1.0)], Decision([[0.0, 1.0], [100.0, 0.0]])
-    with pytest.raises(PlanError, match="suits no decision"):
-        chain(stumps, Settled(), decision=costs)
 
 
 @pytest.mark.parametrize("gate", [Settled(2), SettledTop(0), SettledTop(3, 0.5)], ids=str)

@@ -19,11 +19,12 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from miserly.data.rows import Rows, without_new_categories
 from miserly.learners.base.arguments import fit_arguments
+from miserly.plan import links
 from miserly.solvers.temperature import class_slope, score_line
 
 __all__ = ["CALIBRATED_LINKS", "UNCHANGED", "ScoreLine", "score_line_of"]
 
-CALIBRATED_LINKS = ("logistic", "softmax")  # links of scores that are log odds
+CALIBRATED_LINKS = ("logistic", "softmax")  # links of scores that are log odds, in float64
 FOLDS = 5
 FEW_ROWS = 2000  # up to so many, each fold is left out once; of more rows one fold is enough
 LEAST_ROWS = 25  # of each class, so that a fold has five; with fewer, scores stay as they are
@@ -90,7 +91,7 @@ def score_line_of(model: Any, rows: Rows, class_weight: Floats) -> ScoreLine:
         `UNCHANGED` for models without log odds, and for those that choose what to buy by their
         probabilities; also if there are too few rows of a class, or queries.
     """
-    if model.plan_.link not in CALIBRATED_LINKS or model.plan_.acquires:
+    if links.in_double(model.plan_.link) not in CALIBRATED_LINKS or model.plan_.acquires:
         return UNCHANGED
     rows = rows.without_zero_weights()
     codes = np.searchsorted(model.classes_, rows.y)

@@ -15,6 +15,7 @@ from miserly.learners.base.arguments import as_columns
 from miserly.learners.base.reading import RowReader
 from miserly.plan import Plan
 from miserly.plan.engine.batch import Run
+from miserly.plan.engine.staged import Stage
 
 __all__ = ["PlanEstimator", "read_encoded_frames"]
 
@@ -164,7 +165,11 @@ class PlanEstimator(RowReader, metaclass=ABCMeta):
         array of (n,)
             Predictions.
         """
-        return self.labels_from(self.raw_scores(X, budget, qid, unknown, known, prices))
+        plan = self.plan_for(qid)
+        if not plan.amount_columns:
+            return self.labels_from(self.raw_scores(X, budget, qid, unknown, known, prices))
+        done = plan.run(budget=budget, account=False, **self.run_arguments(X, unknown, known, prices))
+        return self.answers_of(done)
 
     def raw_scores(
         self,
@@ -216,6 +221,24 @@ class PlanEstimator(RowReader, metaclass=ABCMeta):
             Predictions.
         """
         return self.plan_.labels_from(scores, getattr(self, "classes_", None))
+
+    def answers_of(self, done: Run | Stage) -> NDArray[Any]:
+        """Turn what a run or a stage gave into predictions, by the amounts of rows if the plan reads them.
+
+        Parameters
+        ----------
+        done : Run or Stage
+            The rows.
+
+        Returns
+        -------
+        array of (n,)
+            Predictions.
+        """
+        scores = as_columns(done.scores)
+        if done.amounts is None:
+            return self.labels_from(scores)
+        return self.plan_.labels_from(scores, getattr(self, "classes_", None), done.amounts)
 
     @property
     def cost_(self) -> float:

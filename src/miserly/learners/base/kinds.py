@@ -231,7 +231,7 @@ class StagedEstimator(PlanEstimator):
             Predictions after one more node.
         """
         for stage in self._stages(X):
-            yield self.labels_from(stage.scores)
+            yield self.answers_of(stage)
 
     def _stages(
         self, X: Any, known: Any = None, prices: Any = None, account: bool = False, count: str = "path"

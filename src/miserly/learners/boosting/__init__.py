@@ -5,6 +5,7 @@ from miserly.learners.boosting.adaboost_rs import AdaBoostRSClassifier
 from miserly.learners.boosting.budgeted_tree import BudgetedTreeClassifier
 from miserly.learners.boosting.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 from miserly.learners.boosting.miser_ranker import GreedyMiserRanker
+from miserly.learners.boosting.purchase_tree import PurchaseTreeClassifier
 from miserly.learners.boosting.selector import BudgetedSelectorClassifier, BudgetedSelectorRegressor
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "GreedyMiserClassifier",
     "GreedyMiserRanker",
     "GreedyMiserRegressor",
+    "PurchaseTreeClassifier",
     "SpeedBoostClassifier",
 ]

@@ -11,7 +11,7 @@ from miserly.costs import Costs, Ledger
 from miserly.learners.boosting.feature_sets import FeatureSets
 from miserly.learners.common.purchase_orders import backward_set, best_per_price, fill, forward_set
 
-__all__ = ["choose_features", "improve_by_swaps"]
+__all__ = ["choose_features", "improve_by_swaps", "prices_differ"]
 
 ALPHAS = (1.0, 0.5, 0.0)  # powers of the price
 SWAP_ALPHA = 0.5
@@ -42,7 +42,7 @@ def choose_features(sets: FeatureSets, costs: Costs, budget: float) -> list[int]
         The features, the most useful first.
     """
     found: dict[tuple[int, ...], list[int]] = {}
-    for alpha in ALPHAS if _prices_differ(costs) else ALPHAS[:1]:
+    for alpha in ALPHAS if prices_differ(costs) else ALPHAS[:1]:
         for order in (
             backward_set(sets.total_gain, Ledger(costs, budget), alpha),
             forward_set(sets.level_gain, Ledger(costs, budget), alpha),
@@ -110,6 +110,7 @@ def _reinvested(
         yield [*rest, *fill([feature, *ranked], ledger.copy())]
 
 
-def _prices_differ(costs: Costs) -> bool:
+def prices_differ(costs: Costs) -> bool:
+    """Whether some features cost more than others, or a group has a set-up."""
     own, _, setup = costs.prices
     return bool((own != own[0]).any() or setup.any())

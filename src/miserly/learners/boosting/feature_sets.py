@@ -24,7 +24,16 @@ from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import Loss
 from miserly.metrics import Metric
 
-__all__ = ["FeatureSets", "SetOptions", "boost", "columns_of", "feature_sets"]
+__all__ = [
+    "STEP",
+    "FeatureSets",
+    "SetOptions",
+    "boost",
+    "columns_of",
+    "feature_sets",
+    "short_rounds",
+    "subsample",
+]
 
 Floats = NDArray[np.float64]
 Features = tuple[int, ...]  # sorted
@@ -95,7 +104,7 @@ class FeatureSets:
 
     def __init__(self, rows: Rows, options: SetOptions) -> None:
         self.options = options
-        self._rows = _subsample(rows, options)
+        self._rows = subsample(rows, options)
         fitted = Bins.fit(self._rows.X, MAX_BINS, options.categorical, random_state=options.seed)
         self._binned = fitted.transform(self._rows.X, options.n_threads)
         self._base = options.loss.initial(self._rows.y, self._rows.weight)
@@ -122,7 +131,7 @@ class FeatureSets:
 
     @property
     def _n_rounds(self) -> int:
-        return int(np.clip(N_TREES // self.options.loss.n_scores, LEAST_ROUNDS, N_ROUNDS))
+        return short_rounds(self.options.loss)
 
     def total_gain(self, features: Features) -> Floats:
         """How much the splits on each feature lower the loss, in a model on some features.
@@ -327,7 +336,12 @@ def columns_of(binned: Binned, features: list[int], rows: NDArray[np.bool_]) -> 
     return Binned(codes, binned.has_missing[features], some)
 
 
-def _subsample(rows: Rows, options: SetOptions) -> Rows:
+def short_rounds(loss: Loss) -> int:
+    """The number of rounds of a short model: fewer where there are many classes."""
+    return int(np.clip(N_TREES // loss.n_scores, LEAST_ROUNDS, N_ROUNDS))
+
+
+def subsample(rows: Rows, options: SetOptions) -> Rows:
     """At most `MAX_ROWS` rows, the same share of each class; whole queries where there are any."""
     if len(rows) <= MAX_ROWS:
         return rows

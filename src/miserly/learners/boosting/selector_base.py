@@ -27,6 +27,7 @@ from miserly.learners.base.arguments import categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.feature_choice import choose_features
 from miserly.learners.boosting.feature_sets import SetOptions, boost, feature_sets
+from miserly.learners.boosting.masked_boosting import on_columns
 from miserly.learners.common.booster import Booster, reserve_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.round import Round, nodes_of, terms_of
@@ -149,7 +150,7 @@ class BudgetedSelector(WeightedFit):
         n_first = min(len(chosen) - 1, int(FIRST_ROUNDS * self.n_rounds)) if is_chosen else 0
         rounds = _boost_in_order(booster, n_first, self.n_rounds)
         columns = np.array(chosen, dtype=np.int32)
-        return [_on_columns(one, columns, len(rows.costs)) for one in rounds]
+        return [on_columns(one, columns, len(rows.costs)) for one in rounds]
 
     def _grower(self, samples: Rows, chosen: list[int], rows: FitData, free: Costs) -> Grower:
         X = np.ascontiguousarray(samples.X[:, chosen])
@@ -176,14 +177,3 @@ def _boost_in_order(booster: Booster, n_first: int, n_rounds: int) -> list[Round
         rounds += boost(booster, 1)
     booster.features = None
     return rounds + boost(booster, n_rounds - len(rounds))
-
-
-def _on_columns(one: Round, columns: NDArray[np.int32], n_features: int) -> Round:
-    """A round whose trees were grown on some columns, as a round on all of them."""
-    trees = tuple(
-        replace(tree, feature=np.where(tree.feature < 0, tree.feature, columns[tree.feature]))
-        for tree in one.trees
-    )
-    gain = np.zeros(n_features)
-    gain[columns] = one.gain
-    return replace(one, trees=trees, gain=gain)

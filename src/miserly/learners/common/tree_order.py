@@ -151,7 +151,7 @@ def _weights(plan: Plan, start: Floats, total: Floats) -> Floats:
 
 def _shares(plan: Plan, scores: Floats) -> Floats:
     """The probability that each score stands for, kept away from 0 and 1."""
-    if plan.link == "softmax" and plan.n_outputs > 1:
+    if links.in_double(plan.link) == "softmax" and plan.n_outputs > 1:
         shares = np.full_like(scores, 0.5)
         shares[:, : plan.n_outputs] = links.probabilities("softmax", scores[:, : plan.n_outputs])
     else:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import compute_class_weight
 
+from miserly.data.class_weights import class_weights, weigh_classes
 from miserly.data.rows import Rows
 from miserly.learners.base.arguments import constraints
 from miserly.learners.common.classifier_tree import CascadeClassifier
@@ -52,8 +52,9 @@ class CSCCClassifier(CascadeClassifier, SoftTreeClassifier):
         probabilities; with "squared" one factor for all scores is calibrated by the log loss.
     class_weight : mapping of class to weight, "balanced" or None, default=None
         Weights of the classes in the loss, not in the costs; "balanced" gives both classes the same total
-        weight. Unless a `metric` is given, the accuracy on the validation set is weighted in the same way. By
-        default both classes have weight 1.
+        weight, where rows count as much as their `sample_weight`. A class that a mapping leaves out has
+        weight 1. Unless a `metric` is given, the accuracy on the validation set is weighted in the same way.
+        By default both classes have weight 1.
     max_depth : int, default=4
         Number of classifiers in the chain.
     terms : {"linear", "boosted"}, default="linear"
@@ -209,4 +210,6 @@ class CSCCClassifier(CascadeClassifier, SoftTreeClassifier):
         if self.class_weight is None:
             return None
         labels = self.classes_[samples.y.astype(np.int64)]
-        return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=labels))
+        by_class = class_weights(self.class_weight, labels, samples.weight)
+        weigh_classes(by_class, labels, samples.weight)  # raises if no row is left
+        return np.array([by_class[label] for label in self.classes_.tolist()])

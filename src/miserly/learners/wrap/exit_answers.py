@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 
-from miserly.learners.base import PlanEstimator, as_columns, decision_of
+from miserly.learners.base import PlanEstimator, decision_of
 from miserly.plan.engine.batch import ranked
 
 __all__ = ["ExitAnswers"]
@@ -41,7 +42,7 @@ class ExitAnswers(PlanEstimator):
     ) -> NDArray[Any]:
         plan, given = self.plan_for(qid), self.run_arguments(X, unknown, known, prices)
         done = plan.run(budget=budget, qid=qid, account=False, **given)
-        return self.labels_from(as_columns(ranked(done, qid)))
+        return self.answers_of(replace(done, scores=ranked(done, qid)))
 
     @available_if(_wraps_classifier)
     def decision_function(

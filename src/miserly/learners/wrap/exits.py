@@ -44,6 +44,7 @@ __all__ = [
     "choose_threshold",
     "evaluate_thresholds",
     "exit_gates",
+    "has_own_amounts",
     "leave",
     "lossless_exits",
     "saving_and_metric",
@@ -123,12 +124,18 @@ def check_plan(plan: Any, rule: str, name: str) -> None:
 def _check_sum(plan: Plan, name: str) -> None:
     if not is_additive(plan):
         raise DataError(f"rule='lossless' needs a plan that is a sum, and the plan of {name} is not")
-    if plan.decision is not None:
-        raise DataError(
-            f"rule='lossless' settles the largest score, but {name} decides by the costs of outcomes"
-        )
     if links.gives_numbers(plan.link) and plan.n_outputs > 1:
         raise DataError(f"rule='lossless' ranks by one score per row, but {name} has {plan.n_outputs}")
+    if has_own_amounts(plan):
+        raise DataError(
+            f"rule='lossless' compares costs that are the same for all rows, but {name} decides by the "
+            "amount of each row; use another rule"
+        )
+
+
+def has_own_amounts(plan: Plan) -> bool:
+    """Whether a plan decides by amounts of the rows, which lossless exits cannot compare."""
+    return plan.decision is not None and bool(plan.decision.columns)
 
 
 def lossless_exits(plan: Plan, every: int, k: int) -> Plan:
@@ -163,6 +170,7 @@ class StagedScores:
     cost: NDArray[np.float64]
     link: str
     queries: Queries | None = None
+    amounts: NDArray[np.float64] | None = None  # those that the decision of the plan reads, of each row
     _values: dict[tuple[int, str], NDArray[np.float64]] = field(default_factory=dict)
     _order: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
@@ -173,7 +181,7 @@ class StagedScores:
         """Run encoded rows through a chain with exits after the numbers of nodes `stops`."""
         stages = list(plan.run_staged(X, [*stops, len(plan.nodes)], n_threads=n_threads, encoded=True))
         scores, cost = (np.array([getattr(stage, name) for stage in stages]) for name in ("scores", "cost"))
-        return cls(scores, cost, plan.link, queries)
+        return cls(scores, cost, plan.link, queries, stages[-1].amounts)
 
     @property
     def n_exits(self) -> int:
@@ -321,7 +329,8 @@ def saving_and_total(
 ) -> tuple[float, float]:
     """The fraction of the mean cost saved, and the mean cost of tests and mistakes, with rows at `exits`."""
     scores, cost = staged.at(exits)
-    mistakes = rows.outcomes.cost_of(rows.y, plan.labels_from(scores[:, : plan.n_outputs]))
+    answers = plan.labels_from(scores[:, : plan.n_outputs], amounts=staged.amounts)
+    mistakes = rows.outcomes.cost_of(rows.y, answers)
     full = float(np.average(staged.cost[-1], weights=rows.weight))
     paid = float(np.average(cost, weights=rows.weight))
     total = paid + float(np.average(mistakes, weights=rows.weight))

@@ -280,7 +280,8 @@ def least_total_threshold(first: Plan, both: Plan, X: NDArray[Any], rows: Rows) 
 
     def totals(plan: Plan) -> NDArray[np.float64]:
         run = plan.run(X, encoded=True)
-        return run.cost + rows.outcomes.cost_of(rows.y, plan.labels_from(as_columns(run.scores)))
+        answers = plan.labels_from(as_columns(run.scores), amounts=run.amounts)
+        return run.cost + rows.outcomes.cost_of(rows.y, answers)
 
     alone, handed = totals(first), totals(handing_over_at(both, 2.0))
     scores = as_columns(first.run(X, account=False, encoded=True).scores)

@@ -20,7 +20,7 @@ from miserly.learners.common.training import measure
 from miserly.learners.common.tree_order import order_of_terms
 from miserly.learners.wrap.adopt import adopt
 from miserly.learners.wrap.early_exit import EarlyExit
-from miserly.learners.wrap.exits import StagedScores, lossless_exits
+from miserly.learners.wrap.exits import StagedScores, has_own_amounts, lossless_exits
 from miserly.learners.wrap.sure_exits import sure_threshold, values_of_units
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
@@ -180,8 +180,9 @@ def thrift(
     those trees. It is done where features cost something and evaluating trees is free. Where evaluations have
     a cost, the exits count all leaves.
 
-    Probabilities and the scores of rows that leave are those so far. Numbers of a regressor are never
-    settled, nor are decisions by the costs of outcomes, so only their order of evaluation changes.
+    Probabilities and the scores of rows that leave are those so far. Where the model decides by the costs of
+    outcomes, rows leave once no tree can change the answer of least expected cost. Numbers of a regressor are
+    never settled, so only their order of evaluation changes.
 
     Examples
     --------
@@ -203,6 +204,16 @@ def thrift(
     if links.gives_numbers(fitted.plan_.link) and fitted.plan_.n_outputs > 1:
         raise DataError(
             "thrift needs a sum with one number as its answer; a forest that averages numbers has no such sum"
+        )
+    if has_own_amounts(fitted.plan_):
+        raise DataError(
+            "thrift compares costs of outcomes that are the same for all rows, but the model decides by the "
+            "amount of each row; use EarlyExit(..., rule='confidence')"
+        )
+    if tolerance > 0.0 and fitted.plan_.decision is not None:
+        raise DataError(
+            "tolerance compares classes, but the model decides by the costs of outcomes: leave it at 0, or "
+            "use EarlyExit(..., rule='confidence')"
         )
     evaluation = _Evaluation(fitted, X, y, qid, k, metric)
     names, plans = ["as it was"], [fitted.plan_]
@@ -274,8 +285,8 @@ class _Evaluation:
 
     @property
     def can_settle(self) -> bool:
-        """Whether rows can leave early: not from numbers, which every tree changes, nor from decisions."""
-        return self.qid is not None or (self.classifies and self.model.plan_.decision is None)
+        """Whether rows can leave early: not from numbers, which every tree changes."""
+        return self.qid is not None or self.classifies
 
     def lossy(
         self, plan: Plan, lossless: Any, every: int, tolerance: float, confidence: float | None
@@ -314,7 +325,7 @@ class _Evaluation:
     def measure(self, name: str, plan: Plan) -> ThriftStep:
         run = plan.run(self.rows, qid=self.qid, encoded=True)
         scores = as_columns(ranked(run, self.qid))
-        answers = self._answers(plan, scores)
+        answers = self._answers(plan, scores, run.amounts)
         if self._before is None:
             self._before = answers
         value = measure(self.metric, plan.link, scores, self.codes, self.qid, None)
@@ -322,10 +333,10 @@ class _Evaluation:
             name, float(run.cost.mean()), _trees(plan, run), int(self._differ(answers).sum()), float(value)
         )
 
-    def _answers(self, plan: Plan, scores: NDArray[np.float64]) -> Any:
+    def _answers(self, plan: Plan, scores: NDArray[np.float64], amounts: Any) -> Any:
         """Classes, numbers, or the best documents of each query in their order."""
         if self.qid is None:
-            return plan.labels_from(scores[:, : plan.n_outputs])
+            return plan.labels_from(scores[:, : plan.n_outputs], amounts=amounts)
         order = np.lexsort((np.arange(len(scores)), -scores[:, 0], self.qid))
         _, first = np.unique(self.qid[order], return_index=True)
         return [tuple(some[: self.k].tolist()) for some in np.split(order, first[1:])]

@@ -32,13 +32,16 @@ def certain(trail: Trail, *, onward: bool = False) -> list[int]:
     """
     if trail.need < 0:
         return []
+    sure, bought = _amounts_ahead(trail), dict.fromkeys(trail.unpaid_amounts)
+    if trail.unpaid_amounts and (len(sure) < len(bought) or not trail.plan.nodes):
+        return [f for f in sure if not trail.is_known(f)]
     if trail.plan.nodes[trail.node].acquisition is not None:
-        return [trail.need]  # what comes next depends on its value
-    sure: dict[int, None] = {}
-    bought: dict[int, None] = {}  # all that may be bought before the next one
+        return [f for f in sure if not trail.is_known(f)] or [trail.need]  # the rest depends on their values
     most = trail.spent
     capped = trail.budget < inf
     known, values = trail.known_flags, dict(trail.known_values)
+    for f in [f for f in sure if known[f]]:
+        del sure[f]
     n_unknown = known.count(False)
     for t, is_fresh in _terms_ahead(trail, onward):
         term = trail.plan.terms[t]
@@ -72,7 +75,10 @@ def possible(trail: Trail) -> list[int]:
     if trail.need < 0:
         return []
     plan = trail.plan
-    found = [f for t, _ in _terms_ahead(trail) for f in plan.terms[t].features.tolist()]
+    found = trail.unpaid_amounts
+    if not plan.nodes:
+        return [f for f in found if f != trail.need and not trail.is_known(f)]
+    found += [f for t, _ in _terms_ahead(trail) for f in plan.terms[t].features.tolist()]
     node = plan.nodes[trail.node]
     found += _pool(node)
     for child in (node.up, node.low):
@@ -106,7 +112,11 @@ def remaining(trail: Trail) -> tuple[list[int], float]:
     terms: dict[int, bool] = {}  # and whether their evaluation is to be paid
     for t, is_fresh in _terms_ahead(trail):
         terms.setdefault(t, is_fresh)
-    reached, chosen = {plan.nodes[trail.node].up, plan.nodes[trail.node].low}, _pool(plan.nodes[trail.node])
+    reached: set[int] = set()
+    chosen: list[int] = []
+    for node in plan.nodes[trail.node : trail.node + 1]:
+        reached |= {node.up, node.low}
+        chosen += _pool(node)
     for k in range(trail.node + 1, len(plan.nodes)):
         if k in reached:
             node = plan.nodes[k]
@@ -114,13 +124,22 @@ def remaining(trail: Trail) -> tuple[list[int], float]:
             chosen += _pool(node)
             for t in node.terms.tolist():
                 terms.setdefault(t, not evaluated[t])
-    columns = dict.fromkeys(f for t in terms for f in plan.terms[t].features.tolist())
+    columns = dict.fromkeys(trail.unpaid_amounts)
+    columns.update((f, None) for t in terms for f in plan.terms[t].features.tolist())
     columns.update(dict.fromkeys(chosen))
     known = trail.known_flags
     found = [f for f in columns if f != trail.need and not known[f]]
     most = trail.price_of([trail.need, *found])
     most += sum(plan.terms[t].evaluation for t, is_fresh in terms.items() if is_fresh)
     return found, min(most, max(0.0, trail.budget - trail.spent))
+
+
+def _amounts_ahead(trail: Trail) -> dict[int, None]:
+    """The columns with amounts that are still to be paid and that the budget pays for, in their order."""
+    ahead = trail.unpaid_amounts
+    prices = [trail.price_of(ahead[: i + 1]) for i in range(len(ahead))]
+    fitting = [f for f, price in zip(ahead, prices, strict=True) if fits(trail.spent, price, trail.budget)]
+    return dict.fromkeys(fitting)
 
 
 def _pool(node: Node) -> list[int]:

@@ -12,6 +12,7 @@ The rules of a run, which `compiled`, `reference` and `stepping` share:
   before the gate, the others stop at it: which would go on cannot be known.
 - What a row knows already is not acquired and costs nothing, and its group is open. A row may pay other
   prices than those of the plan. Evaluations cost the same for all rows.
+- Columns with amounts that the decision of a plan reads are paid first, before node 0.
 - A node with an acquisition buys only what fits, so a budget never stops a row in it.
 - So whatever the budget, a row buys the same things in the same order, up to a node that chooses purchases.
   Cost never falls as the budget rises; `MixtureAcquisition` says why that holds there too.
@@ -32,7 +33,7 @@ from miserly.costs import RowCosts, RowPrices, fits, read_budget
 from miserly.costs.prices import row_totals
 from miserly.errors import DataError, PlanError, warn_once
 from miserly.plan.engine.chain import bills_of, chain_of
-from miserly.plan.engine.reference import run_reference
+from miserly.plan.engine.reference import pay_amounts, run_reference
 from miserly.plan.nodes import LEAVE
 from miserly.utils.checks import check_queries
 from miserly.utils.inputs import as_input
@@ -40,7 +41,7 @@ from miserly.utils.inputs import as_input
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Run", "encode", "engine_for", "levels", "ranked", "run_rows", "settle", "walker"]
+__all__ = ["Run", "amounts_of", "encode", "engine_for", "levels", "ranked", "run_rows", "settle", "walker"]
 
 # Plain NumPy walks a million trees down for one row each in about 0.3 seconds; compiling takes much longer.
 _MUCH = 3_000_000
@@ -64,6 +65,9 @@ class Run:
         The node each row answered from; -1 is the plan's base.
     stopped : bool array of (n,)
         Whether the budget stopped the row.
+    amounts : array of (n, n_columns) or None
+        The values of the plan's `amount_columns`, NaN where a row has not acquired one; None without such
+        columns.
     """
 
     plan: Plan = field(repr=False)
@@ -74,6 +78,7 @@ class Run:
     stopped: NDArray[np.bool_]
     pending: NDArray[np.int64] = field(repr=False)
     begun: NDArray[np.int64] = field(repr=False)
+    amounts: NDArray[np.float64] | None = field(default=None, repr=False)
 
     @cached_property
     def evaluated(self) -> NDArray[np.bool_]:
@@ -125,6 +130,8 @@ def run_rows(
     if row_costs is not None and account:
         state.begin_with(row_costs)
         prices = row_costs.prices
+    if account:
+        pay_amounts(plan, matrix, limit, state, prices)
     engine = _engine(part, compiled)
     whole = count == "tree"
     if engine is None:
@@ -139,7 +146,16 @@ def run_rows(
     else:
         engine.run_plan(part, matrix, order, start, limit, account, whole, state, n_threads, prices)
     state.trail[:, 0] += len(plan.nodes) - len(part.nodes)
-    return state.result(plan, limit)
+    return state.result(plan, limit, amounts_of(plan, matrix, state.acquired if account else None))
+
+
+def amounts_of(plan: Plan, X: NDArray[Any], acquired: NDArray[np.bool_] | None) -> NDArray[np.float64] | None:
+    """The amounts that the decision of a plan reads, where rows have acquired them; None if it reads none."""
+    columns = list(plan.amount_columns)
+    if not columns:
+        return None
+    amounts = X[:, columns].astype(np.float64)
+    return amounts if acquired is None else np.where(acquired[:, columns], amounts, np.nan)
 
 
 def _run_billed_chain(
@@ -166,6 +182,7 @@ def _run_billed_chain(
     if prices is not None or state.known is not None or not len(matrix):
         return False
     one = State.fresh(plan, 1)  # all rows have the same bill: whole trees are paid
+    pay_amounts(plan, matrix[:1], limit, one)
     engine.run_plan(plan, matrix[:1], np.arange(1), np.arange(2), limit, True, whole, one, n_threads)
     if one.trail[0, 1] >= 0:
         return False
@@ -214,7 +231,7 @@ class State:
             self.acquired[:], self.opened[:] = row_costs.known, row_costs.opened
             self.known = row_costs.known
 
-    def result(self, plan: Plan, limit: float) -> Run:
+    def result(self, plan: Plan, limit: float, amounts: NDArray[np.float64] | None) -> Run:
         outputs = self.scores[:, : plan.n_outputs]
         return Run(
             plan=plan,
@@ -225,6 +242,7 @@ class State:
             stopped=self.trail[:, 1] >= 0,
             pending=self.trail[:, 1].copy(),
             begun=self.trail[:, 2].copy(),
+            amounts=amounts,
         )
 
 

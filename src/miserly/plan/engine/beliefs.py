@@ -2,7 +2,8 @@
 
 Beliefs are the components of a mixture, conditioned on the values observed so far by an incremental Cholesky
 factorisation: each observation adds one line to the factor of each component. Operations run over the columns
-of the pool; sums over components go one after the other, as in compiled code.
+of the pool; sums over components go one after the other, as in compiled code. Means, variances and factors
+are in single precision, which halves the memory that a purchase reads. Probabilities are in double precision.
 
 The steps of a row are: observe what it knows, then again and again `gains`, `choose`, pay, `observe`.
 """
@@ -31,15 +32,18 @@ __all__ = [
     "observe_feature",
     "posterior",
     "power",
+    "prior_gains",
     "restart",
     "standardised",
 ]
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
-LEAST_SHARE = 1e-8  # components that are less probable are given up
-LEAST_PART = 1e-5  # components that are less probable do not count in gains
-LEAST_VARIANCE = 1e-4  # of a column given others
+ONE = np.float32(1.0)
+LEAST_SHARE = 1e-6  # components that are less probable are given up
+LEAST_PART = 1e-4  # components that are less probable do not count in gains
+LEAST_VARIANCE = np.float32(1e-4)  # of a column given others
 LEAST_CHANCE = 1e-12  # of a class, in scores
 SURE = 1e-12  # tolerance of the confidence
 
@@ -48,9 +52,9 @@ class Beliefs(NamedTuple):
     """The components given what was observed, for one row at a time."""
 
     share: Floats  # (n_components,) their probabilities; 0 where given up
-    mean: Floats  # (n_components, n_columns)
-    variance: Floats
-    factor: Floats  # (n_columns, n_components, n_columns), a line for each observation
+    mean: Singles  # (n_components, n_columns)
+    variance: Singles
+    factor: Singles  # (n_columns, n_components, n_columns), a line for each observation
     ratio: Floats  # (n_columns,) how well each column tells the classes apart, by `gains`
     drop: Floats  # (n_columns,) the expected decrease of the Brier score, by `gains`
     chances: Floats  # (n_classes,) by `posterior`
@@ -62,9 +66,9 @@ class Beliefs(NamedTuple):
         c, n = table.mean.shape
         return cls(
             share=np.zeros(c),
-            mean=np.zeros((c, n)),
-            variance=np.zeros((c, n)),
-            factor=np.empty((n, c, n)),
+            mean=np.zeros((c, n), dtype=np.float32),
+            variance=np.zeros((c, n), dtype=np.float32),
+            factor=np.empty((n, c, n), dtype=np.float32),
             ratio=np.zeros(n),
             drop=np.zeros(n),
             chances=np.zeros(len(table.start) - 1),
@@ -102,19 +106,20 @@ def standardised(table: MixtureTable, q: int, x: float) -> float:
 def observe(table: MixtureTable, beliefs: Beliefs, q: int, z: float) -> None:
     """Condition the components on the value `z` of column `q`."""
     t, live = int(beliefs.seen[0]), np.flatnonzero(beliefs.share)
-    inverse = 1.0 / np.sqrt(beliefs.variance[live, q])
+    inverse = ONE / np.sqrt(beliefs.variance[live, q])
     line = table.covariance[live, q]
     for before in beliefs.factor[:t]:
         some = before[live]
         line -= some[:, q][:, None] * some
     line *= inverse[:, None]
-    error = (z - beliefs.mean[live, q]) * inverse
+    error = (np.float32(z) - beliefs.mean[live, q]) * inverse
     beliefs.factor[t, live] = line
     beliefs.variance[live] = np.maximum(LEAST_VARIANCE, beliefs.variance[live] - line * line)
     beliefs.mean[live] += error[:, None] * line
     beliefs.seen[0] = t + 1
-    squared, sharpness = error * error, table.numbers[4]
-    density = links.exp(-0.5 * sharpness * (squared - squared.min())) * power(inverse, sharpness)
+    squared, sharpness = error.astype(np.float64) ** 2, table.numbers[4]
+    density = links.exp(-0.5 * sharpness * (squared - squared.min()))
+    density *= power(inverse.astype(np.float64), sharpness)
     weight = beliefs.share[live] * density
     weight[weight < LEAST_SHARE * _sum(weight)] = 0.0
     beliefs.share[live] = weight / _sum(weight)
@@ -154,25 +159,37 @@ def posterior(table: MixtureTable, beliefs: Beliefs) -> float:
     return float(beliefs.chances.max())
 
 
+def prior_gains(table: MixtureTable) -> MixtureTable:
+    """The table with what each column tells while nothing is known. All rows begin with these gains."""
+    beliefs = Beliefs.empty(table)
+    restart(table, beliefs)
+    posterior(table, beliefs)
+    gains(table, beliefs)
+    return table._replace(ratio=beliefs.ratio, drop=beliefs.drop)
+
+
 def gains(table: MixtureTable, beliefs: Beliefs) -> None:
     """Set what each column is expected to tell about the class. `posterior` comes before."""
     start, n = table.start.tolist(), beliefs.mean.shape[1]
-    means, mean, square = [], np.zeros(n), np.zeros(n)
+    means: list[tuple[Any, Floats]] = []
+    mean, square = np.zeros(n, np.float32), np.zeros(n, np.float32)
     for k in range(len(start) - 1):
         own = np.arange(start[k], start[k + 1])
         own = own[beliefs.share[own] >= LEAST_PART]
         if own.size:
-            share, centre = beliefs.share[own][:, None], beliefs.mean[own]
+            share, centre = beliefs.share[own].astype(np.float32)[:, None], beliefs.mean[own]
             parts = share * (centre * centre + beliefs.variance[own])
             square = _sum(np.concatenate([square[None], parts]))
-            means.append((beliefs.chances[k], _sum(share * centre)))
-            mean = mean + means[-1][1]
+            own_mean = _sum(share * centre)
+            means.append((beliefs.chances[k], own_mean.astype(np.float64)))
+            mean = mean + own_mean
+    mean, square = mean.astype(np.float64), square.astype(np.float64)
     between, drop = np.zeros(n), np.zeros(n)
     for chance, own_mean in means:
         covariance = own_mean - chance * mean
         drop = drop + covariance * covariance
         between = between + covariance * covariance / np.sqrt(chance)
-    variance = np.maximum(square - mean * mean, LEAST_VARIANCE)
+    variance = np.maximum(square - mean * mean, np.float64(LEAST_VARIANCE))
     beliefs.ratio[:] = between / variance
     beliefs.drop[:] = drop / variance
 
@@ -211,7 +228,10 @@ def decide(table: MixtureTable, beliefs: Beliefs, due: Any) -> int:
     exponent, confidence, tradeoff, _, _ = table.numbers.tolist()
     if posterior(table, beliefs) >= confidence - SURE:
         return -1
-    gains(table, beliefs)
+    if beliefs.seen[0]:
+        gains(table, beliefs)
+    else:
+        beliefs.ratio[:], beliefs.drop[:] = table.ratio, table.drop
     lists = (table.first.tolist(), beliefs.ratio.tolist(), beliefs.drop.tolist(), due.tolist())
     return choose(*lists, exponent, tradeoff)
 

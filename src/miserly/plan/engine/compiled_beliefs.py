@@ -12,7 +12,7 @@ from miserly.costs import prices as _prices
 from miserly.plan import links
 from miserly.plan.acquisition import MixtureTable
 from miserly.plan.engine import beliefs as _beliefs
-from miserly.plan.engine.beliefs import LEAST_PART, LEAST_SHARE, LEAST_VARIANCE, SURE, Beliefs
+from miserly.plan.engine.beliefs import LEAST_PART, LEAST_SHARE, LEAST_VARIANCE, ONE, SURE, Beliefs
 from miserly.plan.engine.threads import pieces, side_by_side
 from miserly.utils.compiled import compiled
 
@@ -58,13 +58,13 @@ def observe(table, beliefs, q, z):
     count, sharpness = beliefs.seen[0], table.numbers[4]
     n_components, n = mean.shape
     errors, inverses = np.empty(n_components), np.empty(n_components)
-    least = math.inf
+    least, value = math.inf, np.float32(z)
     for c in range(n_components):
         if share[c] == 0.0:
             continue
-        inverse = 1.0 / math.sqrt(variance[c, q])
+        inverse = ONE / np.sqrt(variance[c, q])
         line = _add_line(table.covariance[c, q], factor, count, c, q)
-        error = (z - mean[c, q]) * inverse
+        error = (value - mean[c, q]) * inverse
         own_mean, own_variance = mean[c], variance[c]
         for f in range(n):
             line[f] *= inverse
@@ -72,7 +72,7 @@ def observe(table, beliefs, q, z):
             own_variance[f] = rest if rest > LEAST_VARIANCE else LEAST_VARIANCE
             own_mean[f] += error * line[f]
         errors[c], inverses[c] = error, inverse
-        least = min(least, error * error)
+        least = min(least, errors[c] * errors[c])
     beliefs.seen[0] = count + 1
     total = 0.0
     for c in range(n_components):
@@ -111,14 +111,15 @@ def gains(table, beliefs):
     """As `beliefs.gains`."""
     share, start, chances = beliefs.share, table.start, beliefs.chances
     n, n_classes = beliefs.mean.shape[1], chances.shape[0]
-    means, mean, square = np.zeros((n_classes, n)), np.zeros(n), np.zeros(n)
+    means = np.zeros((n_classes, n), np.float32)
+    mean, square = np.zeros(n, np.float32), np.zeros(n, np.float32)
     counts = np.zeros(n_classes, np.bool_)
     for k in range(n_classes):
         own = means[k]
         for c in range(start[k], start[k + 1]):
             if share[c] >= LEAST_PART:
                 counts[k] = True
-                part, centre, variance = share[c], beliefs.mean[c], beliefs.variance[c]
+                part, centre, variance = np.float32(share[c]), beliefs.mean[c], beliefs.variance[c]
                 for f in range(n):
                     own[f] += part * centre[f]
                     square[f] += part * (centre[f] * centre[f] + variance[f])
@@ -131,12 +132,12 @@ def gains(table, beliefs):
         if counts[k]:
             own, chance, root = means[k], chances[k], math.sqrt(chances[k])
             for f in range(n):
-                covariance = own[f] - chance * mean[f]
+                covariance = np.float64(own[f]) - chance * np.float64(mean[f])
                 drop[f] += covariance * covariance
                 ratio[f] += covariance * covariance / root
     for f in range(n):
-        rest = square[f] - mean[f] * mean[f]
-        rest = rest if rest > LEAST_VARIANCE else LEAST_VARIANCE
+        rest = np.float64(square[f]) - np.float64(mean[f]) * np.float64(mean[f])
+        rest = max(rest, np.float64(LEAST_VARIANCE))
         ratio[f] /= rest
         drop[f] /= rest
 
@@ -146,7 +147,10 @@ def decide(table, beliefs, due):
     """As `beliefs.decide`."""
     if posterior(table, beliefs) >= table.numbers[1] - SURE:
         return -1
-    gains(table, beliefs)
+    if beliefs.seen[0]:
+        gains(table, beliefs)
+    else:
+        beliefs.ratio[:], beliefs.drop[:] = table.ratio, table.drop
     return _choose(table.first, beliefs.ratio, beliefs.drop, due, table.numbers[0], table.numbers[2])
 
 

@@ -1,7 +1,8 @@
 """Compiled runs of additive chains of trees in which no budget stops a row: the commonest case, made short.
 
 A row walks down many trees side by side, so that the processor waits for several of them at once. Chains that
-do not fit the cache are run in tiles of trees, for some rows at a time.
+do not fit the cache are run in tiles of trees, for a block of rows at a time. Where a tile holds few trees,
+because they are large, many rows walk down each tree side by side instead.
 
 Numbers of nodes and rows are unsigned: for signed ones numba looks at each whether it counts from the end.
 """
@@ -18,7 +19,9 @@ __all__ = ["bill_chain", "score_chain"]
 
 _ONE, _BITS = np.uint64(1), np.uint64(CATEGORICAL - 1)
 _SET = np.uint32(CATEGORICAL)
-_ROWS = 32  # that go through a tile of trees one after the other
+_BLOCK = 8192  # rows that go through a tile of trees before the next tile
+_ROWS = 128  # of them that go through it together
+_FEW = 32  # trees of a tile, up to which rows walk down each tree side by side
 _SHALLOW = 6  # levels of a tree in which rows take all steps; in deeper trees those that arrive are dropped
 
 _inline = compiled(forceinline=True)
@@ -93,6 +96,39 @@ def _walk(nodes, tables, start, first, last, depth, X, i, at, moving):
 
 
 @compiled()
+def _walk_rows(nodes, tables, root, X, begin, n, leaves, j, at, moving):
+    """Walk `n` rows side by side down one tree; column `j` of `leaves` gets where they end."""
+    sets = tables.shape[0] > 0
+    for r in range(n):
+        at[r] = root
+        moving[r] = np.uint64(r)
+    left = n
+    while left > 0:  # as in `_walk`
+        kept = 0
+        for q in range(left):
+            r = moving[q]
+            node = at[r]
+            child = _next(nodes, tables, sets, X, begin + r, node)
+            moving[kept] = r
+            kept += child != node
+            at[r] = child
+        left = kept
+    for r in range(n):
+        leaves[r, j] = at[r]
+
+
+@_inline
+def _leaves_of_few():
+    return np.empty((_ROWS, _FEW), np.uint64)
+
+
+@compiled()
+def _walk_few(nodes, tables, start, first, last, X, row, n, leaves, at, moving):
+    for j in range(last - first):
+        _walk_rows(nodes, tables, start[first + j], X, np.uint64(row), n, leaves, j, at, moving)
+
+
+@compiled()
 def _add(value, root, start, lead, pointer, weight, channel, bias, single, low, high, first, at, i, scores):
     """Add the trees of nodes `low` to `high` of the plan to the scores of a row."""
     for k in range(low, high):
@@ -142,16 +178,26 @@ def score_chain(
     scores,
 ):
     """Add the trees for rows `top` to `bottom`."""
-    at, moving = np.empty(start.shape[0], np.uint64), np.empty(start.shape[0], np.uint64)
-    for row in range(top, bottom, _ROWS):
-        for t in range(tiles.shape[0] - 1):
-            low, first, depth = tiles[t, 0], tiles[t, 1], tiles[t, 2]
-            high, last = tiles[t + 1, 0], tiles[t + 1, 1]
-            for i in range(row, min(bottom, row + _ROWS)):
-                _walk(nodes, tables, start, first, last, depth, X, np.uint64(i), at, moving)
+    space = max(_ROWS, start.shape[0])
+    at, moving, leaves = np.empty(space, np.uint64), np.empty(space, np.uint64), _leaves_of_few()
+    n_tiles = tiles.shape[0] - 1
+    for turn in range(n_tiles * -(-(bottom - top) // _BLOCK)):  # all tiles for a block, then for the next one
+        t, block = turn % n_tiles, top + turn // n_tiles * _BLOCK
+        low, first, depth = tiles[t, 0], tiles[t, 1], tiles[t, 2]
+        high, last = tiles[t + 1, 0], tiles[t + 1, 1]
+        end = min(bottom, block + _BLOCK)
+        for row in range(block, end, _ROWS):
+            n = min(end, row + _ROWS) - row
+            few = last - first <= _FEW and n > _FEW
+            if few:
+                _walk_few(nodes, tables, start, first, last, X, row, n, leaves, at, moving)
+            for i in range(row, row + n):
+                if not few:
+                    _walk(nodes, tables, start, first, last, depth, X, np.uint64(i), at, moving)
+                ends = leaves[i - row] if few else at
                 _add(
                     value, root, start, lead, pointer, weight, channel, bias, single,
-                    low, high, first, at, i, scores,
+                    low, high, first, ends, i, scores,
                 )  # fmt: skip
 
 
@@ -182,18 +228,28 @@ def bill_chain(
     spent,
 ):
     """The same, with the bill of each row: evaluations, and the splits that it meets in their order."""
-    at, moving = np.empty(start.shape[0], np.uint64), np.empty(start.shape[0], np.uint64)
-    for row in range(top, bottom, _ROWS):
-        for t in range(tiles.shape[0] - 1):
-            low, first, depth = tiles[t, 0], tiles[t, 1], tiles[t, 2]
-            high, last = tiles[t + 1, 0], tiles[t + 1, 1]
-            for i in range(row, min(bottom, row + _ROWS)):
-                _walk(nodes, tables, start, first, last, depth, X, np.uint64(i), at, moving)
+    space = max(_ROWS, start.shape[0])
+    at, moving, leaves = np.empty(space, np.uint64), np.empty(space, np.uint64), _leaves_of_few()
+    n_tiles = tiles.shape[0] - 1
+    for turn in range(n_tiles * -(-(bottom - top) // _BLOCK)):  # all tiles for a block, then for the next one
+        t, block = turn % n_tiles, top + turn // n_tiles * _BLOCK
+        low, first, depth = tiles[t, 0], tiles[t, 1], tiles[t, 2]
+        high, last = tiles[t + 1, 0], tiles[t + 1, 1]
+        end = min(bottom, block + _BLOCK)
+        for row in range(block, end, _ROWS):
+            n = min(end, row + _ROWS) - row
+            few = last - first <= _FEW and n > _FEW
+            if few:
+                _walk_few(nodes, tables, start, first, last, X, row, n, leaves, at, moving)
+            for i in range(row, row + n):
+                if not few:
+                    _walk(nodes, tables, start, first, last, depth, X, np.uint64(i), at, moving)
+                ends = leaves[i - row] if few else at
                 _pay(
                     root, start, lead, evaluation, way, ways, pointer[low], pointer[high],
-                    first, at, i, prices, acquired, opened, spent,
+                    first, ends, i, prices, acquired, opened, spent,
                 )  # fmt: skip
                 _add(
                     value, root, start, lead, pointer, weight, channel, bias, single,
-                    low, high, first, at, i, scores,
+                    low, high, first, ends, i, scores,
                 )  # fmt: skip

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from miserly.plan import links
 from miserly.plan.engine.compiled_rules import RAW, STOPPED, TREE, in_category
+from miserly.plan.engine.outcomes import LEAST_SHARE
 from miserly.plan.gates import Settled, SettledTop
+from miserly.plan.links import BY_EACH, BY_LOG_ODDS, BY_SHARES
 from miserly.utils.compiled import compiled
 
 __all__ = ["SETTLED", "SETTLED_TOP", "forget", "new_memory", "send_settled", "send_settled_top"]
@@ -16,6 +19,7 @@ __all__ = ["SETTLED", "SETTLED_TOP", "forget", "new_memory", "send_settled", "se
 SETTLED, SETTLED_TOP = Settled.code, SettledTop.code
 
 _part = compiled(forceinline=True)  # handing over the tables costs more than walking a tree
+_exp = _part(links.exp)
 
 
 @_part
@@ -46,9 +50,64 @@ def _leaves(feature, threshold, left, missing, value, category, span, words, roo
 
 
 @_part
-def _can_differ(error, size, signs, n_outputs, scores, i, bounds):
-    """Whether the bounds leave the class of row `i` open."""
-    if signs:
+def _share(score, top, chances):
+    if chances == BY_SHARES:
+        return score
+    if chances == BY_EACH:
+        return 1.0 / (1.0 + _exp(-score))
+    return _exp(score - top)
+
+
+@_part
+def _is_undecided(outcomes, slack, chances, error, size, n_outputs, scores, i, bounds):
+    """Whether the bounds leave the answer of least expected cost open; `outcomes` has the same in NumPy."""
+    first = 1 if chances == BY_LOG_ODDS else 0  # the score of the first class is 0
+    n_classes = outcomes.shape[0]
+    shares = np.zeros((3, n_classes))
+    top = 0.0 if first else -np.inf
+    for c in range(n_outputs):
+        score = scores[i, c]
+        margin = error * (abs(score) + size[c])
+        shares[0, c + first] = score + (bounds[0, c] - margin)
+        shares[1, c + first] = score
+        shares[2, c + first] = score + (bounds[1, c] + margin)
+        top = max(top, shares[2, c + first])
+    if not top < np.inf:
+        return True
+    total = 0.0
+    for k in range(n_classes):
+        for e in range(3):
+            shares[e, k] = _share(shares[e, k], top, chances)
+        total += shares[0, k]
+    if chances == BY_SHARES and not total > 0.0:
+        return True
+    answer, least = 0, np.inf
+    for a in range(outcomes.shape[1]):
+        cost = 0.0
+        for k in range(n_classes):
+            cost += shares[1, k] * outcomes[k, a]
+        if cost < least:
+            answer, least = a, cost
+    for b in range(outcomes.shape[1]):
+        total, whole = 0.0, 0.0
+        for k in range(n_classes):
+            difference = outcomes[k, b] - outcomes[k, answer]
+            total += difference * (shares[0, k] if difference > 0.0 else shares[2, k])
+            whole += (outcomes[k, b] + outcomes[k, answer]) * (shares[2, k] + LEAST_SHARE)
+        if b != answer and not total > slack * whole:
+            return True
+    return False
+
+
+@_part
+def _can_differ(nodes, k, scores, i, bounds):
+    """Whether the bounds leave the answer of row `i` open."""
+    error, size, n_outputs = nodes.rest_error[k], nodes.rest_size[k], nodes.n_outputs
+    if nodes.outcomes.shape[0]:
+        return _is_undecided(
+            nodes.outcomes, nodes.slack, nodes.chances, error, size, n_outputs, scores, i, bounds
+        )
+    if nodes.signs:
         for c in range(n_outputs):
             score = scores[i, c]
             margin = error * (abs(score) + size[c])
@@ -149,13 +208,12 @@ def _look_ahead(tables, k, X, i, scores, acquired, stack, bounds, memory, place,
     kind, start, fill, term = terms.kind, terms.start, terms.fill, nodes.term
     pointer, channel, weights, bias = nodes.pointer, nodes.channel, nodes.weight, nodes.bias
     reads, ends, stamp, bought = memory.reads, memory.ends, memory.stamp, memory.bought
-    error, size, signs, n_outputs = nodes.rest_error[k], nodes.rest_size[k], nodes.signs, nodes.n_outputs
     remembers = stamp.shape[0] > 0
     n_bought = _note_purchases(bought, memory.count, memory.seen, place, acquired, i) if remembers else 0
     bounds[:] = 0.0
     j = k
     while True:
-        if stops and _can_differ(error, size, signs, n_outputs, scores, i, bounds):
+        if stops and _can_differ(nodes, k, scores, i, bounds):
             return True
         j = nodes.up[j] if nodes.up[j] >= 0 else nodes.low[j]
         if j < 0:
@@ -207,11 +265,10 @@ def send_settled(tables, k, X, rows, scores, acquired, at, memory, places):
     """Let rows leave whose class no later node can change."""
     nodes = tables.nodes
     stack, bounds = _new_stack(tables.terms), np.zeros((4, scores.shape[1]))
-    error, size, signs, n_outputs = nodes.rest_error[k], nodes.rest_size[k], nodes.signs, nodes.n_outputs
     for r in range(rows.shape[0]):
         i = rows[r]
         bounds[0], bounds[1] = nodes.rest_low[k], nodes.rest_high[k]
-        is_open = _can_differ(error, size, signs, n_outputs, scores, i, bounds)
+        is_open = _can_differ(nodes, k, scores, i, bounds)
         if is_open and nodes.whole[k] != 0:
             place = places[i] if memory.stamp.shape[0] else 0
             is_open = _look_ahead(tables, k, X, i, scores, acquired, stack, bounds, memory, place, True)

@@ -34,7 +34,7 @@ UNKNOWN, KNOWN, PAID = range(3)
 
 # The first places in `state`, before what is known of each feature, which groups are open, and which terms
 # were evaluated.
-NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE, KNOWN_AT = range(9)
+NODE, ENTRY, PHASE, POSITION, EXIT, NEEDED, UP, WHOLE, AMOUNTS_DONE, KNOWN_AT = range(10)
 # The first places in `numbers`, before values and prices of features, set-ups of groups, and scores.
 SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
 
@@ -49,8 +49,9 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     OPENED, EVALUATED, PRICES, SCORES,
     SIGNS, REST_LOW, REST_HIGH, REST_SIZE, REST_ERROR, TERM_LOW, TERM_HIGH, STACK, BOUNDS,
     NODE_SINGLE, TREE_SPAN, NODE_ACQUIRES,
-) = range(47)  # fmt: skip
-_HEAD = 47
+    N_CLASSES, N_ANSWERS, OUTCOMES, SLACK, SHARES, AMOUNTS, AMOUNT_FEATURE,
+) = range(54)  # fmt: skip
+_HEAD = 54
 
 
 class Program(NamedTuple):
@@ -91,8 +92,11 @@ class Program(NamedTuple):
         head = np.zeros(_HEAD, dtype=np.int64)
         head[[N_FEATURES, N_SCORES, N_OUTPUTS, CHANCES]] = d, s, plan.n_outputs, LINKS[plan.link].chances
         head[[OPENED, EVALUATED, PRICES, SCORES]] = opened, evaluated, prices, scores
+        head[AMOUNTS] = len(plan.amount_columns)
         head[SIGNS] = plan.tables.nodes.signs
         head[STACK], head[BOUNDS] = evaluated + len(plan.terms), scores + 2 * s
+        head[[N_CLASSES, N_ANSWERS]] = plan.tables.nodes.outcomes.shape
+        head[SHARES] = head[BOUNDS] + 4 * s
         depth, ends = _scratch(plan)
         integers = _joined(head, whole, [head])
         reals = _joined(head, real, [np.zeros(0)])
@@ -135,6 +139,7 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
         ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_SINGLE: nodes.single, NODE_GATE: gate,
         NODE_ACQUIRES: [node.acquisition is not None for node in plan.nodes],
         NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low,
+        AMOUNT_FEATURE: plan.amount_columns,
         GROUP: prices.groups[inside], GROUP_POINTER: np.append(0, np.cumsum(inside.sum(axis=1))),
     }  # fmt: skip
     real: dict[int, Any] = {
@@ -142,7 +147,7 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
         TERM_EVALUATION: terms.evaluation, ENTRY_WEIGHT: nodes.weight, NODE_BIAS: nodes.bias.ravel(),
         NODE_NUMBER: nodes.number, REST_LOW: nodes.rest_low.ravel(), REST_HIGH: nodes.rest_high.ravel(),
         REST_SIZE: nodes.rest_size.ravel(), REST_ERROR: nodes.rest_error, TERM_LOW: nodes.term_low,
-        TERM_HIGH: nodes.term_high,
+        TERM_HIGH: nodes.term_high, OUTCOMES: nodes.outcomes.ravel(), SLACK: [nodes.slack],
     }  # fmt: skip
     return (
         {place: np.asarray(part, dtype=np.int64) for place, part in whole.items()},
@@ -151,10 +156,11 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
 
 
 def _scratch(plan: Plan) -> tuple[int, int]:
-    """Space for gates that look at the rest of the chain: nodes of a tree, and bounds of scores."""
+    """Space for gates that look at the rest of the chain: nodes of a tree, bounds of scores and shares."""
     if len(plan.tables.nodes.rest_error) == 0:
         return 0, 0
-    return int(plan.tables.terms.depth.max(initial=0)) + 2, 4 * plan.n_scores
+    n_shares = 3 * len(plan.tables.nodes.outcomes)
+    return int(plan.tables.terms.depth.max(initial=0)) + 2, 4 * plan.n_scores + n_shares
 
 
 def _kind(term: Term) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
-__all__ = ["run_reference"]
+__all__ = ["pay_amounts", "run_reference"]
 
 STOPPED = -2
 
@@ -67,6 +67,16 @@ def run_reference(
         else:
             up = _who_goes_up(plan, node.gate, scores, bundle[rows], size)
         state.at[rows] = np.where(up, node.up, node.low)
+
+
+def pay_amounts(
+    plan: Plan, X: NDArray[Any], limit: float, state: State, prices: RowPrices | None = None
+) -> None:
+    """Pay for the amounts that the decision reads. Rows that cannot are stopped before node 0."""
+    clerk = _Clerk(plan, X, limit, False, state, plan.tables.prices if prices is None else prices)
+    for f in plan.amount_columns:
+        rows = np.flatnonzero(state.at != STOPPED)
+        clerk.stop(rows[~clerk.buy(rows, np.full(len(rows), f))], 0, 0)
 
 
 def _single(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -134,11 +144,11 @@ class _Clerk:
         self.stop(rows[~through], k, j)
         rows, scores = rows[through], scores[through]
         if term.by_path:
-            values, through = term.evaluate_paying(self.X, rows, self._buy)
+            values, through = term.evaluate_paying(self.X, rows, self.buy)
         else:
             through = np.ones(len(rows), dtype=np.bool_)
             for f in self._unpaid(term, rows):
-                through[through] = self._buy(rows[through], np.full(through.sum(), f))
+                through[through] = self.buy(rows[through], np.full(through.sum(), f))
             values = term.evaluate(self.X, rows)
         self.stop(rows[~through], k, j + 1)
         return rows[through], scores[through], values[through]
@@ -156,7 +166,7 @@ class _Clerk:
     def _price(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.float64]:
         return prices_by_row(rows, features, self.state.acquired, self.state.opened, self.prices)
 
-    def _buy(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def buy(self, rows: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Buy one feature for each row that has not acquired it; gives where the row has it now."""
         through = self.state.acquired[rows, features]
         new = np.flatnonzero(~through)

@@ -3,7 +3,8 @@
 For node `k` the bounds hold for the end of the chain and for every node on the way: whatever number of later
 nodes a row finishes, each score changes by at least `low` (0 or less) and at most `high` (0 or more). Sums of
 floating point numbers are rounded. With `m` additions ahead the error is at most ``error * (|score| + size)``
-where `error` is four times ``m + 8`` units of rounding and `size` the largest sum of absolute values ahead.
+where `error` is four times ``m + 8`` units of rounding and `size` the largest sum of absolute values ahead. A
+link that rounds its probabilities needs a gap between scores; `size` holds it, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.plan import links
+from miserly.plan.engine.outcomes import decided
 from miserly.plan.nodes import LEAVE, Node
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ __all__ = [
 ]
 
 ROUNDING = 4.0 * 2.0**-53
-SINGLE_ROUNDING = 4.0 * 2.0**-24  # if some node rounds to float32
+SINGLE_ROUNDING = 4.0 * 2.0**-24  # if some node or the link rounds to float32
 _OPERATIONS = 8  # more than those of the comparison itself
 
 Floats = NDArray[np.float64]
@@ -106,8 +109,9 @@ class Rest(NamedTuple):
             high[k] = np.maximum(0.0, most + high[child])
             size[k] = weight + size[child]
             additions[k] = additions[child] + len(node.terms) + 1
-        unit = SINGLE_ROUNDING if any(node.single for node in plan.nodes) else ROUNDING
-        return cls(low, high, size, unit * (additions + _OPERATIONS))
+        single = plan.link != links.in_double(plan.link) or any(node.single for node in plan.nodes)
+        error = (SINGLE_ROUNDING if single else ROUNDING) * (additions + _OPERATIONS)
+        return cls(low, high, size + links.label_gap(plan.link) / error[:, None], error)
 
 
 def _scaled(weight: float, low: float, high: float) -> tuple[float, float]:
@@ -176,9 +180,11 @@ def bounds_of_row(
 
 
 def settled(plan: Plan, scores: Floats, least: Floats, most: Floats) -> NDArray[np.bool_]:
-    """Which rows have a class that cannot change while scores stay between `least` and `most`."""
+    """Which rows have an answer that cannot change while scores stay between `least` and `most`."""
     n = plan.n_outputs
     least, most = least[:, :n], most[:, :n]
+    if plan.decision is not None:
+        return decided(plan, scores[:, :n], least, most)
     if by_signs(plan):
         return np.asarray(((least > 0.0) | (most < 0.0)).all(axis=1))
     place = np.arange(len(scores))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from miserly.costs import RowCosts
 from miserly.errors import PlanError
 from miserly.plan.compose import segment
-from miserly.plan.engine.batch import run_rows
+from miserly.plan.engine.batch import amounts_of, run_rows
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -34,12 +34,15 @@ class Stage:
         The features that each row bought so far.
     cost : array of (n,)
         What each row paid so far.
+    amounts : array of (n, n_columns) or None
+        The values of the plan's `amount_columns`, which rows acquire first; None without such columns.
     """
 
     n_nodes: int
     scores: NDArray[np.float64]
     acquired: NDArray[np.bool_]
     cost: NDArray[np.float64]
+    amounts: NDArray[np.float64] | None = None
 
 
 def run_staged(
@@ -58,6 +61,11 @@ def run_staged(
         raise PlanError("only a chain without gates and without a budget of its own can be run in stages")
     scores = np.tile(plan.base, (len(rows), 1))
     acquired = np.zeros((len(rows), plan.n_features), dtype=np.bool_)
+    if account:
+        acquired[:, list(plan.amount_columns)] = True
+        if row_costs is not None and row_costs.known is not None:
+            acquired &= ~row_costs.known
+    amounts = amounts_of(plan, rows, None)
     evaluated: set[int] = set()
     done = 0
     for stop in stops:
@@ -83,4 +91,4 @@ def run_staged(
         if account:
             evaluation = sum(plan.terms[t].evaluation for t in sorted(evaluated))
             cost = (plan.costs if row_costs is None else row_costs).of_each(acquired) + evaluation
-        yield Stage(stop, scores, acquired, cost)
+        yield Stage(stop, scores, acquired, cost, amounts)

@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from miserly.costs import Feature, read_budget
 from miserly.data.encoder import check_unknown
 from miserly.errors import PlanError
+from miserly.plan.engine.program import AMOUNTS_DONE, KNOWN_AT, PAID
 from miserly.plan.engine.walker import Walker
 from miserly.utils.checks import read_price, shown
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Answer", "Trail", "answer_from", "answers_from"]
+__all__ = ["Answer", "Trail", "answer_of", "answers_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +56,28 @@ class Answer:
         return float(self.scores)
 
 
-def answer_from(plan: Plan, scores: Any) -> Answer:
-    """The answer of a plan to one row from its scores, as many as the plan has outputs."""
-    return answers_from(plan, [scores])[0]
+def answer_of(trail: Trail) -> Answer:
+    """The answer of a plan to the row of a trail, from the last node that it finished."""
+    return answers_of([trail])[0]
 
 
-def answers_from(plan: Plan, scores: Sequence[Any]) -> tuple[Answer, ...]:
-    """The answers of a plan to some rows from their scores."""
-    if not len(scores):
+def answers_of(trails: Sequence[Trail]) -> tuple[Answer, ...]:
+    """The answers of a plan to the rows of some trails, computed together."""
+    if not len(trails):
         return ()
-    rows = np.array(scores, dtype=np.float64)[:, : plan.n_outputs]
-    values = plan.labels_from(rows)
+    plan = trails[0].plan
+    rows = np.array([trail.scores for trail in trails], dtype=np.float64)
+    values = plan.labels_from(rows, amounts=amounts_of(trails))
     chances = plan.probabilities_from(rows) if plan.has_probabilities else [None] * len(rows)
     first = rows[:, 0] if plan.n_outputs == 1 else rows
     sure = [plan.chance_of(*one) for one in zip(values, chances, strict=True)]
     return tuple(Answer(*one) for one in zip(values, first, chances, sure, strict=True))
+
+
+def amounts_of(trails: Sequence[Trail]) -> NDArray[np.float64] | None:
+    """The amounts that the decision of a plan reads, one line for each trail; None if it reads none."""
+    found = [trail.amounts for trail in trails if trail.amounts is not None]
+    return np.array(found) if found else None
 
 
 class Trail(Walker):
@@ -146,12 +154,26 @@ class Trail(Walker):
 
     def answer(self) -> Answer:
         """The answer from the last node finished; can be asked at any time."""
-        return answer_from(self.plan, self.scores)
+        return answer_of(self)
 
     @property
     def done(self) -> bool:
         """Whether there is nothing more to acquire."""
         return not self._needs()
+
+    @property
+    def amounts(self) -> NDArray[np.float64] | None:
+        """The amounts that the decision reads, NaN where one is not acquired; None if it reads none."""
+        columns, known = self.plan.amount_columns, self.known_values
+        if not columns:
+            return None
+        paid = [self._state[KNOWN_AT + f] == PAID for f in columns]
+        return np.array([known[f] if has else np.nan for f, has in zip(columns, paid, strict=True)])
+
+    @property
+    def unpaid_amounts(self) -> list[int]:
+        """The columns with amounts that are still to be paid, before the first node begins."""
+        return list(self.plan.amount_columns[int(self._state[AMOUNTS_DONE]) :])
 
     # -- values ----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import RowPrices
+from miserly.plan.engine.outcomes import outcome_table, slack_of
 from miserly.plan.engine.rest import Rest, by_signs
 from miserly.plan.links import LINKS
 from miserly.plan.nodes import LEAVE
@@ -62,6 +63,8 @@ class Nodes(NamedTuple):
     n_outputs: int
     chances: int
     signs: bool  # each output decides by its sign, and not the largest of several
+    outcomes: NDArray[np.float64]  # see `outcome_table`
+    slack: float
     rest_low: NDArray[np.float64]  # see `Rest`; without rows where no gate needs it
     rest_high: NDArray[np.float64]
     rest_size: NDArray[np.float64]
@@ -192,6 +195,8 @@ def _nodes(plan: Plan) -> Nodes:
         n_outputs=plan.n_outputs,
         chances=LINKS[plan.link].chances,
         signs=by_signs(plan),
+        outcomes=outcome_table(plan),
+        slack=slack_of(plan),
         rest_low=rest.low,
         rest_high=rest.high,
         rest_size=rest.size,

@@ -13,12 +13,13 @@ of `batch`.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from miserly.costs import fits
 from miserly.plan.engine.program import (
+    AMOUNT_FEATURE,
+    AMOUNTS,
+    AMOUNTS_DONE,
     BUDGET,
     BY_PATH,
     CHANCES,
@@ -82,7 +83,7 @@ from miserly.plan.engine.program import (
     WHOLE,
     WORDS,
 )
-from miserly.plan.engine.walk_rest import REST_HELPERS, is_settled
+from miserly.plan.engine.walk_rest import REST_HELPERS, exp_of_one, is_settled
 from miserly.plan.links import BY_LOG_ODDS, BY_SHARES
 
 __all__ = ["HELPERS", "KNOWN", "PAID", "UNKNOWN", "dues", "mark_paid", "pay", "price", "walk"]
@@ -92,11 +93,6 @@ ENDED, STOPPED, NEED, NEED_ALL, TERM, GATE, ACQUIRE = range(7)
 # Where in a node the row is: before it, before a term, at a term that is paid, with its value, after a gate,
 # after the purchases of an acquisition.
 AT_NODE, AT_TERM, IN_TERM, HAS_VALUE, SENT, ACQUIRED = range(6)
-
-_LOG2E = 1.4426950408889634
-_LN2_HIGH = 6.93147180369123816490e-01
-_LN2_LOW = 1.90821492927058770002e-10
-_SERIES = tuple(1.0 / math.factorial(n) for n in range(12, -1, -1))
 
 
 # -- paying --------------------------------------------------------------------------------------------------
@@ -261,22 +257,11 @@ def _value_of(program, constants, state, numbers, t):
 # -- gates ---------------------------------------------------------------------------------------------------
 
 
-def _exp(x):
-    """The exponential: the operations of `links.exp`, for one number."""
-    x = min(max(x, -700.0), 700.0)
-    k = round(x * _LOG2E)
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1.0 / 6227020800.0
-    for part in _SERIES:
-        p = p * r + part
-    return math.ldexp(p, k)
-
-
 def _confidence(program, numbers):
     """The probability of the most probable class."""
     scores = program[SCORES]
     if program[CHANCES] == BY_LOG_ODDS:
-        positive = 1.0 / (1.0 + _exp(-numbers[scores]))
+        positive = 1.0 / (1.0 + exp_of_one(-numbers[scores]))
         return max(positive, 1.0 - positive)
     top = numbers[scores]
     for c in range(1, program[N_OUTPUTS]):
@@ -287,7 +272,7 @@ def _confidence(program, numbers):
             total += numbers[scores + c]
         return top / total if total > 0.0 else 1.0 / program[N_OUTPUTS]
     for c in range(program[N_OUTPUTS]):
-        total += _exp(numbers[scores + c] - top)
+        total += exp_of_one(numbers[scores + c] - top)
     return 1.0 / total
 
 
@@ -355,6 +340,13 @@ def walk(program, constants, state, numbers):
     After `NEED` and `NEED_ALL` the caller gives values, after `TERM` the value of the term, after `GATE`
     whether the row goes up, after `ACQUIRE` the scores of the acquisition, and calls again.
     """
+    while state[AMOUNTS_DONE] < program[AMOUNTS]:
+        f = program[program[AMOUNT_FEATURE] + state[AMOUNTS_DONE]]
+        if state[KNOWN_AT + f] != PAID:
+            status = pay(program, state, numbers, f)
+            if status != ENDED:
+                return status
+        state[AMOUNTS_DONE] += 1
     k = state[NODE]
     while k >= 0:
         if state[PHASE] != SENT:
@@ -379,6 +371,6 @@ def walk(program, constants, state, numbers):
 
 HELPERS = (
     *REST_HELPERS,
-    fits, price, mark_paid, _reopen, pay, _pay_whole, _descend, _read_all, _begin_term, _value_of, _exp,
+    fits, price, mark_paid, _reopen, pay, _pay_whole, _descend, _read_all, _begin_term, _value_of,
     _confidence, _decide, _rounded, _begin_node, _sum_terms,
 )  # fmt: skip

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 
+from miserly.plan.engine.outcomes import LEAST_SHARE
 from miserly.plan.engine.program import (
     BOUNDS,
+    CHANCES,
     ENTRY_CHANNEL,
     ENTRY_TERM,
     ENTRY_WEIGHT,
     KNOWN_AT,
+    N_ANSWERS,
+    N_CLASSES,
     N_OUTPUTS,
     N_SCORES,
     NODE_BIAS,
@@ -21,6 +25,7 @@ from miserly.plan.engine.program import (
     NODE_POINTER,
     NODE_UP,
     NODE_WHOLE,
+    OUTCOMES,
     PAID,
     RAW,
     REST_ERROR,
@@ -28,7 +33,9 @@ from miserly.plan.engine.program import (
     REST_LOW,
     REST_SIZE,
     SCORES,
+    SHARES,
     SIGNS,
+    SLACK,
     STACK,
     TERM_FILL,
     TERM_HIGH,
@@ -46,8 +53,25 @@ from miserly.plan.engine.program import (
     VALUES_AT,
     WORDS,
 )
+from miserly.plan.links import BY_EACH, BY_LOG_ODDS, BY_SHARES
 
-__all__ = ["REST_HELPERS", "is_settled"]
+__all__ = ["REST_HELPERS", "exp_of_one", "is_settled"]
+
+_LOG2E = 1.4426950408889634
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+_SERIES = tuple(1.0 / math.factorial(n) for n in range(12, -1, -1))
+
+
+def exp_of_one(x):
+    """The exponential: the operations of `links.exp`, for one number."""
+    x = min(max(x, -700.0), 700.0)
+    k = round(x * _LOG2E)
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1.0 / 6227020800.0
+    for part in _SERIES:
+        p = p * r + part
+    return math.ldexp(p, k)
 
 
 def _goes_left(program, constants, node, x):
@@ -98,8 +122,64 @@ def _values(program, constants, state, numbers, t):
     return constants[program[TERM_LOW] + t], constants[program[TERM_HIGH] + t]
 
 
+def _bounds_of_shares(program, constants, numbers, k):
+    """Write the least, present and largest share of each class to `numbers`; false if one has no bound."""
+    s, outputs, chances = program[N_SCORES], program[N_OUTPUTS], program[CHANCES]
+    n, place = program[N_CLASSES], program[SHARES]
+    error, size = constants[program[REST_ERROR] + k], program[REST_SIZE] + k * s
+    first = 1 if chances == BY_LOG_ODDS else 0  # the score of the first class is 0
+    top = 0.0 if first else -math.inf
+    for e in range(3):
+        numbers[place + e * n] = 0.0
+    for c in range(outputs):
+        score = numbers[program[SCORES] + c]
+        margin, at = error * (abs(score) + constants[size + c]), place + c + first
+        numbers[at] = score + (numbers[program[BOUNDS] + c] - margin)
+        numbers[at + n] = score
+        numbers[at + 2 * n] = score + (numbers[program[BOUNDS] + s + c] + margin)
+        top = max(top, numbers[at + 2 * n])
+    if not top < math.inf:
+        return False
+    total = 0.0
+    for at in range(place, place + 3 * n):
+        if chances == BY_EACH:
+            numbers[at] = 1.0 / (1.0 + exp_of_one(-numbers[at]))
+        elif chances != BY_SHARES:
+            numbers[at] = exp_of_one(numbers[at] - top)
+    for at in range(place, place + n):
+        total += numbers[at]
+    return chances != BY_SHARES or total > 0.0
+
+
+def _is_undecided(program, constants, numbers, k):
+    """Whether the bounds in `numbers` leave the answer of least expected cost open."""
+    if not _bounds_of_shares(program, constants, numbers, k):
+        return True
+    n, answers, costs = program[N_CLASSES], program[N_ANSWERS], program[OUTCOMES]
+    low, now, high = program[SHARES], program[SHARES] + n, program[SHARES] + 2 * n
+    answer, least = 0, math.inf
+    for a in range(answers):
+        cost = 0.0
+        for c in range(n):
+            cost += numbers[now + c] * constants[costs + c * answers + a]
+        if cost < least:
+            answer, least = a, cost
+    for b in range(answers):
+        total, whole = 0.0, 0.0
+        for c in range(n):
+            other, own = constants[costs + c * answers + b], constants[costs + c * answers + answer]
+            difference = other - own
+            total += difference * (numbers[low + c] if difference > 0.0 else numbers[high + c])
+            whole += (other + own) * (numbers[high + c] + LEAST_SHARE)
+        if b != answer and not total > constants[program[SLACK]] * whole:
+            return True
+    return False
+
+
 def _can_differ(program, constants, numbers, k):
-    """Whether the bounds in `numbers` leave the class open."""
+    """Whether the bounds in `numbers` leave the answer open."""
+    if program[N_ANSWERS]:
+        return _is_undecided(program, constants, numbers, k)
     s, scores, outputs = program[N_SCORES], program[SCORES], program[N_OUTPUTS]
     error, size = constants[program[REST_ERROR] + k], program[REST_SIZE] + k * s
     low, high = program[BOUNDS], program[BOUNDS] + s
@@ -167,4 +247,7 @@ def is_settled(program, constants, state, numbers, k):
     return True
 
 
-REST_HELPERS = (_goes_left, _leaves, _values, _can_differ, _add_node, is_settled)
+REST_HELPERS = (
+    exp_of_one, _goes_left, _leaves, _values, _bounds_of_shares, _is_undecided, _can_differ, _add_node,
+    is_settled,
+)  # fmt: skip

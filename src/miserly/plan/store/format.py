@@ -34,6 +34,7 @@ _KEYS = {
     4: _DECIDED,
     5: _DECIDED,
     6: _DECIDED,
+    7: _DECIDED,  # who does not know of amounts must not run such plans
 }  # from 5: both may be null
 _CLASS_DTYPES = {
     "bool": bool,
@@ -145,7 +146,8 @@ def dumps(plan: Plan) -> bytes:
     if np.isfinite(plan.budget):
         version, header["budget"] = max(version, 3), plan.budget
     if plan.decision is not None:
-        version, header["decision"] = max(version, 4), plan.decision.record()
+        decided = 7 if plan.amount_columns else 4
+        version, header["decision"] = max(version, decided), plan.decision.record()
     for key in _KEYS[version]:
         header.setdefault(key, None)
     return pack(header, arrays, SCHEMAS[version], version)
@@ -186,6 +188,8 @@ def _build(header: Mapping[str, Any], arrays: Arrays, version: int) -> Plan:
         _check_cost(header["budget"])
     given = header.get("decision")
     decision = Decision.from_record(given) if given is not None or version == 4 else None
+    if decision is not None and decision.columns and version < 7:
+        raise PlanFormatError(f"a file of version {version} cannot have a decision by amounts of rows")
     return Plan(
         costs=costs,
         terms=read_terms(arrays),

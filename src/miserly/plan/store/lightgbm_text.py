@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.errors import PlanError
+from miserly.plan import links
 from miserly.plan.compose import is_chain
 from miserly.plan.terms import Tree
 
@@ -70,7 +71,7 @@ def lightgbm_text(plan: Plan, X: Any = None) -> str:
     blocks = [_block(place, one, counted) for place, one in enumerate(_in_turn(steps))]
     categorical = _categorical(plan, steps)
     with_text = [f for f in sorted(plan.categories) if not _is_boolean(plan.categories[f])]
-    objective = _OBJECTIVES.get(plan.link)
+    objective = _OBJECTIVES.get(links.in_double(plan.link))
     header = [
         "tree",
         "version=v4",

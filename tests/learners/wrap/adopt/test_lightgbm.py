@@ -92,7 +92,7 @@ def check(booster, categorical):
     if averaged:
         mean = booster.predict(X, raw_score=True).reshape(len(X), -1) / booster.current_iteration()
         assert np.abs(model.raw_scores(X) - mean).max() <= 1e-14 * np.abs(mean).max()
-    assert differences(answers(model, X), expected) < (1e-6 if averaged else 1e-12)
+    assert differences(answers(model, X), expected) < (1e-9 if averaged else 1e-12)
     if model.model.task == "classes":
         classes = expected.argmax(axis=1) if expected.ndim == 2 else (expected > 0.5).astype(int)
         assert (model.predict(X) == classes).all()

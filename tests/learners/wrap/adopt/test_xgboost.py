@@ -161,7 +161,7 @@ def test_estimators(kind, tmp_path):
     for model in (adopt(estimator), adopt(tmp_path / "model.json"), adopt(tmp_path / "model.ubj")):
         if kind.endswith("Classifier"):
             assert (model.predict(new) == estimator.predict(new)).all()
-            assert np.abs(model.predict_proba(new) - estimator.predict_proba(new)).max() < 1e-6
+            assert differences(model.predict_proba(new), estimator.predict_proba(new)) < 1e-6
         else:
             assert (model.predict(new) == estimator.predict(new)).all()
     assert type(model).__name__.removeprefix("Adopted") in kind.replace("RF", "")
@@ -238,10 +238,58 @@ def test_pandas_categories_are_values_and_not_codes(tmp_path):
     estimator.fit(X, y)
     estimator.save_model(tmp_path / "model.ubj")
     for model in (adopt(estimator), adopt(tmp_path / "model.ubj")):
-        assert np.abs(model.predict_proba(new) - estimator.predict_proba(new)).max() < 1e-6
+        assert differences(model.predict_proba(new), estimator.predict_proba(new)) < 1e-6
         assert (model.predict(new) == estimator.predict(new)).all()
     assert model.plan_.categories == {1: (40, 30, 20, 10), 2: ("fixed", "normal", "odd")}
     assert model.feature_names_in_.tolist() == ["age", "zone", "thal"]
+
+
+def with_leaves(booster, make):
+    """The booster with other numbers in its leaves."""
+    document = json.loads(bytes(booster.save_raw("json")))
+    for tree in document["learner"]["gradient_booster"]["model"]["trees"]:
+        pairs = zip(tree["split_conditions"], tree["left_children"], strict=True)
+        tree["split_conditions"] = [float(np.float32(make())) if left == -1 else at for at, left in pairs]
+    return xgb.Booster(model_file=bytearray(json.dumps(document).encode()))
+
+
+@pytest.mark.parametrize("objective", ["binary:logistic", "multi:softprob", "count:poisson", "reg:logistic"])
+def test_answers_of_any_size_and_labels_of_near_ties(objective):
+    """Scores from 1e-9 apart, which float32 cannot tell apart after the link, to 100 apart."""
+    booster, X, rng = train(objective, n_rounds=1), new_rows(True)[:500], np.random.default_rng(0)
+    rows = matrix(X, True)
+    for size in np.geomspace(1e-9, 60.0, 40).tolist():
+        changed_booster = with_leaves(booster, lambda size=size: rng.normal() * size)
+        model, expected = adopt(changed_booster), changed_booster.predict(rows).astype(np.float64)
+        found = model.predict(X) if model.model.task == "numbers" else model.predict_proba(X)
+        if objective == "binary:logistic":
+            assert (model.predict(X) == (expected > 0.5)).all()
+            expected = np.column_stack([1 - expected.astype(np.float32), expected.astype(np.float32)])
+        elif objective == "multi:softprob":
+            assert (model.predict(X) == expected.argmax(axis=1)).all()
+        normal = (expected > 1e-37) & (expected < 3e38)
+        assert differences(found[normal], expected[normal]) < 1e-6
+        assert (found[expected <= 1e-37] < 1.1e-37).all() and np.isinf(found[expected >= 3e38]).all()
+
+
+def test_categories_beyond_ascii_must_be_given():
+    """XGBoost 3.2 counts letters of pandas categories instead of bytes, so its texts are cut off."""
+    X = frame(N_TRAIN)
+    X["thal"] = X["thal"].cat.rename_categories({"odd": "größer"})
+    estimator = xgb.XGBClassifier(n_estimators=4, n_jobs=1, enable_categorical=True)
+    estimator.fit(X, (X.age > 0) | (X.thal == "größer"))
+    with pytest.raises(DataError, match="column 'thal' of the XGBoost model has categories with letters"):
+        adopt(estimator)
+    model = adopt(estimator, categories={"thal": X.thal.cat.categories})
+    assert (model.predict(X) == estimator.predict(X)).all()
+    assert model.plan_.categories[2] == ("fixed", "normal", "größer")
+    assert model.plan_.categories[1] == (40, 30, 20, 10)
+
+
+def test_a_booster_that_was_not_fitted_is_refused():
+    with pytest.raises(DataError, match="no trees and no base score"):
+        adopt(train("binary:logistic", n_rounds=0))
+    check(train("binary:logistic", n_rounds=0, base_score=0.3), True)
 
 
 def test_what_a_plan_does_not_have_is_refused():
@@ -296,7 +344,7 @@ def test_files_are_read_without_the_library(files, kind, monkeypatch):
     X = new_rows(True)
     expected = booster.predict(matrix(X, True))
     monkeypatch.setitem(sys.modules, "xgboost", None)  # an import would fail
-    assert np.abs(adopt(folder / f"model.{kind}").predict_proba(X) - expected).max() < 1e-6
+    assert differences(adopt(folder / f"model.{kind}").predict_proba(X), expected) < 1e-6
 
 
 @pytest.mark.parametrize("kind", ["json", "ubj"])

@@ -56,7 +56,8 @@ def adopt(
         Threads for large batches; None and -1 mean all.
     outcome_costs : OutcomeCosts, mapping or matrix, optional
         Costs of mistakes, for a classifier; see `miserly.OutcomeCosts`. The answer is then the class or
-        action of least expected cost. Nothing is trained, and the probabilities do not change.
+        action of least expected cost. Nothing is trained, and the probabilities do not change. Costs in
+        columns need typical amounts, or rows: see `fit` of the result.
 
     Returns
     -------

@@ -170,7 +170,8 @@ class AdoptedClassifier(StagedClassifier, Adopted):
             Not used.
         outcome_costs : OutcomeCosts, mapping or array, optional
             Costs of mistakes. They replace the parameter of the constructor. The plan answers with the class
-            or action of least expected cost. Costs per row are replaced by their mean in each class.
+            or action of least expected cost. Costs in columns that are features of the model are those of
+            each row. Other costs per row are replaced by their mean in each class.
 
         Returns
         -------

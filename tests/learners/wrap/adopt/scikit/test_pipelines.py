@@ -33,7 +33,8 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from miserly import DataError, adopt
+from miserly import DataError, adopt, load
+from miserly.data.encoder import OTHER
 
 from .agreement import N_ROWS, check_agreement
 
@@ -264,6 +265,47 @@ def test_unknown_categories_count_as_missing_if_asked(tables):
     with pytest.raises(DataError, match="'centre' is not among its categories"):
         adopted.predict(strange)
     assert (adopted.predict(strange, unknown="missing") == pipeline.predict(strange)).all()
+
+
+UNSEEN = {
+    "missing is a category": (None, OneHotEncoder(handle_unknown="ignore", sparse_output=False)),
+    "filled": (SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore", drop="first")),
+    "filled by a new one": (
+        SimpleImputer(strategy="constant", fill_value="gap"),
+        OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=30),
+    ),
+    "number": (None, OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)),
+    "number, filled": (
+        SimpleImputer(strategy="most_frequent"),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan),
+    ),
+    "targets": (SimpleImputer(strategy="most_frequent"), TargetEncoder()),
+}
+
+
+@pytest.mark.parametrize("model", ["forest", "linear"])
+@pytest.mark.parametrize("steps", UNSEEN)
+def test_categories_that_the_encoder_has_not_seen(tables, steps, model, tmp_path):
+    X, new = tables[True]
+    new = new.assign(zone=new.zone.where(np.arange(len(new)) % 7 > 0, "centre"))
+    imputer, encoder = UNSEEN[steps]
+    model = "boosted" if model == "linear" and isinstance(encoder, OrdinalEncoder) else model
+    front = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
+        (encoder if imputer is None else make_pipeline(imputer, encoder), ["zone"]),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's about unseen categories
+        pipeline = make_pipeline(front, MODELS[model][0]).fit(X, targets(X, "three"))
+        expected, chances = pipeline.predict(new), pipeline.predict_proba(new)
+    adopted = adopt(pipeline)
+    assert adopted.categories_[1][-1] == OTHER
+    adopted.plan_.save(tmp_path / "plan.miser")
+    for one in (adopted, load(tmp_path / "plan.miser")):
+        assert (one.predict(new, unknown="missing") == expected).all()
+        np.testing.assert_allclose(one.predict_proba(new, unknown="missing"), chances, rtol=1e-10)
+        with pytest.raises(DataError, match="'centre' is not among its categories"):
+            one.predict(new)
 
 
 # -- refusals ----------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from miserly.costs.transformers import places_of, sources_of
+from miserly.data.encoder import OTHER
 from miserly.errors import CostError, DataError
 from miserly.learners.wrap.adopt.folding.columns import Categories, Column, Numbers, Unread
 from miserly.utils.checks import is_missing
@@ -222,6 +223,9 @@ def _encoded_column(step: Any, i: int, column: Unread, places: Any) -> list[Colu
     values = tuple(value for value in categories if not is_missing(value))
     table = _transformed(step, i, values)[:, places]
     missing = _missing_row(step, i, categories, column)[places]
+    other = _other_row(step, i, values)
+    if other is not None and not np.array_equal(other[places], missing, equal_nan=True):
+        values, table = (*values, OTHER), np.vstack([table, other[places]])
     return [
         Categories(column.source, values, np.ascontiguousarray(table[:, k]), float(missing[k]))
         for k in range(len(places))
@@ -240,6 +244,16 @@ def _missing_row(step: Any, i: int, categories: Sequence[Any], column: Unread) -
         except (ValueError, TypeError):
             continue
     return np.zeros(_transformed(step, i, [categories[0]]).shape[1])
+
+
+def _other_row(step: Any, i: int, values: Sequence[Any]) -> Any:
+    """The output of an encoder for a value that it has not seen; None if `transform` raises."""
+    numbers = all(isinstance(value, (int, float)) for value in values)
+    unseen = float(max(values)) + 1.0 if numbers and values else _UNKNOWN
+    try:
+        return _transformed(step, i, [unseen])[0]
+    except (ValueError, TypeError):
+        return None
 
 
 def _transformed(step: Any, i: int, values: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -38,16 +39,19 @@ _LINKS: dict[str, tuple[Task, str]] = {
         ("numbers", "identity"),
     ),
     **dict.fromkeys(
-        ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"), ("numbers", "exp")
+        ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"),
+        ("numbers", "exp_single"),
     ),
-    "reg:logistic": ("numbers", "share"),
-    "binary:logistic": ("classes", "logistic"),
+    "reg:logistic": ("numbers", "share_single"),
+    "binary:logistic": ("classes", "logistic_single"),
     "binary:hinge": ("classes", "sign"),
-    **dict.fromkeys(("multi:softmax", "multi:softprob"), ("classes", "softmax")),
+    "multi:softmax": ("classes", "softmax"),  # its answers are classes, by the scores
+    "multi:softprob": ("classes", "softmax_single"),
     **dict.fromkeys(("rank:pairwise", "rank:ndcg", "rank:map"), ("ranking", "identity")),
 }
 _MAX_COLUMNS = 10_000_000
 _MAX_SCORES = 100_000
+_LEAST_SHARE = np.float32(1e-6)
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?", re.ASCII)
 _Rounds = tuple[int, int | None] | None
 
@@ -60,6 +64,7 @@ class XGBoostReader(Reader):
     """
 
     reads: ClassVar[str] = "XGBoost boosters, estimators, JSON and UBJSON files"
+    takes_categories: ClassVar[bool] = True
 
     @staticmethod
     def accepts(source: Any) -> bool:
@@ -80,7 +85,7 @@ class XGBoostReader(Reader):
         return type(source).__module__.partition(".")[0] == "xgboost"
 
     @staticmethod
-    def read(source: Any, *, iterations: _Rounds = None) -> AdoptedModel:
+    def read(source: Any, *, iterations: _Rounds = None, categories: Any = None) -> AdoptedModel:
         """Read a model.
 
         Parameters
@@ -90,20 +95,22 @@ class XGBoostReader(Reader):
         iterations : tuple of int, optional
             The rounds to use, as in ``range(first, stop)``. By default all rounds of a booster, and
             those up to the best iteration of an estimator or its file.
+        categories : mapping of column name or number to sequence, optional
+            The categories of columns, in place of those that the model holds.
 
         Returns
         -------
         AdoptedModel
         """
         if isinstance(source, ModelFile):
-            return _adopted(_document(source.data), iterations)
+            return _adopted(_document(source.data), iterations, categories)
         booster = source.get_booster() if hasattr(source, "get_booster") else source
         if not hasattr(booster, "save_raw"):
             raise DataError(f"a xgboost {type(source).__name__} is not a fitted model")
         if iterations is None and booster is not source and booster.attr("best_iteration") is not None:
             iterations = 0, int(booster.attr("best_iteration")) + 1
         missing = getattr(source, "missing", np.nan)
-        return _adopted(_document(bytes(booster.save_raw("ubj"))), iterations, float(missing))
+        return _adopted(_document(bytes(booster.save_raw("ubj"))), iterations, categories, float(missing))
 
 
 def _document(data: bytes) -> Document:
@@ -112,7 +119,9 @@ def _document(data: bytes) -> Document:
     return parse_json(data, "the XGBoost model")
 
 
-def _adopted(top: Document, iterations: _Rounds, missing: float = np.nan) -> AdoptedModel:
+def _adopted(
+    top: Document, iterations: _Rounds, given: Mapping[Any, Sequence[Any]] | None, missing: float = np.nan
+) -> AdoptedModel:
     learner, version = top.inner("learner"), top.whole_numbers("version", 3)
     name = learner.inner("objective").text("name")
     if name not in _LINKS:
@@ -123,7 +132,8 @@ def _adopted(top: Document, iterations: _Rounds, missing: float = np.nan) -> Ado
     n_classes = param.whole("num_class", 0, _MAX_SCORES)
     n_targets = param.whole("num_target", 1, _MAX_SCORES) if "num_target" in param else 1
     n_scores = max(n_classes, n_targets, 1)
-    if (link in ("logistic", "sign") and n_scores != 1) or (link == "softmax" and n_scores < 2):
+    one, several = ("logistic_single", "sign"), ("softmax", "softmax_single")
+    if (link in one and n_scores != 1) or (link in several and n_scores < 2):
         raise DataError(
             f"objective {name!r} of the XGBoost model has {n_scores} scores, which adopt does not read"
         )
@@ -134,14 +144,16 @@ def _adopted(top: Document, iterations: _Rounds, missing: float = np.nan) -> Ado
             raise DataError("a linear booster has no rounds to choose from: leave out iterations")
         terms, steps, intercept = _linear(booster.inner("model"), n_features, n_scores)
         base = (base[0] + intercept).astype(np.float32).astype(np.float64)  # all outputs share it
-        categories: dict[int, list[Any]] = {}
+        categories: dict[int, Sequence[Any] | None] = {}
     else:
         weights, model = _trees(booster)
         if iterations is None:
             iterations = _best_of_estimator(learner)
         terms, steps = _boosted(model, weights, n_features, n_scores, iterations, missing)
+        if not terms and "boost_from_average" in param and param.whole("boost_from_average", 0, 1):
+            raise DataError("the XGBoost model has no trees and no base score: it was not fitted")
         categories = _categories(model, n_features)
-    return AdoptedModel(
+    read = AdoptedModel(
         task,
         terms,
         steps,
@@ -149,10 +161,27 @@ def _adopted(top: Document, iterations: _Rounds, missing: float = np.nan) -> Ado
         n_features,
         link=link,
         feature_names=_names(learner, n_features),
-        categories=categories,
         origin=Origin("xgboost", ".".join(map(str, version.tolist())), name),
         single=True,
     )
+    return read.named(categories=_named(categories, given, read))
+
+
+def _named(
+    categories: Mapping[int, Sequence[Any] | None],
+    given: Mapping[Any, Sequence[Any]] | None,
+    read: AdoptedModel,
+) -> dict[int, Sequence[Any]]:
+    """The categories of columns: those of the model, and in their place those that are given."""
+    known = {**categories, **{read.column(key): tuple(values) for key, values in (given or {}).items()}}
+    for column, values in known.items():
+        if values is None:
+            name = repr(read.feature_names[column]) if read.feature_names else str(column)
+            raise DataError(
+                f"column {name} of the XGBoost model has categories with letters beyond ASCII, which XGBoost "
+                f"stores cut off for pandas; give categories={{{name}: [...]}} in the order of its codes"
+            )
+    return {column: values for column, values in known.items() if values is not None}
 
 
 def _names(learner: Document, n_features: int) -> list[str] | None:
@@ -170,9 +199,11 @@ def _base(param: Document, objective: str, n_scores: int) -> NDArray[np.float64]
     base = np.array([float(part) for part in parts], dtype=np.float32)
     link = _LINKS[objective][1]
     with np.errstate(all="ignore"):
-        if link in ("logistic", "share"):
+        if link in ("logistic_single", "share_single"):
+            if param.text("base_score")[:1] == "[":  # XGBoost 3.1 and later keep it away from 0 and 1
+                base = np.clip(base, _LEAST_SHARE, np.float32(1.0) - _LEAST_SHARE)
             base = -_log(np.float32(1.0) / base - np.float32(1.0))
-        elif link == "exp":
+        elif link == "exp_single":
             base = _log(base)
     if not np.isfinite(base).all():
         raise DataError(f"the XGBoost model has the base score {shown(param.text('base_score'))}")
@@ -245,37 +276,35 @@ def _starts(model: Document, n_trees: int, n_scores: int) -> NDArray[np.int64]:
     return starts
 
 
-def _categories(model: Document, n_features: int) -> dict[int, list[Any]]:
-    """The categories of the columns of a frame. Models hold them since XGBoost 3.1."""
+def _categories(model: Document, n_features: int) -> dict[int, Sequence[Any] | None]:
+    """The categories of the columns of a frame. Models hold them since XGBoost 3.1.
+
+    None stands for texts that may be wrong: for frames of pandas, XGBoost counts letters where it should
+    count bytes, which differ beyond ASCII.
+    """
     if "cats" not in model or not model.inner("cats").items("enc"):
         return {}
     columns = model.inner("cats").inners("enc")
     if len(columns) != n_features:
         raise DataError(f"the XGBoost model has {n_features} columns and categories for {len(columns)}")
-    found: dict[int, list[Any]] = {}
+    found: dict[int, Sequence[Any] | None] = {}
     for i, column in enumerate(columns):
         values = column.whole_numbers("values")
-        if "offsets" not in column:
-            known: list[Any] = values.tolist()
-        else:
-            known = _texts(column, values)
-        if known:
+        known = _texts(column, values) if "offsets" in column else values.tolist()
+        if known is None or len(known):
             found[i] = known
     return found
 
 
-def _texts(column: Document, values: NDArray[np.int64]) -> list[str]:
-    """Decode texts from their concatenated bytes and their offsets."""
+def _texts(column: Document, values: NDArray[np.int64]) -> list[str] | None:
+    """Texts from their concatenated bytes and their offsets; None if some are beyond ASCII."""
     offsets = column.whole_numbers("offsets")
     if len(offsets) and (offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any()):
         raise DataError(f"{column.where}: the offsets of the categories do not fit")
     if ((values < -128) | (values > 255)).any():
         raise DataError(f"{column.where}: a category holds a number that is not a byte")
     data = (values & 255).astype(np.uint8).tobytes()
-    try:
-        return [data[a:b].decode("utf-8") for a, b in pairwise(offsets.tolist())]
-    except UnicodeDecodeError:
-        raise DataError(f"{column.where}: a category is not UTF-8") from None
+    return [data[a:b].decode("ascii") for a, b in pairwise(offsets.tolist())] if data.isascii() else None
 
 
 def _linear(

@@ -1,0 +1,147 @@
+"""The choice of a purchase tree: trees grown in several ways compete on validation rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miserly.costs import Costs
+from miserly.data.rows import Rows, validation_mask
+from miserly.grow import Bins
+from miserly.learners.boosting.feature_choice import prices_differ
+from miserly.learners.boosting.feature_sets import STEP, SetOptions, short_rounds, subsample
+from miserly.learners.boosting.masked_boosting import Boosting, masked_rounds
+from miserly.learners.boosting.purchase_branches import Branch, bought_table
+from miserly.learners.boosting.purchase_growth import GrowthLimits, first_purchases, grow_purchases
+from miserly.learners.boosting.purchase_table import PurchaseTable
+from miserly.learners.common.round import add_rounds
+from miserly.learners.common.training import ScoreEvaluator
+
+__all__ = ["choose_purchases"]
+
+Rank = tuple[float, float]
+
+ALPHAS = (1.0, 0.5, 0.0)  # powers of the price, where prices differ
+MAX_BINS = 32
+MIN_ROWS = 60  # in a leaf
+N_FIRST = 4  # features that all rows may buy first
+VALIDATION_ROWS = 3000  # wanted in all validation sets together ...
+MAX_SPLITS = 3  # ... of which there are at most so many
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way to grow a tree."""
+
+    limits: GrowthLimits
+    first: tuple[int, ...] = ()
+
+
+def choose_purchases(
+    rows: Rows, options: SetOptions, costs: Costs, budget: float, max_leaves: int
+) -> tuple[Branch, Bins]:
+    """Choose what rows buy: the best of several purchase trees on validation rows.
+
+    Trees with and without looking ahead are compared, for each power of the price. The best way is then
+    compared with other first purchases, and at last with one order of purchases for all rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    options : SetOptions
+        How models are grown and evaluated.
+    costs : Costs
+        The prices.
+    budget : float
+        Cap on the features of each path.
+    max_leaves : int
+        Largest number of leaves.
+
+    Returns
+    -------
+    Branch
+        The root of the tree, grown on all rows.
+    Bins
+        The bins of its splits.
+    """
+    some = subsample(rows, options)
+    bins = Bins.fit(some.X, MAX_BINS, options.categorical, random_state=options.seed)
+    trees = _Trees(some, bins, options, costs, budget)
+    alphas = ALPHAS if prices_differ(costs) else ALPHAS[-1:]
+    ways = [
+        _Way(GrowthLimits(max_leaves, MIN_ROWS, alpha, looks_ahead))
+        for looks_ahead in (True, False)
+        for alpha in alphas
+    ]
+    best = trees.best(ways)
+    firsts = first_purchases(trees.table, costs, budget, best.limits, N_FIRST)
+    best = trees.best([best, *(replace(best, first=first) for first in firsts)])
+    if max_leaves > 1:
+        best = trees.best([best, replace(best, limits=replace(best.limits, max_leaves=1))])
+    return trees.tree(trees.table, best), bins
+
+
+class _Trees:
+    """Grows trees on all rows, and on the rows outside of validation sets."""
+
+    def __init__(self, rows: Rows, bins: Bins, options: SetOptions, costs: Costs, budget: float) -> None:
+        self._rows, self._bins, self._options = rows, bins, options
+        self._costs, self._budget = costs, budget
+        self._base = options.loss.initial(rows.y, rows.weight)
+        self._boosting = Boosting(
+            options.loss, options.growth, STEP, short_rounds(options.loss), options.n_threads
+        )
+        wanted = VALIDATION_ROWS / (options.validation_fraction * len(rows))
+        n_splits = int(np.clip(np.ceil(wanted), 1, MAX_SPLITS))
+        self._held_out = [self._mask(options.validation_fraction, 1 + split) for split in range(n_splits)]
+        self.table = self._table(np.ones(len(rows), dtype=np.bool_))
+        self._tables = [self._table(~held_out) for held_out in self._held_out]
+        self._ranks: dict[_Way, Rank] = {}
+
+    def best(self, ways: list[_Way]) -> _Way:
+        """The way whose trees are best on validation rows; the first of equals."""
+        return ways[0] if len(ways) == 1 else max(ways, key=self._rank)
+
+    def tree(self, table: PurchaseTable, way: _Way) -> Branch:
+        """The tree that grows in a way."""
+        return grow_purchases(table, self._costs, self._budget, way.limits, way.first)
+
+    def _rank(self, way: _Way) -> Rank:
+        if way not in self._ranks:
+            pairs = zip(self._tables, self._held_out, strict=True)
+            metric, loss = np.mean([self._rank_on(way, *pair) for pair in pairs], axis=0)
+            self._ranks[way] = float(metric), float(loss)
+        return self._ranks[way]
+
+    def _rank_on(self, way: _Way, table: PurchaseTable, held_out: NDArray[np.bool_]) -> Rank:
+        root, rows = self.tree(table, way), self._rows.take(held_out)
+        learned = bought_table([(leaf.bought, leaf.rows) for leaf in root.leaves], table.rows.X.shape)
+        rounds = masked_rounds(table.binned, learned, table.rows, self._base, self._boosting)
+        routed = root.routed(self._bins.transform(rows.X), np.arange(len(rows)))
+        bought = bought_table([(leaf.bought, reached) for leaf, reached in routed], rows.X.shape)
+        scores = np.tile(self._base, (len(rows), 1))
+        if rounds:
+            free = Costs(np.zeros(rows.X.shape[1]))
+            add_rounds(scores, rounds, np.where(bought, rows.X, np.nan), free, self._options.n_threads)
+        evaluator = ScoreEvaluator(self._options.metric, self._options.loss, rows)
+        return evaluator.rank(scores, evaluator.value(scores))
+
+    def _table(self, wanted: NDArray[np.bool_]) -> PurchaseTable:
+        rows = self._rows.take(wanted)
+        return PurchaseTable(
+            rows=rows,
+            binned=self._bins.transform(rows.X, self._options.n_threads),
+            half=self._mask(0.5, 0)[wanted],
+            base=self._base,
+            boosting=self._boosting,
+            is_classifier=self._options.is_classifier,
+        )
+
+    def _mask(self, fraction: float, number: int) -> NDArray[np.bool_]:
+        classes = self._rows.y if self._options.is_classifier else None
+        return validation_mask(
+            len(self._rows), fraction, self._options.seed + number, classes, self._rows.qid
+        )
