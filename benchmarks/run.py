@@ -28,6 +28,7 @@ class Benchmark:
 
 
 BENCHMARKS = {
+    "fit_speed": Benchmark(("--quick",), needs_data=True),
     "scoring_speed": Benchmark(("--quick",)),
     "adopt_speed": Benchmark(("--quick",)),
     "runtime_speed": Benchmark(("--quick",)),

@@ -245,7 +245,7 @@ def test_deep_trees_do_not_need_deep_memory():
     grower = make(X, costs, max_depth=16, min_samples_leaf=1)
     grown = grower.fit_tree(y, ledger=Ledger(costs))
     assert grown.tree.n_leaves > 1_000
-    assert grower._buffers(1).histograms.nbytes <= grower_module.POOL_BYTES + 2 * 8 * 60 * 256
+    assert grower.buffers(1).histograms.nbytes <= grower_module.POOL_BYTES + 2 * 8 * 60 * 256
 
 
 # -- values, scales, weights ------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from miserly.grow.growth import LEAF
+from miserly.grow.buffers import LEAF
 from miserly.grow.splitting import gather, partition, write_leaves
 
 

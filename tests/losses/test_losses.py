@@ -39,10 +39,11 @@ MADE = {  # one of every loss in the package, with labels
 
 
 def concrete(kind):
-    """All classes of losses that can be made, wherever in the package they are."""
+    """All classes of losses that can be made, wherever in the package they are; tests define others."""
     for module in pkgutil.iter_modules(losses.__path__):
         importlib.import_module(f"{losses.__name__}.{module.name}")
-    found = [kind] if not inspect.isabstract(kind) else []
+    is_ours = kind.__module__.startswith("miserly.")
+    found = [kind] if is_ours and not inspect.isabstract(kind) else []
     return found + [one for below in kind.__subclasses__() for one in concrete(below)]
 
 

@@ -23,12 +23,17 @@ from miserly.errors import warn_once
 from miserly.utils import compiled as _compiled
 from miserly.utils.compiled import is_compiling, prange
 
-__all__ = ["SMALL", "build", "compiled", "most_threads", "prange", "threaded", "threads"]
+__all__ = ["SMALL", "build", "compiled", "inlined", "lean", "most_threads", "prange", "threaded", "threads"]
 
 SMALL = 1 << 20  # work on fewer values is done by one thread
 
 # Division by zero gives inf or NaN as in NumPy. The code checks divisors where that would matter.
 compiled: Any = _compiled.compiled(error_model="numpy")
+# For functions that create no arrays. They do not count references to those they are given, which would take
+# longer than many of them do.
+lean: Any = _compiled.compiled(error_model="numpy", _nrt=False)
+# For functions that are called in one place: they become part of the caller, which is compiled once.
+inlined: Any = _compiled.compiled(error_model="numpy", inline="always")
 threaded: Any = _compiled.compiled(error_model="numpy", parallel=True)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,69 +22,24 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import Costs, Ledger
 from miserly.errors import CostError, DataError, MiserlyError
 from miserly.grow.binning import Binned
+from miserly.grow.buffers import Buffers, new_buffers
 from miserly.grow.compiled import build, threads
-from miserly.grow.growth import (
-    CANDIDATE_SPLIT,
-    LEAF,
-    NODE,
-    Buffers,
-    TreeInputs,
-    TreeLimits,
-    TreeSummary,
-    grow,
-)
+from miserly.grow.derivatives import FIGURES, n_chunks
+from miserly.grow.growth import TreeInputs, TreeLimits, TreeSummary, grow
 from miserly.grow.histogram import binned_columns
+from miserly.grow.options import GrowOptions
 from miserly.grow.packing import PackedRows, Scale, pack_newton, pack_squared
+from miserly.grow.records import thresholds_of
+from miserly.grow.round import FORBIDDING, RoundData
 from miserly.grow.splitting import SplitRule, write_leaves
 from miserly.plan.terms import Tree
 from miserly.utils.compiled import why_not
 
 __all__ = ["GrowOptions", "Grower", "Grown"]
 
-MAX_DEPTH = 16
 POOL_BYTES = 1 << 28  # for histograms of leaves, which make it unnecessary to fill those of siblings
-FORBIDDING = 1e300  # a penalty that exceeds every gain, and is 0 when multiplied by a price of 0
 
-
-@dataclass(frozen=True)
-class GrowOptions:
-    """Limits of every tree that a `Grower` grows.
-
-    Parameters
-    ----------
-    max_depth : int, default=4
-        Largest number of splits between the root and a leaf, 0 to 16.
-    max_leaves : int, optional
-        Largest number of leaves. By default only `max_depth` limits it.
-    min_samples_leaf : int, default=20
-        Smallest number of rows of positive weight in a leaf.
-    min_hessian : float, default=1e-3
-        Smallest sum of hessians in a leaf. For `fit_tree` the hessians are weights divided by their mean.
-    l2 : float, default=0
-        Added to the hessian of every leaf. It shrinks the values of leaves with few rows.
-
-    Raises
-    ------
-    DataError
-        If a value is out of range.
-    """
-
-    max_depth: int = 4
-    max_leaves: int | None = None
-    min_samples_leaf: int = 20
-    min_hessian: float = 1e-3
-    l2: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.max_depth <= MAX_DEPTH:
-            raise DataError(f"max_depth must be from 0 to {MAX_DEPTH}, not {self.max_depth}")
-        if self.max_leaves is not None and self.max_leaves < 1:
-            raise DataError(f"max_leaves must be at least 1, not {self.max_leaves}")
-        if self.min_samples_leaf < 1:
-            raise DataError(f"min_samples_leaf must be at least 1, not {self.min_samples_leaf}")
-        for name in ("min_hessian", "l2"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise DataError(f"{name} must be a number of at least 0, not {getattr(self, name)!r}")
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,8 +239,8 @@ class Grower:
         max_new = self.binned.n_features if max_new_features is None else max_new_features
         if max_new < 0:
             raise DataError(f"max_new_features must be at least 0, not {max_new_features}")
-        buffers = self._buffers(packed.scale.width)
-        allowed = self._allowed(features)
+        buffers = self.buffers(packed.scale.width)
+        allowed = self.allowed(features)
         buffers.active[: len(allowed)] = allowed
         buffers.free[:] = np.arange(len(buffers.free))
         buffers.rows[:] = np.arange(len(buffers.rows), dtype=np.uint32)
@@ -296,7 +252,8 @@ class Grower:
         tree = self._tree(buffers.nodes[: summary.n_nodes], buffers.goes_left, packed.scale)
         return Grown(tree, leaf, bought, _real_gain(summary.gain, packed))
 
-    def _allowed(self, features: ArrayLike | None) -> NDArray[np.int64]:
+    def allowed(self, features: ArrayLike | None) -> NDArray[np.int64]:
+        """Numbers of the columns that may be split on: those marked, all by default, that have two bins."""
         if features is None:
             return np.flatnonzero(self._splittable)
         mask = np.asarray(features)
@@ -305,8 +262,7 @@ class Grower:
         return np.flatnonzero(self._splittable & mask)
 
     def _inputs(self, packed: PackedRows, ledger: Ledger, tradeoff: float, max_new: int) -> TreeInputs:
-        if ledger.costs is not self.costs and not _same_prices(ledger.costs, self.costs):
-            raise CostError("the ledger's costs are not those of the grower")
+        self._check_prices(ledger)
         options, scale = self.options, packed.scale
         rule = SplitRule(
             scale.width,
@@ -317,7 +273,7 @@ class Grower:
         )
         exponent = 2 * scale.residual_shift - scale.hessian_shift
         penalty = min(_times(tradeoff * packed.total_weight * scale.hessian_unit, exponent), FORBIDDING)
-        limits = TreeLimits(options.max_depth, self._max_leaves, max_new, penalty)
+        limits = TreeLimits(options.max_depth, self.max_leaves, max_new, penalty)
         total = np.zeros(2, dtype=np.int64)
         total[: scale.width] = packed.words.reshape(-1, scale.width).sum(axis=0)
         return TreeInputs(self._columns, packed.words, total, rule, ledger.budget_state(), limits)
@@ -344,34 +300,66 @@ class Grower:
         splits = nodes["feature"].copy(), threshold, left, right, missing_left
         return Tree(*splits, value, category, words, self.costs.evaluation)
 
-    # -- memory --------------------------------------------------------------------------------------
+    # -- memory and rounds ---------------------------------------------------------------------------
 
     @property
-    def _max_leaves(self) -> int:
+    def max_leaves(self) -> int:
+        """Largest number of leaves of a tree."""
         options = self.options
         most = min(1 << options.max_depth, max(1, self.binned.n_rows // options.min_samples_leaf))
         return most if options.max_leaves is None else min(most, options.max_leaves)
 
-    def _buffers(self, width: int) -> Buffers:
-        """Buffers for rows of `width` words, allocated on first use. Unused pages take no memory."""
+    def buffers(self, width: int) -> Buffers:
+        """Memory for growing a tree from rows of `width` words. Unused pages take no memory."""
         if width not in self._buffers_by_width:
-            n, d, n_leaves = self.binned.n_rows, self.binned.n_features, self._max_leaves
             size = int(self._columns.start[-1]) * width
-            slots = min(n_leaves, 1 << max(0, self.options.max_depth - 1), POOL_BYTES // (8 * size))
-            self._buffers_by_width[width] = Buffers(
-                leaves=np.empty(n_leaves, dtype=LEAF),
-                candidates=np.empty((n_leaves, d), dtype=CANDIDATE_SPLIT),
-                nodes=np.empty(2 * n_leaves - 1, dtype=NODE),
-                goes_left=np.empty((2 * n_leaves - 1, 256), dtype=np.bool_),
-                rows=np.empty(n, dtype=np.uint32),
-                spare=np.empty(n, dtype=np.uint32),
-                words=np.empty(n * width, dtype=np.int64),
-                active=np.empty(d, dtype=np.int64),
-                bought=np.empty(d, dtype=np.int64),
-                histograms=np.empty((slots + 2, size), dtype=np.int64),
-                free=np.empty(slots, dtype=np.int64),
-            )
+            depth, n, d = self.options.max_depth, self.binned.n_rows, self.binned.n_features
+            slots = min(self.max_leaves, 1 << max(0, depth - 1), POOL_BYTES // (8 * size))
+            shared = next(iter(self._buffers_by_width.values()), None)
+            self._buffers_by_width[width] = new_buffers(n, d, self.max_leaves, size, slots, width, shared)
         return self._buffers_by_width[width]
+
+    def round_data(
+        self, scores: Floats, mass: Floats, ledger: Ledger, features: ArrayLike | None
+    ) -> RoundData:
+        """What compiled rounds of boosting read and change.
+
+        Parameters
+        ----------
+        scores : array of (K, n)
+            Scores of the training rows. Rounds change them.
+        mass : array of (K, n) or (1, n)
+            Weights of the rows in the gains of features.
+        ledger : Ledger
+            The account that pays for features.
+        features : bool array of (d,), optional
+            Columns that may be split on. All by default.
+
+        Returns
+        -------
+        RoundData
+        """
+        self._check_prices(ledger)
+        n, n_scores = self.binned.n_rows, len(scores)
+        buffers = self.buffers(1), self.buffers(2)
+        return RoundData(
+            self._columns,
+            thresholds_of(self.binned.bins),
+            ledger.budget_state(),
+            self.allowed(features),
+            scores,
+            np.empty((n_scores, n)),
+            np.ones((n_scores, n)),
+            mass,
+            np.empty(2 * n, dtype=np.int64),
+            np.empty((n_chunks(n), FIGURES)),
+            np.empty((n_scores, FIGURES)),
+            buffers,
+        )
+
+    def _check_prices(self, ledger: Ledger) -> None:
+        if ledger.costs is not self.costs and not _same_prices(ledger.costs, self.costs):
+            raise CostError("the ledger's costs are not those of the grower")
 
 
 def _times(value: float, exponent: int) -> float:

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import BudgetState
-from miserly.grow.compiled import compiled, prange, threaded
+from miserly.grow.compiled import compiled, inlined, lean, prange, threaded
 from miserly.grow.histogram import BLOCK, BinnedColumns, fill, fill_feature, subtract
 from miserly.grow.splitting import (
     SplitRule,
+    best_side,
     best_split,
     buy,
     directions,
@@ -31,34 +32,7 @@ from miserly.grow.splitting import (
     read_sums,
 )
 
-__all__ = ["CANDIDATE_SPLIT", "LEAF", "NODE", "Buffers", "TreeInputs", "TreeLimits", "TreeSummary", "grow"]
-
-LEAF = np.dtype(
-    [
-        ("first", np.int64),  # the rows of the leaf are Buffers.rows[first:last]
-        ("last", np.int64),
-        ("first_sum", np.int64),  # the packed sums of its rows
-        ("second_sum", np.int64),
-        ("node", np.int64),
-        ("depth", np.int64),
-        ("slot", np.int64),  # where its histogram is kept, or -1
-        ("feature", np.int64),  # the best feature to split on at current prices, or -1
-        ("net", np.float64),  # its gain less its penalty
-        ("open", np.bool_),  # whether the leaf may be split
-    ],
-    align=True,
-)
-CANDIDATE_SPLIT = np.dtype([("gain", np.float64), ("cut", np.int32), ("missing_left", np.bool_)], align=True)
-NODE = np.dtype(
-    [
-        ("feature", np.int32),  # -1 in a leaf
-        ("cut", np.int32),
-        ("left", np.int32),
-        ("right", np.int32),
-        ("value", np.float64),  # in packed units
-    ],
-    align=True,
-)
+__all__ = ["TreeInputs", "TreeLimits", "TreeSummary", "grow"]
 
 
 class TreeLimits(NamedTuple):
@@ -79,22 +53,6 @@ class TreeInputs(NamedTuple):
     rule: SplitRule
     budget: BudgetState
     limits: TreeLimits
-
-
-class Buffers(NamedTuple):
-    """Arrays that every tree uses again."""
-
-    leaves: NDArray[np.void]  # of LEAF
-    candidates: NDArray[np.void]  # of CANDIDATE_SPLIT, (leaves, features): the best splits
-    nodes: NDArray[np.void]  # of NODE
-    goes_left: NDArray[np.bool_]  # (nodes, 256): which codes of a split's feature go left
-    rows: NDArray[np.uint32]  # unsigned, so that compiled code does not check for negative indices
-    spare: NDArray[np.uint32]
-    words: NDArray[np.int64]
-    active: NDArray[np.int64]  # features that may still be split on; fewer and fewer within a tree
-    bought: NDArray[np.int64]
-    histograms: NDArray[np.int64]  # (slots + 2, bins * width); the last two are temporary
-    free: NDArray[np.int64]  # a stack of free slots
 
 
 class TreeSummary(NamedTuple):
@@ -143,7 +101,7 @@ def grow(inputs, buffers, n_active, n_free):
     return 2 * n_leaves - 1, n_leaves, n_bought, total
 
 
-@compiled
+@inlined
 def make_root(inputs, buffers):
     """Make the root, a leaf that has all rows."""
     root = buffers.leaves[0]
@@ -151,10 +109,10 @@ def make_root(inputs, buffers):
     root.last = len(buffers.rows)
     root.depth = 0
     root.slot = -1
-    make_leaf(inputs, buffers, root, 0, inputs.total[0], inputs.total[1])
+    make_leaf(inputs, buffers, root, np.int64(0), inputs.total[0], inputs.total[1])
 
 
-@compiled
+@lean
 def make_leaf(inputs, buffers, leaf, number, total, second_total):
     """Make node `number` a leaf, with the value that minimises the loss for its sums."""
     rule = inputs.rule
@@ -172,7 +130,7 @@ def make_leaf(inputs, buffers, leaf, number, total, second_total):
     node.value = residual / (hessian + rule.l2) if hessian + rule.l2 > 0 else 0.0
 
 
-@compiled
+@lean
 def choose_feature(inputs, buffers, active, number):
     """Set the best feature of a leaf at current prices: the first of equals, or -1 if no feature gains."""
     leaf = buffers.leaves[number]
@@ -186,7 +144,7 @@ def choose_feature(inputs, buffers, active, number):
                 leaf.feature = f
 
 
-@compiled
+@lean
 def best_leaf(leaves, n_leaves):
     """The leaf with the largest net gain: the first of equals, or -1 if no leaf gains."""
     best = -1
@@ -257,7 +215,7 @@ class SplitSearch(NamedTuple):
     sibling_histogram: NDArray[np.int64]
 
 
-@compiled
+@inlined
 def search_splits(inputs, buffers, active, left, right, n_free):
     """Find the best split of every active feature in two new leaves. `left` holds the parent's histogram.
 
@@ -281,13 +239,13 @@ def search_splits(inputs, buffers, active, left, right, n_free):
     return release_slot(buffers, large, n_free) if large >= 0 else n_free
 
 
-@compiled
+@lean
 def n_rows(leaf):
     """Number of rows of a leaf."""
     return leaf.last - leaf.first
 
 
-@compiled
+@lean
 def take_slot(buffers, number, n_free):
     """Give a leaf a slot for its histogram if one is free. Returns the number of free slots."""
     if n_free == 0:
@@ -296,7 +254,7 @@ def take_slot(buffers, number, n_free):
     return n_free - 1
 
 
-@compiled
+@lean
 def release_slot(buffers, number, n_free):
     """Free the slot of a leaf that will not be split. Returns the number of free slots."""
     leaf = buffers.leaves[number]
@@ -373,11 +331,20 @@ def search_block(columns, rule, leaves, candidates, features, search):
 def scan(columns, rule, leaf, candidates, features, histogram, cut_buffers):
     """Find the best split of each feature of a block in one leaf."""
     for f in features:
-        bins = columns.start[f + 1] - columns.start[f]
-        mine = histogram[columns.start[f] * rule.width : columns.start[f + 1] * rule.width]
-        found = best_split(
-            mine, bins, columns.categorical[f], (leaf.first_sum, leaf.second_sum), rule, cut_buffers
-        )
-        candidates[f].gain = found[0]
-        candidates[f].cut = found[1]
-        candidates[f].missing_left = found[2]
+        if columns.categorical[f]:
+            mine = histogram[columns.start[f] * rule.width : columns.start[f + 1] * rule.width]
+            bins, total = columns.start[f + 1] - columns.start[f], (leaf.first_sum, leaf.second_sum)
+            found = best_split(mine, bins, True, total, rule, cut_buffers)
+            candidates[f].gain, candidates[f].cut, candidates[f].missing_left = found
+        else:
+            scan_numbers(columns, rule, leaf, candidates[f], f, histogram, cut_buffers)
+
+
+@lean
+def scan_numbers(columns, rule, leaf, candidate, f, histogram, cut_buffers):
+    """Find the best split of a feature of numbers in one leaf."""
+    width, n = rule.width, columns.start[f + 1] - columns.start[f] - 1
+    mine = histogram[columns.start[f] * width : columns.start[f + 1] * width]
+    missing, total = (mine[n * width], mine[(n + 1) * width - 1]), (leaf.first_sum, leaf.second_sum)
+    found = best_side(mine, n, missing, total, rule, cut_buffers)
+    candidate.gain, candidate.cut, candidate.missing_left = found

@@ -32,7 +32,16 @@ from miserly.errors import DataError
 from miserly.grow.compiled import build, compiled, prange, threaded
 from miserly.utils.inputs import as_input
 
-__all__ = ["PackedRows", "Scale", "choose_scale", "pack", "pack_newton", "pack_squared"]
+__all__ = [
+    "PackedRows",
+    "RelativeWeights",
+    "Scale",
+    "choose_scale",
+    "pack",
+    "pack_newton",
+    "pack_squared",
+    "relative_weights",
+]
 
 _CHUNK = 16384  # rows per partial sum; it does not depend on the number of threads, so sums do not either
 
@@ -62,15 +71,24 @@ class PackedRows:
     mean_weight: float  # the caller's weights were divided by it
 
 
-def pack_squared(target: ArrayLike, weight: ArrayLike | None, n: int) -> PackedRows:
-    """Pack the rows of the weighted least squares problem 1/2 sum w (target - h)^2.
+@dataclass(frozen=True)
+class RelativeWeights:
+    """Weights of a least-squares problem, divided by the mean of the positive ones."""
 
-    Weights are divided by the mean of the positive weights. So only their ratios matter, `l2` and
-    `min_hessian` are in units of rows of average weight, and a row of weight 0 has the effect of no row.
+    share: NDArray[np.float64] | None  # None where all rows that count weigh the same
+    counted: NDArray[np.bool_]
+    n_counted: int
+    mean: float
+
+
+def relative_weights(weight: ArrayLike | None, n: int) -> RelativeWeights:
+    """Divide weights by the mean of the positive ones, and mark the rows that count.
+
+    >>> relative_weights([1.0, 3.0, 0.0], 3).share.tolist()
+    [0.5, 1.5, 0.0]
     """
-    values = _column(target, n, "target")
     if weight is None:
-        return _packed(values, None, np.ones(n, dtype=np.bool_), 1.0, float(n), 1.0)
+        return RelativeWeights(None, np.ones(n, dtype=np.bool_), n, 1.0)
     weights = _non_negative(_column(weight, n, "weight"), "weight")
     counted = weights > 0
     n_counted = int(counted.sum())
@@ -78,11 +96,21 @@ def pack_squared(target: ArrayLike, weight: ArrayLike | None, n: int) -> PackedR
         raise DataError("every weight is zero: a tree needs at least one row that counts")
     largest = float(weights.max())
     if weights[counted].min() == largest:
-        return _packed(values, None, counted, 1.0, float(n_counted), largest)
+        return RelativeWeights(None, counted, n_counted, largest)
     mean = largest * float((weights / largest).sum() / n_counted)
-    share = weights / mean
-    residual = _column(share * values, n, "target times weight")
-    return _packed(residual, share, counted, 1.0, float(n_counted), mean)
+    return RelativeWeights(weights / mean, counted, n_counted, mean)
+
+
+def pack_squared(target: ArrayLike, weight: ArrayLike | None, n: int) -> PackedRows:
+    """Pack the rows of the weighted least squares problem 1/2 sum w (target - h)^2.
+
+    Weights are divided by the mean of the positive weights. So only their ratios matter, `l2` and
+    `min_hessian` are in units of rows of average weight, and a row of weight 0 has the effect of no row.
+    """
+    values = _column(target, n, "target")
+    given = relative_weights(weight, n)
+    residual = values if given.share is None else _column(given.share * values, n, "target times weight")
+    return _packed(residual, given.share, given.counted, 1.0, float(given.n_counted), given.mean)
 
 
 def pack_newton(gradient: ArrayLike, hessian: ArrayLike, total_weight: float, n: int) -> PackedRows:

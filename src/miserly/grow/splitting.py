@@ -23,14 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import prices
-from miserly.grow.compiled import compiled, prange, threaded
+from miserly.grow.compiled import compiled, lean, prange, threaded
 
 __all__ = [
     "SplitRule",
     "add_gains",
+    "best_side",
     "best_split",
     "buy",
     "directions",
+    "explained_gains",
     "gather",
     "keep_affordable",
     "new_cut_buffers",
@@ -72,7 +74,7 @@ def new_cut_buffers():
     )
 
 
-@compiled
+@lean
 def read_sums(first, second, rule):
     """Residual, hessian and number of rows of packed sums. With one word per row `second` is not used."""
     mask = (np.int64(1) << rule.count_bits) - 1
@@ -88,19 +90,24 @@ def best_split(histogram, bins, categorical, total, rule, buffers):
     `histogram` has `bins` bins, the last for missing values. `total` is the sum over all bins.
     """
     n, width = bins - 1, rule.width
-    ordered = histogram
-    if categorical:
-        order = order_categories(histogram, n, rule)
-        n = len(order)
-        ordered = np.empty(n * width, np.int64)
-        for k in range(n):
-            for word in range(width):
-                ordered[k * width + word] = histogram[order[k] * width + word]
-    gain, cut = best_cut(ordered, n, (np.int64(0), np.int64(0)), total, rule, buffers)
+    missing = (histogram[n * width], histogram[bins * width - 1])
+    if not categorical:
+        return best_side(histogram, n, missing, total, rule, buffers)
+    order = order_categories(histogram, n, rule)
+    ordered = np.empty(len(order) * width, np.int64)
+    for k in range(len(order)):
+        for word in range(width):
+            ordered[k * width + word] = histogram[order[k] * width + word]
+    return best_side(ordered, len(order), missing, total, rule, buffers)
+
+
+@lean
+def best_side(histogram, n, missing, total, rule, buffers):
+    """Gain, cut and side of missing values of the best split, by the order of `n` bins."""
+    gain, cut = best_cut(histogram, n, (np.int64(0), np.int64(0)), total, rule, buffers)
     missing_left = False
-    missing = (histogram[(bins - 1) * width], histogram[bins * width - 1])
     if read_sums(missing[0], missing[1], rule)[2] > 0:
-        other_gain, other_cut = best_cut(ordered, n, missing, total, rule, buffers)
+        other_gain, other_cut = best_cut(histogram, n, missing, total, rule, buffers)
         if other_gain > gain or (other_gain == gain and other_cut < cut):
             gain, cut, missing_left = other_gain, other_cut, True
     return gain, cut, missing_left
@@ -128,7 +135,7 @@ def order_categories(histogram, n, rule):
     return order[:found]
 
 
-@compiled
+@lean
 def best_cut(histogram, n, start, total, rule, buffers):
     """Gain and bin of the best cut after one of `n` bins, with `start` added to the left side."""
     n_cuts = running_sums(histogram, n, start, rule, buffers)
@@ -144,29 +151,42 @@ def best_cut(histogram, n, start, total, rule, buffers):
     return (best_gain if best >= 0 else -np.inf), best
 
 
-@compiled
+@lean
 def running_sums(histogram, n, start, rule, buffers):
     """Running sums over the first `n` bins. Returns the number of distinct cuts.
 
-    A cut after an empty bin equals the cut before it, so its entry is overwritten.
+    A cut after an empty bin equals the cut before it, so its entry is overwritten. Unsigned indices need no
+    check whether they are negative.
     """
     first, second = start
-    n_cuts = 0
-    for b in range(n):
-        first += histogram[b * rule.width]
-        second += histogram[(b + 1) * rule.width - 1]
-        buffers.first[n_cuts] = first
-        buffers.second[n_cuts] = second
-        buffers.cut[n_cuts] = b
-        n_cuts += histogram[(b + 1) * rule.width - 1] != 0  # this word holds the count
+    n_cuts = np.uint64(0)
+    two = np.uint64(2)
+    if rule.width == 1:
+        for b in range(np.uint64(n)):
+            word = histogram[b]
+            first += word
+            second += word
+            buffers.first[n_cuts] = first
+            buffers.second[n_cuts] = second
+            buffers.cut[n_cuts] = b
+            n_cuts += np.uint64(word != 0)  # it holds the count
+    else:
+        for b in range(np.uint64(n)):
+            word = histogram[two * b + np.uint64(1)]
+            first += histogram[two * b]
+            second += word
+            buffers.first[n_cuts] = first
+            buffers.second[n_cuts] = second
+            buffers.cut[n_cuts] = b
+            n_cuts += np.uint64(word != 0)
     if n_cuts > 0:
-        buffers.cut[n_cuts - 1] = (
+        buffers.cut[n_cuts - np.uint64(1)] = (
             n - 1
         )  # separates missing values from all others, values that are not in this leaf included
-    return n_cuts
+    return np.int64(n_cuts)
 
 
-@compiled
+@lean
 def cut_gains(n, total, here, rule, buffers):
     """The gain of every cut, -inf where it is not allowed. Without branches it can be vectorised."""
     residual, hessian, count = total
@@ -195,29 +215,39 @@ def directions(histogram, bins, categorical, cut, missing_left, rule, goes_left)
     else:
         goes_left[: cut + 1] = True
     goes_left[bins - 1] = missing_left
-    left = np.zeros(2, np.int64)
-    every = np.zeros(2, np.int64)
+    return direct_unseen(histogram, bins, categorical, rule, goes_left)
+
+
+@lean
+def direct_unseen(histogram, bins, categorical, rule, goes_left):
+    """Send what is not in the leaf to the side with more rows. Returns the packed sums of the left side."""
+    width = rule.width
+    left, second_left, every, second_every = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for b in range(bins):
-        for word in range(rule.width):
-            every[word] += histogram[b * rule.width + word]
-            left[word] += histogram[b * rule.width + word] * goes_left[b]
-    most_left = 2 * read_sums(left[0], left[1], rule)[2] >= read_sums(every[0], every[1], rule)[2]
-    for b in range(bins):
-        unseen = read_sums(histogram[b * rule.width], histogram[(b + 1) * rule.width - 1], rule)[2] == 0
-        if unseen and (categorical or b == bins - 1):
+        first, second = histogram[b * width], histogram[(b + 1) * width - 1]
+        every += first
+        second_every += second
+        left += first * goes_left[b]
+        second_left += second * goes_left[b]
+    most_left = 2 * read_sums(left, second_left, rule)[2] >= read_sums(every, second_every, rule)[2]
+    for b in range(bins if categorical else 0):
+        if read_sums(histogram[b * width], histogram[(b + 1) * width - 1], rule)[2] == 0:
             goes_left[b] = most_left
-    return left[0], left[1]
+    last = bins - 1
+    if read_sums(histogram[last * width], histogram[bins * width - 1], rule)[2] == 0:
+        goes_left[last] = most_left
+    return left, second_left
 
 
 # -- prices and purchases: the functions of `miserly.costs.prices`, on a `BudgetState` -----------------------
 
 
-fits = compiled(prices.fits)
-unpaid_price = compiled(prices.unpaid_price)
-mark_paid = compiled(prices.mark_paid)
+fits = lean(prices.fits)
+unpaid_price = lean(prices.unpaid_price)
+mark_paid = lean(prices.mark_paid)
 
 
-@compiled
+@lean
 def price(state, f):
     """The current price of feature `f`."""
     if state.paid[0, f]:
@@ -225,14 +255,14 @@ def price(state, f):
     return unpaid_price(0, f, state.opened, state.prices.own, state.prices.groups, state.prices.setup)
 
 
-@compiled
+@lean
 def buy(state, f):
     """Pay for feature `f` and open its group."""
     state.account[0] += price(state, f)
     mark_paid(0, f, state.paid, state.opened, state.prices.groups)
 
 
-@compiled
+@lean
 def keep_affordable(state, features, n, may_buy):
     """Move the usable ones of the first `n` features to the front; returns their number.
 
@@ -269,7 +299,7 @@ def partition(codes, goes_left, rows, spare):
     return ends[n_chunks]
 
 
-@compiled
+@lean
 def divide(codes, goes_left, rows, spare, first):
     """Divide one chunk: left rows to the front of its range of `spare`, right rows reversed at the back.
 
@@ -287,7 +317,7 @@ def divide(codes, goes_left, rows, spare, first):
     return n_left - first
 
 
-@compiled
+@lean
 def move(rows, spare, first, left, left_end, all_left):
     """Move a divided chunk: left rows to ``rows[left:left_end]``, right rows behind earlier right rows."""
     for j in range(left_end - left):
@@ -323,13 +353,20 @@ def add_gains(splits, value, leaf, weight, l2, total, gain):
     It is the second-order estimate by which splits are chosen. `splits` are the features, left and right
     children of the nodes of a tree, `leaf` is the node of each row, and `total` divides the loss.
     """
-    feature, left, right = splits
     mass = np.zeros(len(value))
     for i in range(len(leaf)):
         mass[leaf[i]] += weight[i]
-    push = np.zeros(len(value))
-    explained = np.zeros(len(value))
-    for node in range(len(value) - 1, -1, -1):  # children come after their parent
+    explained_gains(splits, value, mass, l2, total, gain)
+
+
+@compiled
+def explained_gains(splits, value, mass, l2, total, gain):
+    """As `add_gains`, from the `mass` of each leaf: the sum of the weights of its rows. It is overwritten."""
+    feature, left, right = splits
+    n_nodes = len(mass)
+    push = np.zeros(n_nodes)
+    explained = np.zeros(n_nodes)
+    for node in range(n_nodes - 1, -1, -1):  # children come after their parent
         if feature[node] < 0:
             mass[node] += l2
             push[node] = mass[node] * value[node]

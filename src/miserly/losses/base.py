@@ -8,6 +8,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.losses.kernels import NO_KERNEL
+
 __all__ = ["Floats", "Loss", "PointwiseLoss", "Weight"]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -23,6 +25,9 @@ class Loss(ABC):
         How scores become answers: "identity", "logistic", "softmax" or "sign".
     n_scores : int
         The number of scores per row, K.
+    kernel : int
+        The compiled twin of `gradient_hessian` in `miserly.losses.kernels`, if there is one. It holds for
+        this class alone: subclasses name their own.
     least_squares : bool
         Whether second derivatives are constant: a single linear solve minimises the loss, and its trees are
         regression trees on the `residual`.
@@ -36,6 +41,7 @@ class Loss(ABC):
 
     link: ClassVar[str] = "identity"
     least_squares: ClassVar[bool] = False
+    kernel: ClassVar[int] = NO_KERNEL
     n_scores: int = 1
 
     @abstractmethod

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from miserly.losses.base import Floats, PointwiseLoss, Weight
+from miserly.losses.kernels import LOGISTIC, SQUARED, SQUARED_HINGE
 
 __all__ = ["Logistic", "MeanSquared", "Multinomial", "Squared", "SquaredHinge", "log_loss"]
 
@@ -23,6 +24,7 @@ class Logistic(PointwiseLoss):
     """
 
     link = "logistic"
+    kernel = LOGISTIC
     max_curvature = 0.25
 
     def initial(self, y: Floats, weight: Weight) -> Floats:
@@ -100,7 +102,8 @@ class Multinomial(PointwiseLoss):
 
     def _newton(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
         share = _softmax(score)
-        hessian = share * (1.0 - share)
+        hessian = np.subtract(1.0, share)
+        hessian *= share
         hessian *= self.n_scores / (self.n_scores - 1.0)
         share[np.arange(len(y)), y.astype(np.int64)] -= 1.0
         return share, hessian
@@ -118,6 +121,7 @@ class SquaredHinge(PointwiseLoss):
     """
 
     link = "sign"
+    kernel = SQUARED_HINGE
     max_curvature = 1.0
 
     def initial(self, y: Floats, weight: Weight) -> Floats:
@@ -156,7 +160,8 @@ def log_loss(n_classes: int) -> Logistic | Multinomial:
 
 
 def _softmax(score: Floats) -> Floats:
-    share = np.exp(score - score.max(axis=1, keepdims=True))
+    share = score - score.max(axis=1, keepdims=True)
+    np.exp(share, out=share)
     share /= share.sum(axis=1, keepdims=True)
     return np.asarray(share)
 
@@ -187,6 +192,7 @@ class Squared(PointwiseLoss):
     """
 
     least_squares = True
+    kernel = SQUARED
     max_curvature = 1.0
 
     def initial(self, y: Floats, weight: Weight) -> Floats:

@@ -21,7 +21,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
-from miserly.grow.grower import MAX_DEPTH
+from miserly.grow.options import MAX_DEPTH
 from miserly.learners.anytime.builder import Builder
 from miserly.learners.anytime.representation import Division, OneVsRest, Parts
 from miserly.learners.anytime.snapshots import averaged, build_plan

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from miserly.costs import Ledger
 from miserly.data.target import Target
-from miserly.grow.grower import MAX_DEPTH
+from miserly.grow.options import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import GrowingTree, Leaf, VoteTrees
 from miserly.learners.base import PlanClassifier

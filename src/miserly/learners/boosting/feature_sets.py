@@ -18,7 +18,8 @@ from miserly.data.rows import Rows, validation_mask
 from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.binning import Binned
 from miserly.grow.level_gain import level_gains
-from miserly.learners.common.booster import Booster, Round, add_rounds
+from miserly.learners.common.booster import Booster
+from miserly.learners.common.round import Round, add_rounds
 from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import Loss
 from miserly.metrics import Metric
@@ -320,10 +321,10 @@ def boost(booster: Booster, n_rounds: int) -> list[Round]:
     """Grow rounds until there are `n_rounds`, or none can be grown."""
     rounds: list[Round] = []
     while len(rounds) < n_rounds:
-        one = booster.grow()
-        if one is None:
+        some = booster.grow_some(n_rounds - len(rounds))
+        if not some:
             break
-        rounds.append(one)
+        rounds += some
     return rounds
 
 

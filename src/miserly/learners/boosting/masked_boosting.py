@@ -18,7 +18,8 @@ from miserly.data.rows import Rows
 from miserly.grow import Grower, GrowOptions
 from miserly.grow.binning import Binned
 from miserly.learners.boosting.feature_sets import boost, columns_of
-from miserly.learners.common.booster import Booster, Round
+from miserly.learners.common.booster import Booster
+from miserly.learners.common.round import Round
 from miserly.losses import Loss
 from miserly.plan import Tree
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -28,23 +29,16 @@ from miserly.data.rows import Rows, hold_out
 from miserly.data.target import Target
 from miserly.errors import CostError, DataError
 from miserly.grow import Bins, Grower, GrowOptions
-from miserly.grow.grower import MAX_DEPTH
+from miserly.grow.options import MAX_DEPTH
 from miserly.learners.base import bind_costs
 from miserly.learners.base.arguments import NOT_NEGATIVE, categorical_columns, class_weight_of, constraints
 from miserly.learners.base.calibration import UNCHANGED
 from miserly.learners.base.kinds import StagedEstimator
 from miserly.learners.base.outcomes import calibration_of, price_mistakes
 from miserly.learners.base.row_training import row_training
-from miserly.learners.common.booster import (
-    Booster,
-    Round,
-    account_for,
-    max_trees_of,
-    nodes_of,
-    reserve_of,
-    terms_of,
-)
+from miserly.learners.common.booster import Booster, account_for, max_trees_of, reserve_of
 from miserly.learners.common.progress import RoundsBar
+from miserly.learners.common.round import Round, nodes_of, terms_of
 from miserly.learners.common.training import ScoreEvaluator, Training, ValidationCurve
 from miserly.losses import Loss
 from miserly.metrics import get_metric
@@ -337,30 +331,36 @@ class GreedyMiser(CallbackSupportMixin, StagedEstimator):
         return int(self.early_stopping) or None
 
     def _boost(self, training: Training, X: Any, y: Any) -> None:
-        """Run the rounds, and report each to callbacks and the progress bar."""
+        """Run the rounds: one at a time if callbacks want to see each, else in blocks."""
         costs = self._start.costs
         fit = self._init_callback_context(max_subtasks=self.n_rounds - len(training.rounds))
         fit.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        has_callbacks = bool(getattr(self, "_skl_callbacks", ()))
         with RoundsBar(self.n_rounds, costs.unit, visible=bool(self.verbose)) as bar:
-            goes_on = len(training.rounds) < self.n_rounds
-            while goes_on:
-                task = fit.subcontext(task_name="round")
-                task.call_on_fit_task_begin(estimator=self, X=X, y=y)
-                goes_on = training.advance() and len(training.rounds) < self.n_rounds
+            left = self.n_rounds - len(training.rounds)
+            while left > 0:
+                goes_on = self._round_for(fit, training, X, y) if has_callbacks else training.advance(left)
                 bar.show(len(training.rounds), training.booster.ledger.spent, training.status())
-                if task.call_on_fit_task_end(
-                    estimator=self,
-                    X=X,
-                    y=y,
-                    reconstruction_attributes=lambda: {"plan_": self._plan_of(training.rounds)},
-                ):
-                    goes_on, training.stopped_by = False, "callback"
+                left = self.n_rounds - len(training.rounds) if goes_on else 0
         fit.call_on_fit_task_end(
             estimator=self,
             X=X,
             y=y,
             reconstruction_attributes=lambda: {"plan_": self._plan_of(training.kept)},
         )
+
+    def _round_for(self, fit: Any, training: Training, X: Any, y: Any) -> bool:
+        """Run one round as a task of callbacks. Returns whether to go on."""
+        task = fit.subcontext(task_name="round")
+        task.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        goes_on = training.advance()
+        fitted = partial(self._fitted_attributes, training)
+        if task.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=fitted):
+            goes_on, training.stopped_by = False, "callback"
+        return goes_on
+
+    def _fitted_attributes(self, training: Training) -> dict[str, Any]:
+        return {"plan_": self._plan_of(training.rounds)}
 
     # -- fitted attributes ---------------------------------------------------------------------------
 

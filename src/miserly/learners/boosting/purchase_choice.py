@@ -16,7 +16,7 @@ from miserly.learners.boosting.masked_boosting import Boosting, masked_rounds
 from miserly.learners.boosting.purchase_branches import Branch, bought_table
 from miserly.learners.boosting.purchase_growth import GrowthLimits, first_purchases, grow_purchases
 from miserly.learners.boosting.purchase_table import PurchaseTable
-from miserly.learners.common.booster import add_rounds
+from miserly.learners.common.round import add_rounds
 from miserly.learners.common.training import ScoreEvaluator
 
 __all__ = ["choose_purchases"]

@@ -14,7 +14,7 @@ from miserly.data.rows import Rows
 from miserly.grow import Bins
 from miserly.learners.boosting.masked_boosting import Interval, known_part
 from miserly.learners.boosting.purchase_branches import Branch, Split
-from miserly.learners.common.booster import Round, nodes_of, terms_of
+from miserly.learners.common.round import Round, nodes_of, terms_of
 from miserly.losses import Loss
 from miserly.plan import Node, Threshold, Tree
 

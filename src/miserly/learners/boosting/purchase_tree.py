@@ -12,7 +12,7 @@ from miserly.costs import Ledger, read_budget
 from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.grow import Bins, GrowOptions
-from miserly.grow.grower import MAX_DEPTH
+from miserly.grow.options import MAX_DEPTH
 from miserly.learners.base import PlanClassifier
 from miserly.learners.base.arguments import ONE_OR_MORE, categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
@@ -22,8 +22,9 @@ from miserly.learners.boosting.purchase_branches import Branch, bought_table
 from miserly.learners.boosting.purchase_choice import choose_purchases
 from miserly.learners.boosting.purchase_plan import PurchaseModel, terms_and_nodes
 from miserly.learners.boosting.selector_base import FEW_ROWS, L2, SET_DEPTH
-from miserly.learners.common.booster import Round, reserve_of
+from miserly.learners.common.booster import reserve_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
+from miserly.learners.common.round import Round
 from miserly.losses import Loss, log_loss
 from miserly.metrics import get_metric
 from miserly.plan import Plan

@@ -26,7 +26,7 @@ from miserly.data.rows import Rows
 from miserly.data.target import Target
 from miserly.grow import Bins
 from miserly.grow.binning import Binned
-from miserly.grow.grower import MAX_DEPTH
+from miserly.grow.options import MAX_DEPTH
 from miserly.grow.stumps import Stumps
 from miserly.grow.vote_trees import VoteTrees
 from miserly.learners.base import PlanClassifier

@@ -7,11 +7,11 @@ round. The cost of evaluating the trees of a round is reserved before they are g
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,77 +23,16 @@ from miserly.errors import CostError
 from miserly.grow import Grower, Grown
 from miserly.grow.compiled import build, threads
 from miserly.grow.splitting import add_gains
+from miserly.learners.common.compiled_rounds import STRANGE, TOO_MANY_TREES, CompiledRounds
 from miserly.learners.common.purchasing import FitTree, buy_with_lookahead, use_paid_first
+from miserly.learners.common.round import Round, terms_of
 from miserly.losses import Loss
-from miserly.plan import LEAVE, Node, Plan, Tree
+from miserly.plan import Tree
 
-__all__ = [
-    "Booster",
-    "Round",
-    "account_for",
-    "add_rounds",
-    "max_trees_of",
-    "nodes_of",
-    "reserve_of",
-    "terms_of",
-]
+__all__ = ["Booster", "account_for", "max_trees_of", "reserve_of"]
 
 
-@dataclass(frozen=True, eq=False)
-class Round:
-    """One round of boosting.
-
-    Parameters
-    ----------
-    trees : tuple of Tree
-        The trees that split.
-    channels : tuple of int
-        The score that each tree adds to.
-    bias : array of (K,)
-        Constants that are added to the scores.
-    step : float
-        Factor of the trees.
-    gain : array of (n_features,)
-        Decrease of the mean loss by the splits of each feature.
-    """
-
-    trees: tuple[Tree, ...]
-    channels: tuple[int, ...]
-    bias: NDArray[np.float64]
-    step: float
-    gain: NDArray[np.float64]
-
-
-def terms_of(rounds: Sequence[Round]) -> list[Tree]:
-    """The trees of all rounds, in order."""
-    return [tree for one in rounds for tree in one.trees]
-
-
-def nodes_of(rounds: Sequence[Round]) -> list[Node]:
-    """One node per round, each leading to the next."""
-    nodes, first = [], 0
-    for place, one in enumerate(rounds, start=1):
-        terms = np.arange(first, first + len(one.trees))
-        first += len(one.trees)
-        nodes.append(
-            Node(
-                terms,
-                np.array(one.channels, dtype=np.int64),
-                np.full(len(terms), one.step),
-                one.bias,
-                up=place if place < len(rounds) else LEAVE,
-            )
-        )
-    return nodes
-
-
-def add_rounds(
-    scores: NDArray[np.float64], rounds: Sequence[Round], X: NDArray[Any], costs: Costs, n_threads: int | None
-) -> None:
-    """Add some rounds to the scores (n, K) of the rows of `X`, in place."""
-    nothing = np.zeros(scores.shape[1])
-    plan = Plan(costs=costs, terms=terms_of(rounds), nodes=nodes_of(rounds), base=nothing)
-    scores += plan.run(X, n_threads=n_threads, account=False, encoded=True).scores.reshape(scores.shape)
+BLOCK_SECONDS = 0.2  # of compiled rounds, for which an interrupt waits
 
 
 @dataclass
@@ -150,6 +89,49 @@ class Booster:
     all_trees: float = np.inf
     features: NDArray[np.bool_] | None = None
     stopped_by: str = ""
+    _seconds: float | None = None  # of a compiled round, when it is known
+
+    @cached_property
+    def _compiled(self) -> CompiledRounds:
+        return CompiledRounds(self.loss, self.samples, self.grower, self.ledger, self.scores, self.step)
+
+    def grow_some(self, most: int) -> list[Round]:
+        """Grow up to `most` more rounds, in a time in which an interrupt may wait.
+
+        The list is empty if no round can be grown, for the reason in `stopped_by`.
+        """
+        if most > 1 and not np.isfinite(self.ledger.budget):
+            block = self._compiled
+            if block.is_possible and block.has_kernel:
+                return self._grow_block(min(most, block.most_rounds, self._n_in_time))
+        one = self.grow()
+        return [] if one is None else [one]
+
+    def _grow_block(self, n_rounds: int) -> list[Round]:
+        """Grow a block of rounds without a budget in compiled code."""
+        start = time.perf_counter()
+        rounds, end = self._compiled.grow(
+            n_rounds, self.tradeoff, self.n_trees, self.max_trees, self.features
+        )
+        self._seconds = (time.perf_counter() - start) / max(1, len(rounds))
+        self._after(rounds)
+        if rounds:
+            return rounds
+        if end == STRANGE:
+            one = self.grow()
+            return [] if one is None else [one]
+        self.stopped_by = "tree budget" if end == TOO_MANY_TREES else "no split"
+        return []
+
+    @property
+    def _n_in_time(self) -> int:
+        """Number of rounds for which an interrupt may wait; one, until the time of a round is known."""
+        return 1 if self._seconds is None else max(1, int(BLOCK_SECONDS / max(self._seconds, 1e-9)))
+
+    def _after(self, rounds: Sequence[Round]) -> None:
+        """Account for rounds. Reserved evaluations that were not needed are free again."""
+        self.n_trees += sum(len(one.trees) for one in rounds)
+        self.ledger.settle(self.n_trees)
 
     def grow(self) -> Round | None:
         """Grow one more round. Returns None if the budget cannot pay its trees, or if none of them splits."""
@@ -163,15 +145,27 @@ class Booster:
         before = self.ledger.state()
         self.ledger.evaluate(wanted)
         with self._saving_for_trees(wanted):
-            grown = self._grow_trees()
-        if all(one.tree.n_leaves == 1 for one in grown):
+            done = self._grow_round()
+        if done is None:
             self.ledger.restore(before)
             self.stopped_by = "no split"
             return None
-        done = self._round(grown)
-        self.n_trees += len(done.trees)
-        self.ledger.settle(self.n_trees)  # reserved evaluations that were not needed are free again
+        self._after([done])
         return done
+
+    def _grow_round(self) -> Round | None:
+        """The next round, which the scores then include; None if no tree splits."""
+        if not self._compares and self._compiled.is_possible:
+            rounds, end = self._compiled.grow(1, self.tradeoff, features=self.features)
+            if end != STRANGE:
+                return rounds[0] if rounds else None
+        grown = self._grow_trees()
+        return None if all(one.tree.n_leaves == 1 for one in grown) else self._round(grown)
+
+    @property
+    def _compares(self) -> bool:
+        """Whether trees are grown several times before a purchase."""
+        return bool(np.isfinite(self.ledger.budget)) and (self.paid_first or self.lookahead)
 
     def _saving_for_trees(self, wanted: int) -> AbstractContextManager[None]:
         """Lower the budget for features by what is left of the reserve after `wanted` more trees."""

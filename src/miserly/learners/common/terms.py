@@ -28,7 +28,8 @@ from miserly.costs.prices import row_prices
 from miserly.data.rows import Rows
 from miserly.errors import DataError
 from miserly.grow import Bins, Grower, GrowOptions
-from miserly.learners.common.booster import Booster, Round, terms_of
+from miserly.learners.common.booster import Booster
+from miserly.learners.common.round import Round, terms_of
 from miserly.losses import Loss
 from miserly.plan import Node, Plan, Raw, Tree
 from miserly.plan.additive import is_additive, summands_of

@@ -11,7 +11,8 @@ from scipy.optimize import minimize_scalar
 
 from miserly.costs import Costs
 from miserly.data.rows import Rows
-from miserly.learners.common.booster import Booster, Round, add_rounds
+from miserly.learners.common.booster import Booster
+from miserly.learners.common.round import Round, add_rounds
 from miserly.losses import Loss, log_loss
 from miserly.metrics import Metric
 from miserly.plan import links
@@ -147,16 +148,16 @@ class Training:
     rounds: list[Round] = field(default_factory=list)
     stopped_by: str = "rounds"
 
-    def advance(self) -> bool:
-        """Grow one round. Returns whether to go on."""
-        one = self.booster.grow()
-        if one is None:
+    def advance(self, most: int = 1) -> bool:
+        """Grow up to `most` rounds, or one if rounds are evaluated. Returns whether to go on."""
+        some = self.booster.grow_some(most if self.validation is None else 1)
+        if not some:
             self.stopped_by = self.booster.stopped_by
             return False
-        self.rounds.append(one)
+        self.rounds += some
         if self.validation is None:
             return True
-        self.validation.add(one)
+        self.validation.add(some[0])
         if self.patience is not None and self.validation.n_since_best >= self.patience:
             self.stopped_by = "early stopping"
             return False

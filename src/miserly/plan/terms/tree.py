@@ -105,6 +105,23 @@ class Tree(Term):
             raise PlanError("a tree needs at least one node, and category words in rows of eight")
         self._check()
 
+    @classmethod
+    def valid(cls, **fields: Any) -> Tree:
+        """Return a tree without checking it, for growers of many trees.
+
+        Parameters
+        ----------
+        **fields
+            Every parameter of the class: contiguous arrays of the right types that describe a tree.
+
+        Returns
+        -------
+        Tree
+        """
+        tree = object.__new__(cls)
+        tree.__dict__.update(fields)
+        return tree
+
     def _check(self) -> None:
         """Children come after their parent and have only one, so that a walk always ends."""
         n = len(self.feature)
@@ -149,7 +166,7 @@ class Tree(Term):
 
     @cached_property
     def features(self) -> NDArray[np.int64]:
-        return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
+        return np.array(sorted(f for f in {*self.feature.tolist()} if f >= 0), dtype=np.int64)
 
     @property
     def reading_order(self) -> list[int]:
