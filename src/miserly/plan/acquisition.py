@@ -233,7 +233,7 @@ class MixtureAcquisition:
             ratio=np.zeros(len(self.feature)),
             drop=np.zeros(len(self.feature)),
         )
-        return MixtureTable(*map(as_input, prior_gains(table)))
+        return MixtureTable(*[as_input(part) for part in prior_gains(table)])
 
     def problem_in(self, n_features: int, n_outputs: int) -> str | None:
         """Why it does not suit a plan with so many features and outputs; None if it does.
