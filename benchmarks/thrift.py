@@ -25,7 +25,7 @@ from benchmarks.common import ROOT, Problem, problem, table
 from miserly import Plan, thrift
 from miserly.metrics import get_metric
 from miserly.plan import Settled, links
-from miserly.plan.engine.batch import ranked
+from miserly.plan.engine.ranking import ranked
 
 SETS = {"adult": 300, "letter": 12, "mslr_web10k_sample": 300, "magic": 300}  # letter: 26 trees in a round
 SEEDS = (1, 2, 3)

@@ -13,7 +13,7 @@ from miserly import load
 from miserly.costs import Ledger
 from miserly.errors import CostError
 from miserly.plan import Tree
-from miserly.plan.engine.batch import levels
+from miserly.plan.engine.ranking import levels
 
 from ..turns import in_turn
 from .cases import Case, every_case

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from miserly.plan import links
-from miserly.plan.engine.batch import ranked
+from miserly.plan.engine.ranking import ranked
 
 from ..turns import in_turn
 from .cases import Case, every_case

@@ -27,7 +27,8 @@ from miserly.data.rows import Rows, validation_mask
 from miserly.errors import DataError
 from miserly.metrics import Queries, get_metric
 from miserly.plan import Plan
-from miserly.plan.engine.batch import engine_for, ranked
+from miserly.plan.engine.batch import engine_for
+from miserly.plan.engine.ranking import ranked
 from miserly.selection.intervals import mean_and_error
 from miserly.selection.row_values import RowValues
 

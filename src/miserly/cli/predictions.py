@@ -31,7 +31,8 @@ from miserly.cli.totals import RunTotals
 from miserly.data.tasks import DEFAULT_METRICS
 from miserly.errors import DataError, PlanError
 from miserly.plan import Plan
-from miserly.plan.engine.batch import Run, engine_for, ranked
+from miserly.plan.engine.batch import Run, engine_for
+from miserly.plan.engine.ranking import ranked
 
 __all__ = ["Answers", "PredictOptions", "Predictions", "predict"]
 

@@ -28,8 +28,8 @@ from miserly.grow.derivatives import FIGURES, n_chunks
 from miserly.grow.growth import TreeInputs, TreeLimits, TreeSummary, grow
 from miserly.grow.histogram import binned_columns
 from miserly.grow.options import GrowOptions
-from miserly.grow.packing import PackedRows, Scale, pack_newton, pack_squared
-from miserly.grow.records import thresholds_of
+from miserly.grow.packing import PackedRows, pack_newton, pack_squared
+from miserly.grow.records import thresholds_of, tree_of_nodes
 from miserly.grow.round import FORBIDDING, RoundData
 from miserly.grow.splitting import SplitRule, write_leaves
 from miserly.plan.terms import Tree
@@ -249,11 +249,22 @@ class Grower:
         leaf = np.empty(self.binned.n_rows, dtype=np.int32)
         build(write_leaves)(buffers.rows, buffers.leaves[: summary.n_leaves], leaf)
         bought = tuple(buffers.bought[: summary.n_bought].tolist())
-        tree = self._tree(buffers.nodes[: summary.n_nodes], buffers.goes_left, packed.scale)
+        nodes = buffers.nodes[: summary.n_nodes]
+        tree = tree_of_nodes(nodes, buffers.goes_left, packed.scale, self.binned.bins, self.costs.evaluation)
         return Grown(tree, leaf, bought, _real_gain(summary.gain, packed))
 
     def allowed(self, features: ArrayLike | None) -> NDArray[np.int64]:
-        """Numbers of the columns that may be split on: those marked, all by default, that have two bins."""
+        """Numbers of the columns that may be split on, which have two bins or more.
+
+        Parameters
+        ----------
+        features : bool array of (n_features,) or None
+            The columns to choose among; None for all.
+
+        Returns
+        -------
+        int64 array
+        """
         if features is None:
             return np.flatnonzero(self._splittable)
         mask = np.asarray(features)
@@ -278,28 +289,6 @@ class Grower:
         total[: scale.width] = packed.words.reshape(-1, scale.width).sum(axis=0)
         return TreeInputs(self._columns, packed.words, total, rule, ledger.budget_state(), limits)
 
-    def _tree(self, nodes: NDArray[np.void], goes_left: NDArray[np.bool_], scale: Scale) -> Tree:
-        """The grown nodes as a `Tree`, with thresholds and values in the units of the data."""
-        bins = self.binned.bins
-        inner = np.flatnonzero(nodes["feature"] >= 0)
-        split = nodes[inner]
-        f = split["feature"]
-        threshold = np.zeros(len(nodes))
-        threshold[inner] = np.where(bins.categorical[f], 0.0, bins.edges[f, split["cut"]])
-        missing_left = np.zeros(len(nodes), dtype=np.bool_)
-        missing_left[inner] = goes_left[inner, bins.n_bins[f]]
-        left, right = np.zeros((2, len(nodes)), dtype=np.int32)
-        left[inner], right[inner] = split["left"], split["right"]
-        value = np.where(nodes["feature"] < 0, nodes["value"] / scale.hessian_unit, 0.0)
-        with np.errstate(over="ignore", under="ignore"):
-            value = np.ldexp(value, scale.hessian_shift - scale.residual_shift)
-        category = np.full(len(nodes), -1, dtype=np.int32)
-        by_category = inner[bins.categorical[f]]
-        category[by_category] = np.arange(len(by_category))
-        words = _bit_sets(goes_left[by_category])
-        splits = nodes["feature"].copy(), threshold, left, right, missing_left
-        return Tree(*splits, value, category, words, self.costs.evaluation)
-
     # -- memory and rounds ---------------------------------------------------------------------------
 
     @property
@@ -310,7 +299,17 @@ class Grower:
         return most if options.max_leaves is None else min(most, options.max_leaves)
 
     def buffers(self, width: int) -> Buffers:
-        """Memory for growing a tree from rows of `width` words. Unused pages take no memory."""
+        """Memory for growing a tree. Unused pages take no memory.
+
+        Parameters
+        ----------
+        width : int
+            Words of each packed row.
+
+        Returns
+        -------
+        Buffers
+        """
         if width not in self._buffers_by_width:
             size = int(self._columns.start[-1]) * width
             depth, n, d = self.options.max_depth, self.binned.n_rows, self.binned.n_features
@@ -379,10 +378,3 @@ def _real_gain(gain: float, packed: PackedRows) -> float:
 
 def _same_prices(one: Costs, other: Costs) -> bool:
     return all(np.array_equal(*both) for both in zip(one.prices, other.prices, strict=True))
-
-
-def _bit_sets(goes_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """One bit per category code, as rows of `Tree.words`. Code 255 is that of missing values."""
-    bits = goes_left.copy()
-    bits[:, 255] = False
-    return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)

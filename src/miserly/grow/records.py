@@ -10,9 +10,18 @@ from numpy.typing import NDArray
 
 from miserly.grow.binning import Bins
 from miserly.grow.compiled import compiled
+from miserly.grow.packing import Scale
 from miserly.plan.terms import Tree
 
-__all__ = ["Thresholds", "TreeRecords", "new_records", "record_tree", "thresholds_of", "tree_of"]
+__all__ = [
+    "Thresholds",
+    "TreeRecords",
+    "new_records",
+    "record_tree",
+    "thresholds_of",
+    "tree_of",
+    "tree_of_nodes",
+]
 
 
 SHARED_NODES = 63  # trees of at most so many nodes are not copied
@@ -125,3 +134,34 @@ def tree_of(records: TreeRecords, t: int, evaluation: float) -> Tree:
         words=words,
         evaluation=evaluation,
     )
+
+
+def tree_of_nodes(
+    nodes: NDArray[np.void], goes_left: NDArray[np.bool_], scale: Scale, bins: Bins, evaluation: float
+) -> Tree:
+    """The term of a plan from grown nodes, with thresholds and values in the units of the data."""
+    inner = np.flatnonzero(nodes["feature"] >= 0)
+    split = nodes[inner]
+    f = split["feature"]
+    threshold = np.zeros(len(nodes))
+    threshold[inner] = np.where(bins.categorical[f], 0.0, bins.edges[f, split["cut"]])
+    missing_left = np.zeros(len(nodes), dtype=np.bool_)
+    missing_left[inner] = goes_left[inner, bins.n_bins[f]]
+    left, right = np.zeros((2, len(nodes)), dtype=np.int32)
+    left[inner], right[inner] = split["left"], split["right"]
+    value = np.where(nodes["feature"] < 0, nodes["value"] / scale.hessian_unit, 0.0)
+    with np.errstate(over="ignore", under="ignore"):
+        value = np.ldexp(value, scale.hessian_shift - scale.residual_shift)
+    category = np.full(len(nodes), -1, dtype=np.int32)
+    by_category = inner[bins.categorical[f]]
+    category[by_category] = np.arange(len(by_category))
+    words = _bit_sets(goes_left[by_category])
+    splits = nodes["feature"].copy(), threshold, left, right, missing_left
+    return Tree(*splits, value, category, words, evaluation)
+
+
+def _bit_sets(goes_left: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """One bit per category code, as rows of `Tree.words`. Code 255 is that of missing values."""
+    bits = goes_left.copy()
+    bits[:, 255] = False
+    return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32)

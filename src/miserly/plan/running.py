@@ -242,7 +242,7 @@ was fitted (row 0: 1)
         array of (n,) or (n, n_outputs)
             Entries of `classes` where the plan has classes.
         """
-        from miserly.plan.engine.batch import ranked
+        from miserly.plan.engine.ranking import ranked
 
         done = self.run(X, budget=budget, qid=qid, unknown=unknown, known=known, prices=prices)
         scores = ranked(done, qid)

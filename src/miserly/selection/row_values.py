@@ -19,7 +19,8 @@ from miserly.errors import DataError, MetricError
 from miserly.metrics import Metric, Queries
 from miserly.metrics.influence import area_rows, centred, f1_counts, ratio_rows
 from miserly.plan import Plan, links
-from miserly.plan.engine.batch import Run, ranked
+from miserly.plan.engine.batch import Run
+from miserly.plan.engine.ranking import ranked
 from miserly.selection.intervals import PLAIN, IntervalShape
 
 __all__ = ["PRICED", "RowValues", "Scored", "codes_of", "mistakes_of", "scores_of"]

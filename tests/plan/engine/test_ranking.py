@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from miserly.costs import Costs
 from miserly.plan import Node, Plan, Rank, Raw, Threshold
-from miserly.plan.engine.batch import settle
+from miserly.plan.engine.ranking import settle
 
 from ..random_plans import random_plan, random_rows
 

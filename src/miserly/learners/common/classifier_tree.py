@@ -27,7 +27,8 @@ from miserly.learners.common.linear_fit import FitData
 from miserly.learners.common.terms import TermSet
 from miserly.learners.common.training import steepness_of
 from miserly.plan import LEAVE, Node, Onward, Plan, Threshold
-from miserly.plan.engine.batch import Run, levels, settle
+from miserly.plan.engine.batch import Run
+from miserly.plan.engine.ranking import levels, settle
 from miserly.solvers.term_prices import canonical
 
 __all__ = [

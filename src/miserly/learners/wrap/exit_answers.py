@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from miserly.learners.base import PlanEstimator, decision_of
-from miserly.plan.engine.batch import ranked
+from miserly.plan.engine.ranking import ranked
 
 __all__ = ["ExitAnswers"]
 

@@ -31,7 +31,7 @@ from miserly.plan import (
     links,
 )
 from miserly.plan.additive import is_additive
-from miserly.plan.engine.batch import settle
+from miserly.plan.engine.ranking import settle
 from miserly.plan.gates import Gate, ListwiseGate
 
 __all__ = [

@@ -16,7 +16,7 @@ from miserly.errors import DataError
 from miserly.learners.wrap.exits import StagedScores, candidate_thresholds, exit_gates, leave
 from miserly.metrics import Metric, per_query
 from miserly.plan import links
-from miserly.plan.engine.batch import settle
+from miserly.plan.engine.ranking import settle
 from miserly.solvers.betting import outbids
 
 __all__ = ["sure_threshold", "values_of_units"]

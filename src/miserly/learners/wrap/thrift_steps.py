@@ -25,7 +25,8 @@ from miserly.learners.wrap.sure_exits import sure_threshold, values_of_units
 from miserly.metrics import Metric, Queries, get_metric
 from miserly.plan import LEAVE, Plan, links
 from miserly.plan.additive import exact_sums, is_additive, merge_trees, sum_of, summands_of
-from miserly.plan.engine.batch import Run, ranked
+from miserly.plan.engine.batch import Run
+from miserly.plan.engine.ranking import ranked
 
 __all__ = ["Thrift", "ThriftStep", "thrift"]
 

@@ -1,4 +1,4 @@
-"""Running a plan over many rows: the result, the choice of engine, and the order of documents it gives.
+"""Running a plan over many rows: the result, and the choice of engine.
 
 The rules of a run, which `compiled`, `reference` and `stepping` share:
 
@@ -34,14 +34,13 @@ from miserly.costs.prices import row_totals
 from miserly.errors import DataError, PlanError, warn_once
 from miserly.plan.engine.chain import bills_of, chain_of
 from miserly.plan.engine.reference import pay_amounts, run_reference
-from miserly.plan.nodes import LEAVE
 from miserly.utils.checks import check_queries
 from miserly.utils.inputs import as_input
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Run", "amounts_of", "encode", "engine_for", "levels", "ranked", "run_rows", "settle", "walker"]
+__all__ = ["Run", "amounts_of", "encode", "engine_for", "run_rows", "walker"]
 
 # Plain NumPy walks a million trees down for one row each in about 0.3 seconds; compiling takes much longer.
 _MUCH = 3_000_000
@@ -355,47 +354,3 @@ def _checked(plan: Plan, rows: NDArray[Any]) -> NDArray[Any]:
             f"encoded rows are a float matrix of {plan.n_features} columns, not {rows.dtype} of {rows.shape}"
         )
     return as_input(np.ascontiguousarray(rows, dtype=rows.dtype if rows.size > _NARROW else np.float64))
-
-
-# -- answers that order the documents of a query ----------------------------------------------------------
-
-# Documents that left early were scored by fewer nodes than the others, so their scores cannot be compared.
-# The gate that removed them has compared them.
-
-
-def ranked(run: Run, qid: ArrayLike | None) -> NDArray[np.float64]:
-    """The scores of a run, lowered where a gate removed a document; without queries, as they are."""
-    if qid is None or not run.plan.can_rank:
-        return run.scores
-    return settle(run.scores, levels(run.plan, run.exit, ~run.stopped), np.asarray(qid))
-
-
-def levels(plan: Plan, exit: NDArray[np.int64], left: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How far documents came: the node whose gate removed them, the number of nodes if none did.
-
-    `exit` is the last node that each document finished. `left` marks documents that left there; the others
-    were stopped by the budget or are still on the way.
-    """
-    sends_away = np.array([*(node.is_exit and node.low == LEAVE for node in plan.nodes), False])
-    return np.where(left & sends_away[exit], exit, len(plan.nodes))
-
-
-def settle(scores: NDArray[np.float64], level: NDArray[np.int64], qid: NDArray[Any]) -> NDArray[np.float64]:
-    """Scores that rank documents that left earlier (at a lower `level`) below the others of their query.
-
-    Each level is lowered as a whole, as far as needed, so its own order stays.
-
-    >>> settle(np.array([5.0, 1.0, 2.0]), np.array([0, 1, 1]), np.array([7, 7, 7])).tolist()
-    [0.0, 1.0, 2.0]
-    """
-    out = scores.astype(np.float64).copy()
-    names, code = np.unique(qid, return_inverse=True)
-    floor = np.full(len(names), np.inf)  # of each query: the lowest score of documents that stayed longer
-    for step in np.unique(level)[::-1]:
-        rows = np.flatnonzero(level == step)
-        top = np.full(len(floor), -np.inf)
-        np.maximum.at(top, code[rows], out[rows])
-        fall = np.where(top >= floor, top - floor + 1.0, 0.0)
-        out[rows] -= fall[code[rows]]
-        np.minimum.at(floor, code[rows], out[rows])
-    return out

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Feature
-from miserly.plan.engine.batch import levels, settle
+from miserly.plan.engine.ranking import levels, settle
 from miserly.plan.engine.stepping import Answer, Trail
 from miserly.plan.engine.walk import ENDED, GATE, NEED, NEED_ALL, STOPPED
 
