@@ -56,7 +56,8 @@ def expected_failures(model):
 
 
 @pytest.mark.filterwarnings("ignore::miserly.errors.BudgetWarning")  # some of its tables hold noise alone
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures, xfail_strict=True)
+# Not strict: by how little two searches differ goes by the last bits of sums, which differ between processors.
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures, xfail_strict=False)
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)
 

@@ -131,7 +131,7 @@ class PurchaseTreeClassifier(PlanClassifier, WeightedFit):
     >>> for learner in (BudgetedSelectorClassifier, PurchaseTreeClassifier):
     ...     model = learner(budget=2, random_state=0).fit(X, y)
     ...     print(model.features_, model.cost_, round(model.score(X, y), 2))
-    [0 1] 2.0 0.75
+    [0 2] 2.0 0.76
     [0 1 2] 2.0 1.0
     """
 
