@@ -56,7 +56,7 @@ def expected_failures(model):
 
 
 @pytest.mark.filterwarnings("ignore::miserly.errors.BudgetWarning")  # some of its tables hold noise alone
-# Not strict: by how little two searches differ goes by the last bits of sums, which differ between processors.
+# Not strict: whether two searches differ depends on the last bits of sums, and so on the processor.
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures, xfail_strict=False)
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)
