@@ -1,4 +1,7 @@
-"""Random plans of every shape, for property tests: all terms, chains and trees, all gates, acquisitions."""
+"""Random plans of every shape, for property tests: all terms, chains and trees, all gates, acquisitions.
+
+Some nodes read only what a row has bought.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def random_costs(rng, d):
     return costs if rng.random() < 0.5 else costs.bind([f"f{j}" for j in range(d)])
 
 
-def random_tree(rng, d, evaluation=0.0, max_depth=4):
+def random_tree(rng, d, evaluation=0.0, max_depth=4, columns=None):
     feature, threshold, left, right, missing, value, category, words = [], [], [], [], [], [], [], []
 
     def grow(depth):
@@ -53,7 +56,7 @@ def random_tree(rng, d, evaluation=0.0, max_depth=4):
         if depth == max_depth or rng.random() < 0.2:
             value[i] = float(rng.normal())
             return i
-        feature[i] = int(rng.integers(d))
+        feature[i] = int(rng.integers(d) if columns is None else rng.choice(columns))
         missing[i] = bool(rng.random() < 0.5)
         if feature[i] == CATEGORICAL:
             category[i] = len(words)
@@ -151,6 +154,40 @@ def with_acquisitions(seed, plan):
     return plan.replace(nodes=nodes)
 
 
+def with_bought_only(seed, plan):
+    """The plan of two in three seeds with nodes that read only what is bought, instead of some others.
+
+    A later node may acquire what their trees read.
+    """
+    rng = np.random.default_rng([seed, 4])
+    if seed % 3 == 1:
+        return plan
+    terms, nodes, parents = list(plan.terms), list(plan.nodes), plan.parents
+    acquired = np.zeros((len(nodes) + 1, plan.n_features), dtype=bool)  # the last is before the root
+    for k, node in enumerate(plan.nodes):
+        acquired[k] = acquired[parents[k]]
+        columns = np.flatnonzero(acquired[k])
+        if len(columns) and rng.random() < 0.4:
+            own = [random_tree(rng, plan.n_features, columns=columns) for _ in range(rng.integers(1, 4))]
+            terms += own
+            m = int(rng.integers(1, 6))
+            nodes[k] = replace(
+                node, terms=np.sort(rng.integers(len(terms) - len(own), len(terms), m)),
+                channels=rng.integers(0, plan.n_scores, m), weights=rng.normal(size=m),
+                single=False, acquisition=None, bought_only=True,
+            )  # fmt: skip
+            continue
+        if node.acquisition is None and len(terms) > len(plan.terms) and rng.random() < 0.3:
+            more = [*node.terms.tolist(), len(terms) - 1]
+            nodes[k] = replace(
+                node, terms=more, channels=[*node.channels.tolist(), 0], weights=[*node.weights.tolist(), 1.0]
+            )
+        for t in nodes[k].terms.tolist():
+            acquired[k, terms[t].features] = True
+        acquired[k, list(node.acquisition.pool if node.acquisition else ())] = True
+    return plan.replace(terms=terms, nodes=nodes)
+
+
 def random_plan(seed, listwise=False):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 7))
@@ -185,7 +222,7 @@ def random_plan(seed, listwise=False):
     classes = None if link == "identity" else np.array(["a", "b", "c"])[: max(2, n_outputs)]
     plan = Plan(costs=costs, terms=terms, nodes=nodes, base=rng.normal(size=n_scores), link=link,
                 n_outputs=n_outputs, classes=classes)  # fmt: skip
-    return with_acquisitions(seed, plan)
+    return with_bought_only(seed, with_acquisitions(seed, plan))
 
 
 def random_rows(plan, seed, n=25, dtype=np.float64):

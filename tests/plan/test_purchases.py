@@ -28,7 +28,7 @@ def way_to(plan, k):
 
 def cost_of(plan, way):
     """The bill of a way by its definition: each feature, group and term once."""
-    terms = {t for k in way for t in plan.nodes[k].terms.tolist()}
+    terms = {t for k in way for t in plan.nodes[k].paid_terms}
     features = {f for t in terms for f in plan.terms[t].features.tolist()}
     features |= {f for k in way if (one := plan.nodes[k].acquisition) for f in one.pool}
     return plan.costs.of(sorted(features)) + sum(plan.terms[t].evaluation for t in terms)

@@ -10,7 +10,7 @@ from miserly.errors import PlanError
 from miserly.plan import links
 from miserly.plan.engine.rest import problem_after
 from miserly.plan.nodes import LEAVE, Node
-from miserly.plan.terms import Term
+from miserly.plan.terms import Term, Tree
 
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
@@ -49,6 +49,8 @@ def check_plan(plan: Plan) -> None:
     children = [c for node in plan.nodes for c in (node.up, node.low) if c != LEAVE]
     if plan.nodes and sorted(children) != list(range(1, len(plan.nodes))):
         raise PlanError("every node but the root must be the child of exactly one node")
+    if plan.reads_bought:
+        _check_what_is_read(plan)
     for k, node in enumerate(plan.nodes):
         problem = problem_after(plan, k) if node.gate.needs_rest else None
         if problem:
@@ -61,6 +63,31 @@ def _check_term(plan: Plan, i: int, term: Term) -> None:
     problem = term.problem_in(plan.n_features)
     if problem:
         raise PlanError(f"term {i} {problem}")
+
+
+def _check_what_is_read(plan: Plan) -> None:
+    """Nodes that read only what is bought read what a row can have: what is acquired on the way to them."""
+    acquired = np.zeros((len(plan.nodes) + 1, plan.n_features), dtype=np.bool_)  # the last is before the root
+    acquired[-1, list(plan.amount_columns)] = True
+    for k, (node, parent) in enumerate(zip(plan.nodes, plan.parents.tolist(), strict=True)):
+        acquired[k] = acquired[parent]
+        for t in node.paid_terms:
+            acquired[k, plan.terms[t].features] = True
+        if node.acquisition is not None:
+            acquired[k, list(node.acquisition.pool)] = True
+        if not node.bought_only:
+            continue
+        for term in (plan.terms[t] for t in node.terms.tolist()):
+            if not (isinstance(term, Tree) and term.evaluation == 0.0):
+                raise PlanError(
+                    f"node {k} reads only what is bought: its terms must be trees that cost nothing"
+                )
+            never = term.features[~acquired[k, term.features]]
+            if never.size:
+                name = plan.costs.name(int(never[0]))
+                raise PlanError(
+                    f"node {k} reads only what is bought, and no node before it acquires {name!r}"
+                )
 
 
 def _check_node(plan: Plan, k: int, node: Node) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.errors import PlanError
 from miserly.plan import links
-from miserly.plan.gates import Confidence
+from miserly.plan.gates import Confidence, Onward
 from miserly.plan.nodes import LEAVE, Node
 from miserly.plan.plan import Plan
 from miserly.plan.terms import Term
@@ -87,6 +87,21 @@ def segment(plan: Plan, first: int, last: int) -> Plan:
     return Plan(costs=plan.costs, terms=terms, nodes=nodes, base=np.zeros(plan.n_scores))
 
 
+def node_alone(plan: Plan, k: int) -> Plan:
+    """Node `k`, which reads only what is bought, as a plan that acquires what it reads, from given scores."""
+    used, terms = _used_terms(plan, plan.nodes[k : k + 1])
+    node = replace(
+        plan.nodes[k],
+        terms=np.searchsorted(used, plan.nodes[k].terms),
+        inherits=True,
+        gate=Onward(),
+        up=LEAVE,
+        low=LEAVE,
+        bought_only=False,
+    )
+    return Plan(costs=plan.costs, terms=terms, nodes=[node], base=np.zeros(plan.n_scores))
+
+
 def _used_terms(plan: Plan, nodes: Sequence[Node]) -> tuple[list[int], list[Term]]:
     used = sorted({t for node in nodes for t in node.terms.tolist()})
     return used, [plan.terms[t] for t in used]
@@ -133,8 +148,8 @@ def shift_outputs(plan: Plan, offset: ArrayLike, scale: float = 1.0) -> Plan:
 
 
 def is_chain(plan: Plan) -> bool:
-    """Whether every row goes through all nodes, one after the other, and none chooses its purchases."""
-    if plan.acquires:
+    """Whether every row goes through all nodes, one after the other, and what it buys decides nothing."""
+    if plan.acquires or plan.reads_bought:
         return False
     following = [*range(1, len(plan.nodes)), LEAVE]
     return all(

@@ -2,7 +2,7 @@
 
 A node adds weighted terms to its scores, one per channel. It starts from its `bias`, added to the scores of
 its parent if it `inherits`. Its gate then decides where each row goes. A node with an acquisition chooses its
-purchases for each row, and adds the scores that they give.
+purchases for each row, and adds the scores that they give. A node that reads what is bought acquires nothing.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ class Node:
     acquisition : MixtureAcquisition, optional
         Chooses for each row what to buy, and adds the logarithms of the class probabilities to the scores
         (with one output, the log odds of the second class). Such a node has no terms.
+    bought_only : bool, default=False
+        Whether the terms read only what the row has bought or knows. They acquire nothing: a value that the
+        row does not have counts as missing. The terms must be trees that cost nothing to evaluate.
     """
 
     terms: NDArray[np.int64]
@@ -55,6 +58,7 @@ class Node:
     low: int = LEAVE
     single: bool = False
     acquisition: MixtureAcquisition | None = None
+    bought_only: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -72,6 +76,15 @@ class Node:
         self.gate.check()
         if self.acquisition is not None and (shape != (0,) or self.single):
             raise PlanError("a node with an acquisition has no terms, and is not in single precision")
+        if self.bought_only and (self.acquisition is not None or self.single):
+            raise PlanError(
+                "a node that reads only what is bought has no acquisition, and is not in single precision"
+            )
+
+    @property
+    def paid_terms(self) -> list[int]:
+        """The terms that acquire what they read, with repetitions; none if only what is bought is read."""
+        return [] if self.bought_only else self.terms.tolist()
 
     @property
     def is_exit(self) -> bool:

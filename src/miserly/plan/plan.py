@@ -115,11 +115,12 @@ class Plan(Runnable, Exportable):
         self.nodes = tuple(nodes)
         self._listwise = any(node.gate.listwise for node in self.nodes)
         self.acquires = any(node.acquisition is not None for node in self.nodes)
-        self._looks_at_known = self.acquires or any(node.gate.looks_at_known for node in self.nodes)
+        self.reads_bought = any(node.bought_only for node in self.nodes)
+        self._looks_at_known = any(node.gate.looks_at_known for node in self.nodes)
         self.base: NDArray[np.float64] = np.atleast_1d(np.array(base, dtype=np.float64))
         self.link = link
         self.n_outputs = len(self.base) if n_outputs is None else int(n_outputs)
-        self.classes: NDArray[Any] | None = None if classes is None else np.asarray(classes)
+        self.classes = None if classes is None else np.asarray(classes)
         self.categories = {int(f): tuple(values) for f, values in (categories or {}).items()}
         self.info = {_EARLIER.get(key, key): note for key, note in (info or {}).items()}
         if costs.notes:
@@ -155,7 +156,7 @@ class Plan(Runnable, Exportable):
     @property
     def looks_at_known(self) -> bool:
         """Whether answers depend on which features a row has bought, so that runs must keep account."""
-        return self._looks_at_known
+        return self._looks_at_known or self.acquires or self.reads_bought
 
     @property
     def can_rank(self) -> bool:

@@ -85,11 +85,12 @@ class _Account:
 
     def buy(self, k: int, spent: float) -> tuple[Purchase, list[int]]:
         """What node `k` buys on top of what was `spent`, and the terms that are new with it."""
-        terms = [t for t in dict.fromkeys(self.plan.nodes[k].terms.tolist()) if t not in self.evaluated]
+        node = self.plan.nodes[k]
+        terms = [t for t in dict.fromkeys(node.paid_terms) if t not in self.evaluated]
         self.evaluated.update(terms)
         items = [self._item(f) for f in (self.plan.amount_columns if k == 0 else ())]
         items += [self._item(feature) for t in terms for feature in self._unpaid(self.plan.terms[t])]
-        chooses = self.plan.nodes[k].acquisition
+        chooses = node.acquisition
         items += [self._item(f) for f in (chooses.pool if chooses else ()) if not self.paid[f]]
         evaluation = math.fsum(self.plan.terms[t].evaluation for t in terms)
         price = math.fsum([item.price for item in items]) + evaluation
@@ -149,7 +150,7 @@ def costliest(plan: Plan) -> float:
     chosen = amounts  # and what acquisitions choose
     while k >= 0:
         node = plan.nodes[k]
-        terms.update(node.terms.tolist())
+        terms.update(node.paid_terms)
         chosen.update(node.acquisition.pool if node.acquisition else ())
         k = int(parents[k])
     evaluations = (plan.terms[t].evaluation for t in terms)

@@ -409,7 +409,7 @@ def test_every_flipped_bit_is_noticed():
 
 def test_a_later_version_says_to_upgrade():
     header, payload = take_apart(dumps(empty()))
-    refused(assemble(header, payload, version=8), "format version 8, .* up to version 7: upgrade miserly")
+    refused(assemble(header, payload, version=9), "format version 9, .* up to version 8: upgrade miserly")
     refused(assemble(header, payload, version=0), "no format version 0")
 
 

@@ -67,10 +67,15 @@ class Acquiring:
         for c in range(n):
             numbers[first + c] = numbers[first + n + c] + (added[c] if c < self._n_outputs else 0.0)
         if status == _walk.ENDED:
-            for c in range(n):
-                numbers[first + n + c] = numbers[first + c]
-            state[PHASE] = _walk.ACQUIRED
+            self.end(program, state, numbers)
         return status
+
+    def end(self, program: Program, state: Any, numbers: Any) -> None:
+        """End the purchases of a row that waits for a value: its scores are those given what it has."""
+        first, n = program.scores, program.integers[N_SCORES]
+        for c in range(n):
+            numbers[first + n + c] = numbers[first + c]
+        state[PHASE] = _walk.ACQUIRED
 
     def reopen(self, program: Program, state: Any, numbers: Any) -> None:
         """Let a row that left the plan after this node be in it again, with another budget."""

@@ -84,7 +84,7 @@ def possible(trail: Trail) -> list[int]:
     for child in (node.up, node.low):
         if child != LEAVE:
             found += _pool(plan.nodes[child])
-            for t in plan.nodes[child].terms.tolist():
+            for t in plan.nodes[child].paid_terms:
                 term = plan.terms[t]
                 found += [int(term.feature[0])] if isinstance(term, Tree) else term.features.tolist()
     return [f for f in dict.fromkeys(found) if f >= 0 and f != trail.need and not trail.is_known(f)]
@@ -122,7 +122,7 @@ def remaining(trail: Trail) -> tuple[list[int], float]:
             node = plan.nodes[k]
             reached |= {node.up, node.low}
             chosen += _pool(node)
-            for t in node.terms.tolist():
+            for t in node.paid_terms:
                 terms.setdefault(t, not evaluated[t])
     columns = dict.fromkeys(trail.unpaid_amounts)
     columns.update((f, None) for t in terms for f in plan.terms[t].features.tolist())
@@ -148,12 +148,16 @@ def _pool(node: Node) -> list[int]:
 
 
 def _terms_ahead(trail: Trail, onward: bool = False) -> Iterator[tuple[int, bool]]:
-    """The terms that are still to be evaluated in this node, and whether their evaluation is to be paid."""
+    """The terms that are still to be evaluated in this node, and whether their evaluation is to be paid.
+
+    Terms that acquire nothing are left out.
+    """
     nodes = trail.plan.tables.nodes
     k, now, last = trail.node, trail.entry, -1
     first = now
     while k != LEAVE:
-        for e in range(first, int(nodes.pointer[k + 1])):
+        stop = first if trail.plan.nodes[k].bought_only else int(nodes.pointer[k + 1])
+        for e in range(first, stop):
             t = int(nodes.term[e])
             if t != last:
                 yield t, bool(nodes.fresh[e]) and e != now

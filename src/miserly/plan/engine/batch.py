@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from miserly.costs import RowCosts, RowPrices, fits, read_budget
 from miserly.costs.prices import row_totals
 from miserly.errors import DataError, PlanError, warn_once
+from miserly.plan.engine.bought import node_alone
 from miserly.plan.engine.chain import bills_of, chain_of
 from miserly.plan.engine.reference import pay_amounts, run_reference
 from miserly.utils.checks import check_queries
@@ -89,7 +90,7 @@ class Run:
         for number, k in enumerate(exits.tolist()):
             finished = np.zeros(len(self.plan.terms), dtype=np.bool_)
             while k >= 0:
-                finished[self.plan.nodes[k].terms] = True
+                finished[self.plan.nodes[k].paid_terms] = True
                 k = int(parents[k])
             out[group == number] = finished
         for i in np.flatnonzero(self.stopped & (self.begun > 0)):
@@ -136,9 +137,9 @@ def run_rows(
     whole = count == "tree"
     if engine is None:
         run_reference(part, matrix, order, start, limit, account, whole, state, prices)
-    elif part.acquires:
-        acquire = engine.acquiring(n_threads)
-        run_reference(part, matrix, order, start, limit, account, whole, state, prices, acquire)
+    elif part.acquires or part.reads_bought:
+        runs = engine.acquiring(n_threads), _adding_trees(n_threads)
+        run_reference(part, matrix, order, start, limit, account, whole, state, prices, *runs)
     elif not account and (chain := chain_of(part)) is not None:
         engine.run_chain(chain, matrix, state, n_threads)
     elif account and _run_billed_chain(engine, part, matrix, limit, whole, state, n_threads, prices):
@@ -156,6 +157,18 @@ def amounts_of(plan: Plan, X: NDArray[Any], acquired: NDArray[np.bool_] | None) 
         return None
     amounts = X[:, columns].astype(np.float64)
     return amounts if acquired is None else np.where(acquired[:, columns], amounts, np.nan)
+
+
+def _adding_trees(n_threads: int | None) -> Callable[..., NDArray[np.float64]]:
+    """What adds the trees of a node that reads only what is bought to scores, in compiled code."""
+
+    def add_trees(
+        plan: Plan, k: int, known: NDArray[Any], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        found = run_rows(node_alone(plan, k), known, n_threads=n_threads, account=False, begin=scores)
+        return found.scores.reshape(scores.shape)
+
+    return add_trees
 
 
 def _run_billed_chain(

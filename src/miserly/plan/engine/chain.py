@@ -98,7 +98,8 @@ def _is_chain(plan: Plan) -> bool:
     tables = plan.tables
     n = len(plan.nodes)
     return bool(
-        (tables.nodes.gate == Onward.code).all()
+        not (plan.acquires or plan.reads_bought)
+        and (tables.nodes.gate == Onward.code).all()
         and tables.nodes.inherits.all()
         and (tables.nodes.up == [*range(1, n), -1][:n]).all()
         and (tables.terms.kind == Tree.code).all()

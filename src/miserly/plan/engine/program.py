@@ -49,9 +49,9 @@ SPENT, BUDGET, VALUE, EVALUATIONS, VALUES_AT = range(5)
     OPENED, EVALUATED, PRICES, SCORES,
     SIGNS, REST_LOW, REST_HIGH, REST_SIZE, REST_ERROR, TERM_LOW, TERM_HIGH, STACK, BOUNDS,
     NODE_SINGLE, TREE_SPAN, NODE_ACQUIRES,
-    N_CLASSES, N_ANSWERS, OUTCOMES, SLACK, SHARES, AMOUNTS, AMOUNT_FEATURE,
-) = range(54)  # fmt: skip
-_HEAD = 54
+    N_CLASSES, N_ANSWERS, OUTCOMES, SLACK, SHARES, AMOUNTS, AMOUNT_FEATURE, NODE_BOUGHT,
+) = range(55)  # fmt: skip
+_HEAD = 55
 
 
 class Program(NamedTuple):
@@ -138,6 +138,7 @@ def _parts(plan: Plan) -> tuple[dict[int, NDArray[Any]], dict[int, NDArray[Any]]
         NODE_POINTER: nodes.pointer, ENTRY_TERM: nodes.term, ENTRY_CHANNEL: nodes.channel,
         ENTRY_FRESH: nodes.fresh, NODE_INHERITS: nodes.inherits, NODE_SINGLE: nodes.single, NODE_GATE: gate,
         NODE_ACQUIRES: [node.acquisition is not None for node in plan.nodes],
+        NODE_BOUGHT: [node.bought_only for node in plan.nodes],
         NODE_WHOLE: nodes.whole, NODE_UP: nodes.up, NODE_LOW: nodes.low,
         AMOUNT_FEATURE: plan.amount_columns,
         GROUP: prices.groups[inside], GROUP_POINTER: np.append(0, np.cumsum(inside.sum(axis=1))),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["pay_amounts", "run_reference"]
 
 STOPPED = -2
+_BLOCK = 8192  # rows whose known values are copied at a time
 
 
 def run_reference(
@@ -39,10 +40,12 @@ def run_reference(
     state: State,
     prices: RowPrices | None = None,
     acquire: Callable[..., None] = acquire_rows,
+    add_trees: Callable[..., NDArray[np.float64]] | None = None,
 ) -> None:
     """Run all rows, updating `state`; at other `prices` than those of the plan, if given.
 
     `acquire` does the purchases of nodes that choose them: `beliefs.acquire_rows`, or the same compiled.
+    `add_trees` adds the terms of nodes that read only what is bought, if compiled code does.
     """
     bundle = np.empty(len(X), dtype=np.int64)
     bundle[order] = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -52,7 +55,9 @@ def run_reference(
         rows = np.flatnonzero(state.at == k)
         if rows.size == 0:
             continue
-        if node.acquisition is None:
+        if node.bought_only:
+            scores = clerk.answer(k, rows, add_trees)
+        elif node.acquisition is None:
             rows, scores = clerk.run_node(k, rows, account)
         else:
             scores = clerk.acquire(k, rows, acquire)
@@ -133,6 +138,18 @@ class _Clerk:
         scores[:, :n_outputs] += added
         return scores
 
+    def answer(
+        self, k: int, rows: NDArray[np.int64], add_trees: Callable[..., NDArray[np.float64]] | None
+    ) -> NDArray[np.float64]:
+        """The scores of node `k`, which reads only what is bought. All rows finish it, for nothing."""
+        node, state = self.plan.nodes[k], self.state
+        scores = state.scores[rows] if node.inherits else np.zeros((len(rows), self.plan.n_scores))
+        for first in range(0, len(rows), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            known = np.where(state.acquired[rows[block]], self.X[rows[block]], np.nan)
+            scores[block] = (add_trees or _add_trees)(self.plan, k, known, scores[block])
+        return scores
+
     def _evaluate_paying(self, k: int, j: int, term: Term, rows: Any, scores: Any) -> tuple[Any, Any, Any]:
         """Pay for a fresh term and evaluate it; rows that cannot pay are stopped and dropped."""
         if self.whole:
@@ -199,6 +216,15 @@ class _Clerk:
     def _unpaid(self, term: Term, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The features of a term that some row has not acquired; the others cost nothing."""
         return term.features[~self.state.acquired[rows[:, None], term.features].all(axis=0)]
+
+
+def _add_trees(plan: Plan, k: int, known: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores with the terms of node `k` added; what a row does not know is missing."""
+    node, every = plan.nodes[k], np.arange(len(known))
+    scores = scores + node.bias
+    for t, c, weight in zip(node.terms.tolist(), node.channels.tolist(), node.weights, strict=True):
+        scores[:, c] += weight * plan.terms[t].evaluate(known, every)
+    return scores
 
 
 def _who_goes_up(

@@ -71,6 +71,8 @@ def problem_after(plan: Plan, k: int) -> str | None:
             return f"a gate that settles answers, but node {k} after it starts from new scores"
         if node.acquisition is not None:
             return f"a gate that settles answers, but node {k} after it chooses its purchases"
+        if node.bought_only:
+            return f"a gate that settles answers, but node {k} after it reads only what is bought"
 
 
 class Rest(NamedTuple):

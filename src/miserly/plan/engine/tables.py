@@ -130,7 +130,10 @@ def _same_splits(one: Term, other: Term) -> bool:
 
 
 def _freshness(plan: Plan, pointer: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """For each entry of each node, whether no ancestor (nor an earlier entry) has evaluated its term.
+    """For each entry of each node, whether no ancestor (nor an earlier entry) has paid for its term.
+
+    Nodes that read only what is bought pay for nothing: their entries are not fresh, and a node after them
+    that acquires what the same term reads still pays.
 
     One walk down and back up again with one set of terms: the work grows with the size of the plan.
     """
@@ -144,7 +147,8 @@ def _freshness(plan: Plan, pointer: NDArray[np.int64]) -> NDArray[np.bool_]:
         while way and way[-1][0] != parents[k]:
             met.difference_update(way.pop()[1])
         added: list[int] = []
-        for entry, t in enumerate(plan.nodes[k].terms.tolist(), int(pointer[k])):
+        node = plan.nodes[k]
+        for entry, t in enumerate(node.paid_terms, int(pointer[k])):
             if t not in met:
                 met.add(t)
                 added.append(t)

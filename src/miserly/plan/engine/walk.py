@@ -43,6 +43,7 @@ from miserly.plan.engine.program import (
     NODE,
     NODE_ACQUIRES,
     NODE_BIAS,
+    NODE_BOUGHT,
     NODE_GATE,
     NODE_INHERITS,
     NODE_LOW,
@@ -178,21 +179,26 @@ def _pay_whole(program, constants, state, numbers, t):
 # -- terms ---------------------------------------------------------------------------------------------------
 
 
-def _descend(program, constants, state, numbers):
-    """Walk down a tree, from where the row is in it, and pay for the splits on the way."""
+def _descend(program, constants, state, numbers, bought_only):
+    """Walk down a tree, from where the row is in it, and pay for the splits on the way.
+
+    With `bought_only` nothing is paid: what the row has not bought is missing.
+    """
     feature, left, missing = program[TREE_FEATURE], program[TREE_LEFT], program[TREE_MISSING]
     category, span, words = program[TREE_CATEGORY], program[TREE_SPAN], program[WORDS]
     threshold, node = program[TREE_THRESHOLD], state[POSITION]
     f = program[feature + node]
     while f >= 0:
+        is_missing = False
         if state[KNOWN_AT + f] != PAID:
-            status = pay(program, state, numbers, f)
+            is_missing = bought_only
+            status = ENDED if bought_only else pay(program, state, numbers, f)
             if status != ENDED:
                 state[POSITION] = node
                 return status
         x = numbers[VALUES_AT + f]
         row = program[category + node]
-        if x != x:
+        if is_missing or x != x:
             stays = program[missing + node]
         elif row < 0:
             stays = 1 if x <= constants[threshold + node] else 0
@@ -237,11 +243,11 @@ def _begin_term(program, constants, state, numbers, t, fresh):
     return ENDED
 
 
-def _value_of(program, constants, state, numbers, t):
+def _value_of(program, constants, state, numbers, t, bought_only):
     """The value of a term in `numbers`, or why it is not there yet."""
     kind = program[program[TERM_KIND] + t]
     if kind == TREE:
-        return _descend(program, constants, state, numbers)
+        return _descend(program, constants, state, numbers, bought_only)
     if kind == BY_PATH:
         return TERM
     status = _read_all(program, state, numbers, t)
@@ -315,6 +321,7 @@ def _sum_terms(program, constants, state, numbers, k):
     weight, work, pointer = program[ENTRY_WEIGHT], program[SCORES] + program[N_SCORES], program[NODE_POINTER]
     first, last = program[pointer + k], program[pointer + k + 1]
     e, single = state[ENTRY], program[program[NODE_SINGLE] + k]
+    bought_only = program[program[NODE_BOUGHT] + k] != 0
     while e < last:
         t = program[term + e]
         if state[PHASE] != HAS_VALUE and (e == first or program[term + e - 1] != t):
@@ -322,7 +329,7 @@ def _sum_terms(program, constants, state, numbers, k):
             if state[PHASE] == AT_TERM:
                 status = _begin_term(program, constants, state, numbers, t, program[fresh + e])
             if status == ENDED:
-                status = _value_of(program, constants, state, numbers, t)
+                status = _value_of(program, constants, state, numbers, t, bought_only)
             if status != ENDED:
                 state[ENTRY] = e
                 return status

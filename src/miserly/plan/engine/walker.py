@@ -16,6 +16,7 @@ from miserly.costs.one_row import listed_price
 from miserly.plan.engine import program as _at
 from miserly.plan.engine import walk as _walk
 from miserly.plan.engine.acquiring import Acquiring
+from miserly.plan.engine.bought import chose_last
 from miserly.plan.engine.known import KnownValues
 from miserly.plan.engine.program import KNOWN_AT, VALUES_AT
 from miserly.plan.engine.rest import bounds_of_row
@@ -48,17 +49,8 @@ class Walker:
     plan : Plan
     """
 
-    __slots__ = (
-        "_acquiring",
-        "_chose",
-        "_given",
-        "_numbers",
-        "_program",
-        "_state",
-        "_status",
-        "_walk",
-        "plan",
-    )
+    __slots__ = ("_acquiring", "_chose", "_given", "_numbers", "_program", "_state", "_status", "_walk",
+                 "plan")  # fmt: skip
     _waits_at_gates = False
 
     def __init__(self, plan: Plan, budget: float, whole: bool) -> None:
@@ -124,7 +116,12 @@ class Walker:
 
     @property
     def scores(self) -> tuple[float, ...]:
-        """The scores of the last node finished, as many as the plan has outputs."""
+        """The scores of the last node finished, as many as the plan has outputs.
+
+        A row that waits in a node that chooses its purchases answers as if it bought nothing more.
+        """
+        if self._acquiring is not None and self.plan.reads_bought:
+            return self._with_what_it_has().scores
         first, n = self._program.scores, self.plan.n_outputs
         return (self._numbers[first],) if n == 1 else tuple(self._numbers[first : first + n])
 
@@ -268,7 +265,7 @@ class Walker:
         self._numbers[_at.BUDGET] = min(budget, self.plan.budget)
         if self._status in (NEED, NEED_ALL, STOPPED):
             self._go_on()
-        elif self._status == ENDED and self._chose is not None and self.plan.nodes[self.exit].acquisition:
+        elif self._status == ENDED and self._chose is not None and chose_last(self.plan, self.exit):
             self._acquiring, self._chose = self._chose, None  # what did not fit may fit now
             self._acquiring.reopen(self._program, self._state, self._numbers)
             self._go_on()
@@ -344,6 +341,15 @@ class Walker:
         if status == ENDED:
             self._chose, self._acquiring = self._acquiring, None
         return status
+
+    def _with_what_it_has(self) -> Self:
+        """The same row, if the node that chooses its purchases ended here."""
+        row = self.copy()
+        assert row._acquiring is not None
+        row._acquiring.end(row._program, row._state, row._numbers)
+        row._chose, row._acquiring = row._acquiring, None
+        row._go_on()
+        return row
 
     def _pass_gate(self, cut: float | None = None) -> int:
         """Decide at the gate here, which the walk has no rule for; on its own a row is a query of one."""

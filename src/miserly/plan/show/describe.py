@@ -302,6 +302,8 @@ def _workings(plan: Plan, node: Node, words: Wording, subject: str) -> list[str]
             rest = plural(len(entries) - done, "more score")
             return [*lines, f"{subject} does something of this kind to {rest}"]
         lines += _channel(plan, node, words, subject, channel, entries[channel])
+    if node.bought_only and lines:
+        lines.append(f"{subject} acquires nothing: what the row has not bought counts as missing")
     return lines or [f"{subject} leaves the score as it is"]
 
 

@@ -35,6 +35,7 @@ _KEYS = {
     5: _DECIDED,
     6: _DECIDED,
     7: _DECIDED,  # who does not know of amounts must not run such plans
+    8: _DECIDED,
 }  # from 5: both may be null
 _CLASS_DTYPES = {
     "bool": bool,
@@ -148,6 +149,8 @@ def dumps(plan: Plan) -> bytes:
     if plan.decision is not None:
         decided = 7 if plan.amount_columns else 4
         version, header["decision"] = max(version, decided), plan.decision.record()
+    if plan.reads_bought:
+        version = 8
     for key in _KEYS[version]:
         header.setdefault(key, None)
     return pack(header, arrays, SCHEMAS[version], version)

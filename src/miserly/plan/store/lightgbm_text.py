@@ -130,7 +130,9 @@ def _rounds(plan: Plan) -> list[list[_Addend]]:
 
 def _check(plan: Plan) -> None:
     why = ""
-    if not is_chain(plan):
+    if plan.acquires or plan.reads_bought:
+        why = "what rows buy decides the answers of this plan"
+    elif not is_chain(plan):
         why = "rows of this plan take different ways or leave early"
     elif np.isfinite(plan.budget) and plan.replace(budget=None).max_cost > plan.budget:
         why = f"the plan has a budget of {plan.budget:g}, which may stop a row before the last tree"

@@ -57,7 +57,11 @@ _NODES: Schema = {
     "node_up": ("<i8", ("nodes",)),
     "node_low": ("<i8", ("nodes",)),
 }
-_LATER_NODES: dict[int, Schema] = {5: {"node_single": ("|u1", ("nodes",))}, 6: ACQUISITIONS}
+_LATER_NODES: dict[int, Schema] = {
+    5: {"node_single": ("|u1", ("nodes",))},
+    6: ACQUISITIONS,
+    8: {"node_bought_only": ("|u1", ("nodes",))},
+}
 
 
 def schema_of(version: int) -> Schema:
@@ -125,6 +129,7 @@ def node_arrays(plan: Plan) -> Arrays:
         "node_up": ints([node.up for node in nodes]),
         "node_low": ints([node.low for node in nodes]),
         "node_single": np.array([bool(node.single) for node in nodes], dtype=np.uint8),
+        "node_bought_only": np.array([bool(node.bought_only) for node in nodes], dtype=np.uint8),
         **acquisition_arrays(nodes),
     }
 
@@ -133,8 +138,9 @@ def read_nodes(arrays: Arrays) -> list[Node]:
     """The nodes in their order."""
     start = arrays["node_start"].tolist()
     inherits = read_bools(arrays, "node_inherits").tolist()
-    single = (
-        read_bools(arrays, "node_single").tolist() if "node_single" in arrays else [False] * len(inherits)
+    single, bought_only = (
+        read_bools(arrays, name).tolist() if name in arrays else [False] * len(inherits)
+        for name in ("node_single", "node_bought_only")
     )
     gates, acquisitions = _read_gates(arrays), read_acquisitions(arrays)
     up, low = arrays["node_up"].tolist(), arrays["node_low"].tolist()
@@ -150,6 +156,7 @@ def read_nodes(arrays: Arrays) -> list[Node]:
             low[k],
             single[k],
             acquisitions[k],
+            bought_only[k],
         )
         for k in range(len(start) - 1)
     ]
@@ -189,7 +196,8 @@ def check_sizes(arrays: Arrays, n_features: int, version: int) -> dict[str | int
 
 
 _LENGTH = 16  # bytes: no two plans share them by chance
-_USUAL = {"tree_span": 1, "node_single": 0}  # arrays that came later: hashed only if they say something else
+# Arrays that came later are hashed only if they say something else.
+_USUAL = {"tree_span": 1, "node_single": 0, "node_bought_only": 0}
 # The order in which arrays are hashed: a digest in a file must hold for ever. Others come after these.
 _ORDER = (
     *("base", "term_kind", "term_evaluation", "raw_feature", "raw_fill", "tree_start", "tree_words_start"),
