@@ -198,6 +198,24 @@ class Binned:
         """Number of columns."""
         return int(self.codes.shape[0])
 
+    def select(self, features: list[int], rows: NDArray[np.bool_]) -> Binned:
+        """Some of the columns and rows.
+
+        Parameters
+        ----------
+        features : list of int
+            The columns, in the order in which they are wanted.
+        rows : bool array of (n,)
+            The rows.
+
+        Returns
+        -------
+        Binned
+        """
+        bins = Bins(self.bins.edges[features], self.bins.n_bins[features], self.bins.categorical[features])
+        codes = np.ascontiguousarray(self.codes[features][:, rows])
+        return Binned(codes, self.has_missing[features], bins)
+
 
 def _matrix(X: ArrayLike) -> NDArray[Any]:
     """`X` itself if it is a float matrix in any memory order. Other numbers become float64."""

@@ -5,9 +5,7 @@ import pytest
 
 from miserly import BudgetedSelectorClassifier, Costs, PurchaseTreeClassifier
 from miserly.grow import Bins
-from miserly.learners.boosting.masked_boosting import Interval, known_part
 from miserly.learners.boosting.purchase_branches import Branch, Split, bought_table
-from miserly.plan import Tree
 
 SMALL = {"n_rounds": 30, "random_state": 0, "n_jobs": 1}
 
@@ -18,19 +16,6 @@ def guide():
     rng = np.random.default_rng(0)
     X = rng.integers(2, size=(1500, 6)).astype(float)
     return X, np.where(X[:, 0] > 0, X[:, 1], X[:, 2])
-
-
-@pytest.fixture(scope="module")
-def tree():
-    """Two splits on feature 0 and one on feature 1; the value names the leaf."""
-    return Tree(
-        feature=[0, 1, 0, -1, -1, -1, -1],
-        threshold=[0.0, 5.0, 2.0, 0, 0, 0, 0],
-        left=[1, 3, 5, 0, 0, 0, 0],
-        right=[2, 4, 6, 0, 0, 0, 0],
-        missing_left=[False, True, False, False, False, False, False],
-        value=[0, 0, 0, 1.0, 2.0, 3.0, 4.0],
-    )
 
 
 def test_rows_buy_the_feature_that_their_first_value_points_to(guide):
@@ -102,29 +87,6 @@ def test_categories_divide_rows():
     model = PurchaseTreeClassifier(budget=2, categorical_features=[0], **SMALL).fit(X, y)
     assert model.n_leaves_ == 4
     assert model.score(X, y) == 1.0
-
-
-def test_known_part_gives_the_same_values_without_reading_what_is_not_bought(tree):
-    rng = np.random.default_rng(0)
-    X = rng.normal(0.0, 6.0, size=(200, 2))
-    rows = np.arange(200)
-    for bought in ([True, True], [True, False], [False, True], [False, False]):
-        part = known_part(tree, np.array(bought), {})
-        expected = tree.evaluate(np.where(bought, X, np.nan), rows)
-        assert np.array_equal(part.evaluate(np.where(bought, X, 99.0), rows), expected)
-        assert all(bought[feature] for feature in part.features)
-
-
-def test_known_part_leaves_out_splits_that_the_path_decides(tree):
-    both = np.array([True, True])
-    # above 1: the root goes right, also if the value is missing
-    assert known_part(tree, both, {0: Interval(low=1.0)}).value.tolist() == [0.0, 3.0, 4.0]
-    # at most 0 and never missing: the root goes left
-    assert known_part(tree, both, {0: Interval(high=0.0, may_miss=False)}).features.tolist() == [1]
-    # at most 0 or missing: missing values go right, so nothing is decided at the root
-    assert known_part(tree, both, {0: Interval(high=0.0)}).n_leaves == 4
-    # above 2, or missing, which the first split on feature 1 sends left
-    assert known_part(tree, both, {1: Interval(low=5.0)}).n_leaves == 4
 
 
 def test_a_split_as_a_term_agrees_with_its_bins():

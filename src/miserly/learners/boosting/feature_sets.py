@@ -16,9 +16,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from miserly.costs import Costs, Ledger
 from miserly.data.rows import Rows, validation_mask
 from miserly.grow import Bins, Grower, GrowOptions
-from miserly.grow.binning import Binned
 from miserly.grow.level_gain import level_gains
-from miserly.learners.common.booster import Booster
+from miserly.learners.common.booster import Booster, boost
 from miserly.learners.common.round import Round, add_rounds
 from miserly.learners.common.training import ScoreEvaluator
 from miserly.losses import Loss
@@ -28,8 +27,6 @@ __all__ = [
     "STEP",
     "FeatureSets",
     "SetOptions",
-    "boost",
-    "columns_of",
     "feature_sets",
     "short_rounds",
     "subsample",
@@ -252,7 +249,7 @@ class FeatureSets:
         return scores
 
     def _boost(self, features: Features, learned: NDArray[np.bool_]) -> list[Round]:
-        binned = columns_of(self._binned, list(features), learned)
+        binned = self._binned.select(list(features), learned)
         free = Costs(np.zeros(len(features)))
         grower = Grower(binned, free, self.options.growth, self.options.n_threads)
         some = replace(self._rows, X=self._rows.X[:, :0]).take(learned)
@@ -315,25 +312,6 @@ def _fingerprint(rows: Rows, options: SetOptions) -> bytes:
     digest.update(repr((metric.name, metric.needs, id(metric.function), options.growth)).encode())
     digest.update(repr((options.validation_fraction, options.seed)).encode())
     return digest.digest()
-
-
-def boost(booster: Booster, n_rounds: int) -> list[Round]:
-    """Grow rounds until there are `n_rounds`, or none can be grown."""
-    rounds: list[Round] = []
-    while len(rounds) < n_rounds:
-        some = booster.grow_some(n_rounds - len(rounds))
-        if not some:
-            break
-        rounds += some
-    return rounds
-
-
-def columns_of(binned: Binned, features: list[int], rows: NDArray[np.bool_]) -> Binned:
-    """Some columns and rows of a binned table."""
-    bins = binned.bins
-    some = Bins(bins.edges[features], bins.n_bins[features], bins.categorical[features])
-    codes = np.ascontiguousarray(binned.codes[features][:, rows])
-    return Binned(codes, binned.has_missing[features], some)
 
 
 def short_rounds(loss: Loss) -> int:

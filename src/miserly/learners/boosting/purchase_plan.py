@@ -12,8 +12,8 @@ from miserly.costs import Costs
 from miserly.costs.prices import n_evaluations
 from miserly.data.rows import Rows
 from miserly.grow import Bins
-from miserly.learners.boosting.masked_boosting import Interval, known_part
 from miserly.learners.boosting.purchase_branches import Branch, Split
+from miserly.learners.common.masked_boosting import Interval, known_part
 from miserly.learners.common.round import Round, nodes_of, terms_of
 from miserly.losses import Loss
 from miserly.plan import Node, Threshold, Tree

@@ -17,13 +17,13 @@ from miserly.learners.base import PlanClassifier
 from miserly.learners.base.arguments import ONE_OR_MORE, categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.feature_sets import SetOptions
-from miserly.learners.boosting.masked_boosting import Boosting, masked_rounds
 from miserly.learners.boosting.purchase_branches import Branch, bought_table
 from miserly.learners.boosting.purchase_choice import choose_purchases
 from miserly.learners.boosting.purchase_plan import PurchaseModel, terms_and_nodes
 from miserly.learners.boosting.selector_base import FEW_ROWS, L2, SET_DEPTH
 from miserly.learners.common.booster import reserve_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
+from miserly.learners.common.masked_boosting import Boosting, masked_rounds
 from miserly.learners.common.round import Round
 from miserly.losses import Loss, log_loss
 from miserly.metrics import get_metric
@@ -140,7 +140,7 @@ class PurchaseTreeClassifier(PlanClassifier, WeightedFit):
 
     default_metric: ClassVar[str] = "accuracy"
     chooses_by_metric = True  # a search sets `metric` to its own
-    is_tree = True  # a search does not cut it after some rounds
+    is_whole = True  # a search does not cut it after some rounds
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
         *("costs", "budget", "step", "n_rounds", "min_samples_leaf", "max_bins", "categorical_features"),

@@ -26,10 +26,10 @@ from miserly.grow.options import MAX_DEPTH
 from miserly.learners.base.arguments import categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.feature_choice import choose_features
-from miserly.learners.boosting.feature_sets import SetOptions, boost, feature_sets
-from miserly.learners.boosting.masked_boosting import on_columns
-from miserly.learners.common.booster import Booster, reserve_of
+from miserly.learners.boosting.feature_sets import SetOptions, feature_sets
+from miserly.learners.common.booster import Booster, boost, reserve_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
+from miserly.learners.common.masked_boosting import on_columns
 from miserly.learners.common.round import Round, nodes_of, terms_of
 from miserly.losses import Loss
 from miserly.metrics import get_metric

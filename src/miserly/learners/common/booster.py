@@ -29,7 +29,7 @@ from miserly.learners.common.round import Round, terms_of
 from miserly.losses import Loss
 from miserly.plan import Tree
 
-__all__ = ["Booster", "account_for", "max_trees_of", "reserve_of"]
+__all__ = ["Booster", "account_for", "boost", "max_trees_of", "reserve_of"]
 
 
 BLOCK_SECONDS = 0.2  # of compiled rounds, for which an interrupt waits
@@ -289,3 +289,14 @@ def max_trees_of(tree_budget: float | None, costs: Costs) -> float:
             "tree_budget limits what evaluating trees costs, and costs.evaluation is 0; set it above"
         )
     return n_evaluations(tree_budget, costs.evaluation)
+
+
+def boost(booster: Booster, n_rounds: int) -> list[Round]:
+    """Grow rounds until there are `n_rounds`, or none can be grown."""
+    rounds: list[Round] = []
+    while len(rounds) < n_rounds:
+        some = booster.grow_some(n_rounds - len(rounds))
+        if not some:
+            break
+        rounds += some
+    return rounds

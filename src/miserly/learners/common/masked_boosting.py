@@ -17,8 +17,7 @@ from miserly.costs import Costs, Ledger
 from miserly.data.rows import Rows
 from miserly.grow import Grower, GrowOptions
 from miserly.grow.binning import Binned
-from miserly.learners.boosting.feature_sets import boost, columns_of
-from miserly.learners.common.booster import Booster
+from miserly.learners.common.booster import Booster, boost
 from miserly.learners.common.round import Round
 from miserly.losses import Loss
 from miserly.plan import Tree
@@ -71,8 +70,8 @@ def masked_rounds(
         Which features each row has bought.
     rows : Rows
         Labels and weights of the same rows.
-    base : array of (K,)
-        Scores before the first round.
+    base : array of (K,) or (n, K)
+        Scores before the first round, of all rows or of each row.
     options : Boosting
         How trees are grown.
     evaluation : float, default=0.0
@@ -87,7 +86,7 @@ def masked_rounds(
     if not len(features):
         return []
     known = bought[:, features].T
-    some = columns_of(binned, features.tolist(), np.ones(len(rows), dtype=np.bool_))
+    some = binned.select(features.tolist(), np.ones(len(rows), dtype=np.bool_))
     codes = np.where(known, some.codes, some.bins.n_bins[:, None].astype(np.uint8))
     missing = some.has_missing | ~known.all(axis=1)
     free = Costs(np.zeros(len(features)), evaluation=evaluation)
@@ -96,7 +95,7 @@ def masked_rounds(
         samples=replace(rows, X=rows.X[:, :0]),
         grower=Grower(Binned(codes, missing, some.bins), free, options.growth, options.n_threads),
         ledger=Ledger(free),
-        scores=np.asfortranarray(np.tile(base, (len(rows), 1))),
+        scores=np.array(np.broadcast_to(base, (len(rows), base.shape[-1])), order="F"),
         tradeoff=0.0,
         step=options.step,
     )
