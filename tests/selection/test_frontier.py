@@ -11,6 +11,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from miserly import (
+    AcquirerClassifier,
     AdaBoostBTClassifier,
     ASTCClassifier,
     CostLassoClassifier,
@@ -87,6 +88,16 @@ def test_one_anytime_fit_gives_points_at_many_costs():
         run = model.run(X[160:], budget=line.params["up_to_cost"], count="tree")
         assert line.max_cost <= line.params["up_to_cost"] * (1 + 1e-9)
         assert line.value == pytest.approx(np.mean((run.scores > 0) == y[160:]))
+
+
+@pytest.mark.parametrize("n_rounds", ["auto", 5])
+@pytest.mark.parametrize("evaluation", [0.0, 0.1])
+def test_trees_that_are_one_node_are_not_cut_after_some_rounds(n_rounds, evaluation):
+    X, y, _ = table()
+    acquirer = AcquirerClassifier(n_rounds=n_rounds, random_state=0)
+    found = sweep([acquirer], X, y, costs=Costs(COSTS, evaluation=evaluation), max_fits=3)
+    assert found.learners == ["AcquirerClassifier"] and not found.failures
+    assert all(not one.view for one in found.candidates)
 
 
 def test_exits_are_seen_at_several_thresholds_from_one_fit():

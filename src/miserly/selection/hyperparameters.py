@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,8 @@ def budget_hyperparameter(learner: Any, costs: Costs, budgets: SearchBudgets) ->
 
 def cost_range(costs: Costs, learner: Any, budgets: SearchBudgets) -> tuple[float, float]:
     """The cost of the cheapest feature, and of everything; at most the largest budget of the search."""
-    everything = costs.total + costs.evaluation * learner.get_params().get("n_rounds", 1)
+    n_rounds = learner.get_params().get("n_rounds", 1)
+    everything = costs.total + costs.evaluation * (int(n_rounds) if isinstance(n_rounds, Integral) else 1)
     if not everything > 0:
         raise CostError("all features are free: a search needs a feature with a cost")
     most = min(float(everything), budgets.largest or np.inf)
@@ -164,7 +166,7 @@ def views_of(learner: Any, costs: Costs, budgets: SearchBudgets) -> tuple[View, 
         wanted = {float(limit) for limit in limits} | {b for b in budgets.amounts if 0.0 < b < np.inf}
         return tuple({"up_to_cost": limit} for limit in sorted(wanted))
     most = learner.get_params().get("n_rounds")
-    if most is None or getattr(learner, "is_tree", False):
+    if most is None or getattr(learner, "is_whole", False):
         return ({},)
     rounds = {round(number) for number in np.geomspace(min(5, most), most, _N_ROUNDS)}
     smaller = [budget for budget in budgets.amounts if 0.0 < budget < budgets.largest]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -116,8 +119,7 @@ def test_noise_and_sharpness_are_chosen_or_given():
     X, y = three_digits()
     model = AcquirerClassifier(budget=2, random_state=0).fit(X, y)
     assert model.noise_ in (0.02, 0.1, 0.3) and model.sharpness_ in (0.5, 0.75, 1.0)
-    acquisition = model.plan_.nodes[0].acquisition
-    assert acquisition.sharpness == model.sharpness_
+    assert model.plan_.nodes[0].acquisition.sharpness == model.sharpness_
     given = AcquirerClassifier(noise=0.2, sharpness=0.25).fit(X, y)
     assert (given.noise_, given.sharpness_) == (0.2, 0.25)
     sure = [
@@ -127,3 +129,61 @@ def test_noise_and_sharpness_are_chosen_or_given():
     assert sure[0] > sure[1]
     with pytest.raises(ValueError, match="sharpness"):
         AcquirerClassifier(sharpness=0.6).fit(X, y)
+
+
+def stripes(n=1500, seed=0):
+    """The class alternates in five stripes of column 0, so one Gaussian of each class says little."""
+    X = np.random.default_rng(seed).uniform(0.0, 5.0, size=(n, 3))
+    return X, np.array(["even", "odd"])[(np.floor(X[:, 0]) % 2).astype(int)]
+
+
+def test_rounds_of_trees_correct_the_mixture():
+    (X, y), (fresh, labels) = stripes(), stripes(seed=1)
+    models = {
+        n: AcquirerClassifier(n_components=1, n_rounds=n, **FIXED).fit(X, y) for n in (0, 5, 60, "auto")
+    }
+    assert {n: model.n_rounds_ for n, model in models.items()} == {0: 0, 5: 5, 60: 60, "auto": 60}
+    assert [len(models[n].plan_.terms) for n in (0, 5, 60)] == [0, 5, 60]
+    right = {n: model.score(fresh, labels) for n, model in models.items()}
+    assert right[0] < 0.7 < 0.9 < right[60] and right["auto"] == right[60]
+    bought = [model.run(fresh, budget=1).acquired for model in models.values()]
+    assert all(np.array_equal(one, bought[0]) for one in bought)  # what is bought stays the same
+    none = AcquirerClassifier(costs=Costs([1.0] * 3, evaluation=0.1), n_rounds=5, **FIXED).fit(X, y)
+    assert none.n_rounds_ == 0 and none.plan_.terms == ()
+
+
+def test_the_depth_of_trees_is_limited():
+    X, y = stripes()
+    for depth in (1, 3):
+        model = AcquirerClassifier(n_components=1, n_rounds=20, max_depth=depth, **FIXED).fit(X, y)
+        assert max(term.depth for term in model.plan_.terms) == depth
+
+
+def test_each_class_has_its_trees():
+    X, y = three_digits()
+    model = AcquirerClassifier(n_rounds=4, **FIXED).fit(X, y)
+    assert len(model.plan_.terms) == 12 and np.unique(model.plan_.nodes[1].channels).tolist() == [0, 1, 2]
+
+
+def test_a_model_with_trees_runs_without_scikit_learn(tmp_path):
+    X, y = stripes(400)
+    model = AcquirerClassifier(n_rounds=5, budget=2, **FIXED).fit(X, y)
+    model.plan_.save(tmp_path / "model.miser")
+    np.save(tmp_path / "X.npy", X[:50])
+    code = """
+import sys
+sys.modules["sklearn"] = None
+import numpy as np
+from miserly import load
+plan, X = load("model.miser"), np.load("X.npy")
+np.save("scores.npy", [plan.run(X, budget).scores for budget in (0, 1, 2)])
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    expected = [model.run(X[:50], budget=budget).scores for budget in (0, 1, 2)]
+    np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), expected)
+
+
+def test_few_rows_give_no_trees():
+    X, y = stripes(30)
+    assert AcquirerClassifier(random_state=0).fit(X, y).n_rounds_ == 0
+    assert AcquirerClassifier(n_rounds=5, random_state=0).fit(X[:9], y[:9]).n_rounds_ == 0
