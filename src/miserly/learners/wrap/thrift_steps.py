@@ -216,6 +216,11 @@ def thrift(
             "tolerance compares classes, but the model decides by the costs of outcomes: leave it at 0, or "
             "use EarlyExit(..., rule='confidence')"
         )
+    if tolerance > 0.0 and is_classifier(fitted) and not links.has_confidence(fitted.plan_.link):
+        raise DataError(
+            "tolerance lets rows leave by the probability of their class, but the model has none, or "
+            "one-versus-rest ones, which exits do not support: leave it at 0"
+        )
     evaluation = _Evaluation(fitted, X, y, qid, k, metric)
     names, plans = ["as it was"], [fitted.plan_]
 
