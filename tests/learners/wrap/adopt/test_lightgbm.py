@@ -115,6 +115,14 @@ def test_scores_have_the_same_bits():
     assert (adopt(booster).raw_scores(X)[:, 0] == booster.predict(X, raw_score=True)).all()
 
 
+def test_names_with_blanks_are_given_back():
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(make_rows(200, missing=True, categorical=False)[0][:, :2], columns=["blood test", "age"])
+    booster = lgb.train({"verbose": -1, "num_threads": 1}, lgb.Dataset(X, X["age"].fillna(0)), 3)
+    model = adopt(booster, {"blood test": 5.0, "age": 1.0}, feature_names=X.columns)
+    np.testing.assert_array_equal(model.predict(X), booster.predict(X))
+
+
 def test_the_slope_of_the_sigmoid_counts():
     check(train("binary", sigmoid=1.7), True)
     check(train("multiclassova", sigmoid=0.4), True)
