@@ -57,7 +57,7 @@ def test_what_a_row_pays_by_hand():
     ]
 
 
-def test_a_function_of_prices_that_reads_what_must_be_paid_is_told_so():
+def test_a_function_of_prices_that_reads_what_must_be_paid_is_an_error():
     rows = np.ones((4, 3))
     with pytest.raises(CostError, match="free features only, and 'b' is none; free are 'a'"):
         read_row_costs(COSTS, rows, known=["a"], prices=lambda free: {"c": free["b"]})
