@@ -190,7 +190,7 @@ def _fixed(
 
 
 def _constant(task: Task, costs: Costs, seed: int) -> CandidateLearner:
-    """The best answer from free features, and the best constant answer: it can be better, if they are noise."""
+    """The best answer from free features, and the best constant answer, which is better if they are noise."""
     misers = {"ranking": every.GreedyMiserRanker, "numbers": every.GreedyMiserRegressor}
     miser = misers.get(task, every.GreedyMiserClassifier)
     is_free = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation == 0.0
