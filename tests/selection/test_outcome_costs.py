@@ -73,7 +73,7 @@ def test_the_best_by_total_has_the_least_total(found):
 
 
 def test_no_model_is_taken_if_a_constant_answer_has_the_least_total():
-    """The free feature is noise, so a model of it is worse than to refer everybody at 2 per row."""
+    """The free feature is noise, so a model of it is worse than to refer every row at a cost of 2."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 2)), (rng.random(400) < 0.2).astype(int)
     referred = OutcomeCosts({(0, 1): 8.0, (1, 0): 20.0, "refer": 2.0})
