@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from miserly.costs import Costs, read_row_costs
+from miserly.errors import CostError
 
 LAB = {"lab": {"features": ["b", "c"], "setup": 10.0}}
 COSTS = Costs({"a": 1.0, "b": 2.0, "c": 4.0}, groups=LAB, evaluation=0.5, unit="CAD")
@@ -54,3 +55,13 @@ def test_what_a_row_pays_by_hand():
         17.0,
         17.0,
     ]
+
+
+def test_a_function_of_prices_that_reads_what_must_be_paid_is_an_error():
+    rows = np.ones((4, 3))
+    with pytest.raises(CostError, match="free features only, and 'b' is none; free are 'a'"):
+        read_row_costs(COSTS, rows, known=["a"], prices=lambda free: {"c": free["b"]})
+    with pytest.raises(CostError, match="'b' is none; free are none"):
+        read_row_costs(COSTS, rows, prices=lambda free: {"c": free["b"]})
+    some = read_row_costs(COSTS, rows, prices=lambda free: {"c": free.get("b", 3.0)})
+    assert some.prices.own[:, 2].tolist() == [3.0] * 4

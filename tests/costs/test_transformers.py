@@ -82,6 +82,13 @@ def test_costs_of_the_columns_of_a_transformer(table):
     assert Costs([1, 2, 4, 5]).for_columns(arrays).of("pca1") == 12
 
 
+def test_columns_that_a_transformer_drops_need_no_cost(table):
+    dropping = make_column_transformer((StandardScaler(), ["zone", "a"])).fit(table)
+    found = Costs({"a": 1, "zone": 5}).for_columns(dropping)
+    assert [found.of(name) for name in found.names] == [5.0, 1.0]
+    assert Costs([1, 2, 4, 5]).for_columns(dropping).total == 6
+
+
 def test_transformers_that_cannot_be_read(table):
     with pytest.raises(CostError, match="StandardScaler is not fitted"):
         Costs([1]).for_columns(StandardScaler())

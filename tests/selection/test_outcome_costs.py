@@ -72,6 +72,18 @@ def test_the_best_by_total_has_the_least_total(found):
     assert total["total_low"] - 3 < reached < total["total_high"] + 3
 
 
+def test_no_model_is_taken_if_a_constant_answer_has_the_least_total():
+    """The free feature is noise, so a model of it is worse than to refer every row at a cost of 2."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), (rng.random(400) < 0.2).astype(int)
+    referred = OutcomeCosts({(0, 1): 8.0, (1, 0): 20.0, "refer": 2.0})
+    search = {"costs": [0.0, 1.0], "outcome_costs": referred, "max_fits": 2, "random_state": 0}
+    found = frontier(GreedyMiserClassifier(n_rounds=10, max_depth=2), X, y, **search)
+    values = {one.view.get("rounds"): one.mean_value for one in found.candidates if one.is_constant}
+    assert values[None] > values[0] == 2.0 == found.total()["total"]
+    assert set(found.best(objective="total").predict(X)) == {"refer"}
+
+
 def test_a_cap_holds_for_the_best_by_total(found):
     model = found.best(budget=0.5, objective="total")
     assert model.run(table()[0]).cost.max() <= 0.5

@@ -256,7 +256,7 @@ class CostChanges(CostQueries):
         Raises
         ------
         CostError
-            If the transformer is not fitted or does not name its outputs, or an input has no cost.
+            If the transformer is not fitted or does not name its outputs, or an input in use has no cost.
 
         Examples
         --------
@@ -269,8 +269,12 @@ class CostChanges(CostQueries):
         (('x0_a', 'x0_b', 'x1_1', 'x1_2'), 5.0)
         """
         inputs, made = sources_of(transformer)
-        given = self.bind(inputs)
-        return given._made_from({name: sorted(of) for name, of in made}, {})
+        used = sorted(frozenset().union(*(of for _, of in made)))
+        if self.names is None:
+            given, place = self.bind(inputs), {i: i for i in used}
+        else:
+            given, place = self.bind([inputs[i] for i in used]), {i: k for k, i in enumerate(used)}
+        return given._made_from({name: [place[i] for i in sorted(of)] for name, of in made}, {})
 
     def scaled(self, factor: float) -> Costs:
         """Return these costs times a factor, for example in another currency.

@@ -361,13 +361,23 @@ def free_features(costs: Costs, known: Bools | None = None) -> Bools:
     return free if known is None else free | known.all(axis=0)
 
 
-def _free_values(costs: Costs, rows: Any, known: Bools | None) -> dict[Any, NDArray[Any]]:
+class _FreeValues(dict[Any, "NDArray[Any]"]):
+    """Values of free features by name. Asking for another feature is an error that says why."""
+
+    def __missing__(self, name: Any) -> NDArray[Any]:
+        free = ", ".join(repr(one) for one in self) or "none"
+        raise CostError(
+            f"a function for prices sees free features only, and {name!r} is none; free are {free}"
+        )
+
+
+def _free_values(costs: Costs, rows: Any, known: Bools | None) -> _FreeValues:
     """The values of free features that the rows have, by name."""
     if isinstance(rows, int):
         raise CostError("a function for prices needs the rows as they were given, not encoded; give an array")
     read = _reader(costs, rows)
     found = {costs.name(f): read(f) for f in np.flatnonzero(free_features(costs, known)).tolist()}
-    return {name: values for name, values in found.items() if values is not None}
+    return _FreeValues({name: values for name, values in found.items() if values is not None})
 
 
 def _reader(costs: Costs, rows: Any) -> Callable[[int], NDArray[Any] | None]:

@@ -69,7 +69,7 @@ class CandidateLearner:
     cautious : bool
         Whether the middle of the range is tried first, because no model beyond the largest budget is needed.
     is_constant : bool
-        Whether it is the constant answer, which costs nothing.
+        Whether it is the answer for which nothing is paid: from free features, or a constant.
     """
 
     name: str
@@ -190,10 +190,12 @@ def _fixed(
 
 
 def _constant(task: Task, costs: Costs, seed: int) -> CandidateLearner:
-    """The best constant answer, which costs nothing."""
+    """The best answer from free features, and the best constant answer, which is better if they are noise."""
     misers = {"ranking": every.GreedyMiserRanker, "numbers": every.GreedyMiserRegressor}
     miser = misers.get(task, every.GreedyMiserClassifier)
-    return CandidateLearner("nothing paid", miser(budget=0.0), None, costs, seed, is_constant=True)
+    is_free = costs.marginals(np.zeros(len(costs), dtype=np.bool_)) + costs.evaluation == 0.0
+    views: tuple[View, ...] = ({}, {"rounds": 0}) if is_free.any() else ({},)
+    return CandidateLearner("nothing paid", miser(budget=0.0), None, costs, seed, views, is_constant=True)
 
 
 def _names(pool: Sequence[Any]) -> list[str]:

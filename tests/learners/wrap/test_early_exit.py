@@ -8,9 +8,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import InvalidParameterError
 
-from miserly import Costs
+from miserly import Costs, adopt
 from miserly.errors import DataError, PlanError
 from miserly.learners import EarlyExit, GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor
+from miserly.learners.wrap.adopt import Addend, AdoptedModel
 from miserly.learners.wrap.exits import RULES, StagedScores, exit_gates, leave
 from miserly.metrics import Queries, ndcg
 from miserly.plan import Confidence, Node, Onward, Plan, Raw, Tree
@@ -317,6 +318,15 @@ class Cascade(GreedyMiserRegressor):
 def test_what_cannot_be_done_is_refused_in_words(sets, model, label, error, words):
     with pytest.raises(error, match=words):
         model.fit(sets.X, getattr(sets, label))
+
+
+def test_one_versus_rest_probabilities_are_no_confidence():
+    """Also where the plan is too short to have exits."""
+    link = "one_vs_rest"
+    nodes = [Addend(0, channel=c, weight=1.0 + c) for c in range(3)]
+    model = adopt(AdoptedModel("classes", [Raw(0)], [nodes], np.zeros(3), n_features=1, link=link))
+    with pytest.raises(DataError, match="one-versus-rest ones"):
+        EarlyExit(model, prefit=True).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
 
 
 def test_a_model_that_is_not_additive_has_no_place_for_exits(sets):

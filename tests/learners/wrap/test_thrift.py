@@ -17,16 +17,18 @@ from miserly import (
     GreedyMiserClassifier,
     GreedyMiserRanker,
     GreedyMiserRegressor,
+    adopt,
     load,
     thrift,
 )
 from miserly.costs.amounts import AmountCells
 from miserly.datasets import make_ranking
 from miserly.errors import DataError, PlanError
+from miserly.learners.wrap.adopt import Addend, AdoptedModel
 from miserly.learners.wrap.exits import StagedScores, exit_gates, leave, lossless_exits
 from miserly.learners.wrap.sure_exits import sure_threshold, values_of_units
 from miserly.metrics import get_metric
-from miserly.plan import Decision, Settled, SettledTop
+from miserly.plan import Decision, Raw, Settled, SettledTop
 from miserly.runtime import OnDemand
 
 RNG = np.random.default_rng(0)
@@ -321,6 +323,17 @@ def test_what_is_not_a_sum_is_refused(two):
     forest = RandomForestRegressor(3, max_depth=2, random_state=0).fit(np.nan_to_num(X), numbers)
     with pytest.raises(DataError, match="a forest that averages numbers"):
         thrift(forest, np.nan_to_num(X), numbers)
+
+
+@pytest.mark.parametrize("link", ["one_vs_rest", "one_vs_rest_shares", "sign"])
+def test_a_tolerance_needs_probabilities_of_all_classes_together(link):
+    n_scores = 1 if link == "sign" else 3
+    steps = [[Addend(term, channel=c, weight=c - 0.5) for c in range(n_scores)] for term in range(2)]
+    read = AdoptedModel("classes", [Raw(0), Raw(1)], steps, np.zeros(n_scores), n_features=2, link=link)
+    model, values, y = adopt(read), X[TEST, :2], THREE[TEST] % max(2, n_scores)
+    assert thrift(model, values, y).steps[-1].changed == 0
+    with pytest.raises(DataError, match="by the probability of their class"):
+        thrift(model, values, y, tolerance=0.01)
 
 
 def test_a_forest_of_classes_keeps_them():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 from miserly import (
     AdaBoostBTClassifier,
@@ -130,6 +131,28 @@ def test_missing_categories_go_where_they_went():
             plan = Plan(costs=Costs([1.0]), terms=[tree], nodes=[Node([0], [0], [2.0], [0.5])], base=[0.25])
             booster = lightgbm.Booster(model_str=plan.to_lightgbm())
             np.testing.assert_allclose(booster.predict(values), plan.predict(values), atol=1e-12)
+
+
+def test_a_forest_of_numbers_is_one_score_the_average():
+    forest = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, SIGNAL)
+    plan = adopt(forest).plan_
+    booster = lightgbm.Booster(model_str=plan.to_lightgbm(X))
+    new, _ = rows(seed=1)
+    np.testing.assert_allclose(booster.predict(new), forest.predict(new), rtol=1e-12)
+    parts = booster.predict(new, pred_contrib=True)
+    np.testing.assert_allclose(parts.sum(axis=1), forest.predict(new), rtol=1e-12)
+    np.testing.assert_allclose(adopt(booster).predict(new), forest.predict(new), rtol=1e-12)
+
+
+def test_averages_of_other_numbers_of_parts_are_refused():
+    split = Tree([0, -1, -1], [0.0] * 3, [1, 0, 0], [2, 0, 0], [True] * 3, [0.0, 1.0, 2.0])
+    nodes = [Node([0, 0], [0, 1], [1.0, 1.0], [0.0, 0.0])]
+    plan = Plan(costs=Costs([1.0]), terms=[split], nodes=nodes, base=[0.0, 0.0], link="average")
+    with pytest.raises(PlanError, match="not the same for all rows"):
+        plan.to_lightgbm()
+    nothing = Plan(costs=Costs([1.0]), terms=[], nodes=[], base=[0.0, 0.0], link="average")
+    with pytest.raises(PlanError, match="an average of nothing"):
+        nothing.to_lightgbm()
 
 
 def test_plans_that_are_no_sums_of_trees_are_refused_in_words():

@@ -112,8 +112,9 @@ def check_plan(plan: Any, rule: str, name: str) -> None:
     if rule == "lossless":
         _check_sum(plan, name)
         return
-    if rule == "confidence" and not plan.has_probabilities:
-        raise DataError(f"rule='confidence' needs class probabilities, but {name} has none")
+    if rule == "confidence" and not links.has_confidence(plan.link):
+        has = "one-versus-rest ones, which exits do not support" if plan.has_probabilities else "none"
+        raise DataError(f"rule='confidence' needs class probabilities, but {name} has {has}")
     if rule != "confidence" and plan.n_scores > 1:
         raise DataError(
             f"rule={rule!r} needs one score per row, but {name} has {plan.n_scores}. "

@@ -197,25 +197,7 @@ def thrift(
     ([0, 0, 0, 0], True)
     """
     fitted = _fitted(model, costs)
-    if not is_additive(fitted.plan_):
-        raise DataError(
-            f"thrift needs a model whose plan is a sum of terms, and that of {type(fitted).__name__} is not; "
-            "give a booster, or a model of another library"
-        )
-    if links.gives_numbers(fitted.plan_.link) and fitted.plan_.n_outputs > 1:
-        raise DataError(
-            "thrift needs a sum with one number as its answer; a forest that averages numbers has no such sum"
-        )
-    if has_own_amounts(fitted.plan_):
-        raise DataError(
-            "thrift compares costs of outcomes that are the same for all rows, but the model decides by the "
-            "amount of each row; use EarlyExit(..., rule='confidence')"
-        )
-    if tolerance > 0.0 and fitted.plan_.decision is not None:
-        raise DataError(
-            "tolerance compares classes, but the model decides by the costs of outcomes: leave it at 0, or "
-            "use EarlyExit(..., rule='confidence')"
-        )
+    _check(fitted, tolerance)
     evaluation = _Evaluation(fitted, X, y, qid, k, metric)
     names, plans = ["as it was"], [fitted.plan_]
 
@@ -242,6 +224,35 @@ def thrift(
         raise DataError("tolerance lets rows leave early, which needs a classifier, or a ranking and its qid")
     steps = tuple(evaluation.measure(name, one) for name, one in zip(names, plans, strict=True))
     return Thrift(estimator, steps, tuple(plans), evaluation.metric.name, fitted.plan_.costs.unit)
+
+
+def _check(fitted: Any, tolerance: float) -> None:
+    """Raise an error if the steps cannot be applied to a model."""
+    plan = fitted.plan_
+    if not is_additive(plan):
+        raise DataError(
+            f"thrift needs a model whose plan is a sum of terms, and that of {type(fitted).__name__} is not; "
+            "give a booster, or a model of another library"
+        )
+    if links.gives_numbers(plan.link) and plan.n_outputs > 1:
+        raise DataError(
+            "thrift needs a sum with one number as its answer; a forest that averages numbers has no such sum"
+        )
+    if has_own_amounts(plan):
+        raise DataError(
+            "thrift compares costs of outcomes that are the same for all rows, but the model decides by the "
+            "amount of each row; use EarlyExit(..., rule='confidence')"
+        )
+    if tolerance > 0.0 and plan.decision is not None:
+        raise DataError(
+            "tolerance compares classes, but the model decides by the costs of outcomes: leave it at 0, or "
+            "use EarlyExit(..., rule='confidence')"
+        )
+    if tolerance > 0.0 and is_classifier(fitted) and not links.has_confidence(plan.link):
+        raise DataError(
+            "tolerance lets rows leave by the probability of their class, but the model has none, or "
+            "one-versus-rest ones, which exits do not support: leave it at 0"
+        )
 
 
 def _read_confidence(confidence: Any) -> float | None:

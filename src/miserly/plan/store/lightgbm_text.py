@@ -28,6 +28,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _OBJECTIVES = {  # of links; others are written without one, and give plain scores
     "identity": "regression",
+    "average": "regression",  # of the average, which is one score
     "exp": "poisson",
     "share": "cross_entropy",
     "softplus": "cross_entropy_lambda",
@@ -75,8 +76,8 @@ def lightgbm_text(plan: Plan, X: Any = None) -> str:
     header = [
         "tree",
         "version=v4",
-        f"num_class={plan.n_outputs}",
-        f"num_tree_per_iteration={plan.n_outputs}",
+        f"num_class={len(steps)}",
+        f"num_tree_per_iteration={len(steps)}",
         "label_index=0",
         f"max_feature_idx={plan.n_features - 1}",
         *([] if objective is None else [f"objective={objective.format(plan.n_outputs)}"]),
@@ -121,11 +122,24 @@ def _rounds(plan: Plan) -> list[list[_Addend]]:
                 if not isinstance(tree, Tree):
                     raise PlanError(f"{_ONLY}, and this plan has a {tree.kind} term")
                 found[channel].append((tree, float(weight)))
+    if plan.link == "average":
+        number = _number_of_parts(base[1], found[1])
+        base, found = base[:1] / number, [[(tree, w / number) for tree, w in found[0]]]
     return [
         [_Addend(tree, w, 0.0 if k else float(base[c])) for k, (tree, w) in enumerate(own)]
         or [_Addend(_nothing(0.0), 1.0, float(base[c]))]
         for c, own in enumerate(found)
     ]
+
+
+def _number_of_parts(start: float, trees: list[tuple[Tree, float]]) -> float:
+    """What the sum of an average is divided by: the same number for all rows."""
+    if any(len(tree.feature) > 1 for tree, _ in trees):
+        raise PlanError(f"{_ONLY}, but this plan divides by a number that is not the same for all rows")
+    number = float(start) + sum(w * float(tree.value[0]) for tree, w in trees)
+    if number == 0.0:
+        raise PlanError(f"{_ONLY}, but this plan is an average of nothing")
+    return number
 
 
 def _check(plan: Plan) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -38,6 +39,8 @@ _LINKS: dict[str, tuple[Task, str]] = {
     "multiclassova": ("classes", "one_vs_rest"),
     **dict.fromkeys(("lambdarank", "rank_xendcg"), ("ranking", "identity")),
 }
+_Rounds: TypeAlias = tuple[int, int | None] | None
+_Given: TypeAlias = Mapping[Any, Sequence[Any]] | None
 _OPTION = re.compile(r"(\w+):([-+.\deE]+)", re.ASCII)
 
 
@@ -60,6 +63,7 @@ class LightGBMReader(Reader):
     """
 
     reads: ClassVar[str] = "LightGBM boosters, estimators and text files"
+    takes_categories: ClassVar[bool] = True
 
     @staticmethod
     def accepts(source: Any) -> bool:
@@ -79,7 +83,7 @@ class LightGBMReader(Reader):
         return type(source).__module__.partition(".")[0] == "lightgbm"
 
     @staticmethod
-    def read(source: Any, *, iterations: tuple[int, int | None] | None = None) -> AdoptedModel:
+    def read(source: Any, *, iterations: _Rounds = None, categories: _Given = None) -> AdoptedModel:
         """Read a model.
 
         Parameters
@@ -88,21 +92,23 @@ class LightGBMReader(Reader):
             A fitted model, or a `ModelFile`.
         iterations : tuple of int, optional
             The rounds to use, as in ``range(first, stop)``. By default those up to the best iteration.
+        categories : mapping of column name or number to sequence, optional
+            The categories of columns. Models of frames with ordered categories do not name their columns.
 
         Returns
         -------
         AdoptedModel
         """
         if isinstance(source, ModelFile):
-            return _adopted(parse_text(source.data), iterations)
+            return _adopted(parse_text(source.data), iterations, categories)
         booster = getattr(source, "booster_", source)  # raises if an estimator is not fitted
         if not hasattr(booster, "model_to_string"):
             raise DataError(f"a lightgbm {type(source).__name__} is not a fitted model")
         text = booster.model_to_string() if iterations is None else booster.model_to_string(num_iteration=-1)
-        return _adopted(parse_text(text), iterations, classes=getattr(source, "classes_", None))
+        return _adopted(parse_text(text), iterations, categories, getattr(source, "classes_", None))
 
 
-def _adopted(text: TextModel, iterations: tuple[int, int | None] | None, classes: Any = None) -> AdoptedModel:
+def _adopted(text: TextModel, iterations: _Rounds, categories: _Given, classes: Any = None) -> AdoptedModel:
     header = text.header
     n_features = header.whole("max_feature_idx", 0, MAX_COLUMNS) + 1
     n_scores = header.whole("num_tree_per_iteration", 1, 1_000_000)
@@ -119,7 +125,7 @@ def _adopted(text: TextModel, iterations: tuple[int, int | None] | None, classes
         [Addend(term, term % n_scores, factor) for term in range(start, start + n_scores)]
         for start in range(0, len(terms), n_scores)
     ]
-    return AdoptedModel(
+    read = AdoptedModel(
         objective.task,
         terms,
         steps,
@@ -128,9 +134,10 @@ def _adopted(text: TextModel, iterations: tuple[int, int | None] | None, classes
         link=objective.link,
         classes=None if classes is None or objective.task != "classes" else np.asarray(classes),
         feature_names=_names(text, n_features),
-        categories=_categories(text, n_features),
+        categories=_categories(text, n_features, categories or {}),
         origin=Origin("lightgbm", header.text("version"), objective.name),
     )
+    return read.named(categories=categories)
 
 
 def _objective(line: str, is_classifier: bool) -> _Objective:
@@ -162,10 +169,14 @@ def _names(text: TextModel, n_features: int) -> list[str] | None:
     return None if names == [f"Column_{i}" for i in range(n_features)] else names
 
 
-def _categories(text: TextModel, n_features: int) -> dict[int, list[Any]]:
-    """The categories of pandas columns. The file lists them in order, but may not name their columns."""
+def _categories(text: TextModel, n_features: int, given: Mapping[Any, Sequence[Any]]) -> dict[int, list[Any]]:
+    """The categories of pandas columns. The file lists them in order, but may not name their columns.
+
+    It is empty if they are all among the given ones, which name the columns.
+    """
     known = text.pandas_categories
-    if known is None:
+    lists = [list(values) for values in given.values()]
+    if known is None or all(lists.count(one) >= known.count(one) for one in known):
         return {}
     infos = text.header.text("feature_infos").split(" ")
     listed = re.findall(r"\d+", text.parameters.get("categorical_feature", ""), re.ASCII)
@@ -177,6 +188,6 @@ def _categories(text: TextModel, n_features: int) -> dict[int, list[Any]]:
             return dict(zip(sorted(columns), known, strict=True))
     raise DataError(
         f"the LightGBM model was fitted to a frame with {len(known)} columns of categories, but does not say "
-        "which: some are ordered, or other columns count as categorical too. Replace such columns by their "
-        "codes (.cat.codes) and fit the model again"
+        "which: some are ordered, or other columns count as categorical too. Give categories={column: [...]} "
+        f"with {' and '.join(map(shown, known[:3]))}{' and others' if len(known) > 3 else ''}"
     )
