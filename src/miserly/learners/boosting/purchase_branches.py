@@ -26,7 +26,11 @@ class Split:
 
     def goes_low(self, binned: Binned, rows: Ints) -> NDArray[np.bool_]:
         """Which of some rows go low."""
-        return np.asarray(binned.codes[self.feature][rows] <= self.cut)
+        return self.goes_low_codes(binned.codes, rows)
+
+    def goes_low_codes(self, codes: NDArray[np.uint8], rows: Ints) -> NDArray[np.bool_]:
+        """As `goes_low`, from the bins (d, n) of a table."""
+        return np.asarray(codes[self.feature][rows] <= self.cut)
 
     def term(self, bins: Bins, evaluation: float) -> Tree:
         """The split as a tree that gives 1 to rows that go low, and -1 to others."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miserly.costs import Costs
+from miserly.costs import Costs, Ledger
 from miserly.data.rows import Rows, validation_mask
 from miserly.grow import Bins
+from miserly.grow.class_cuts import IMPURITIES, ClassRows
 from miserly.learners.boosting.feature_choice import prices_differ
 from miserly.learners.boosting.feature_sets import STEP, SetOptions, short_rounds, subsample
 from miserly.learners.boosting.purchase_branches import Branch, bought_table
 from miserly.learners.boosting.purchase_growth import GrowthLimits, first_purchases, grow_purchases
+from miserly.learners.boosting.purchase_rollouts import RolloutLimits, grow_by_rollouts
 from miserly.learners.boosting.purchase_table import PurchaseTable
 from miserly.learners.common.masked_boosting import Boosting, masked_rounds
 from miserly.learners.common.round import add_rounds
@@ -27,15 +30,18 @@ ALPHAS = (1.0, 0.5, 0.0)  # powers of the price, where prices differ
 MAX_BINS = 32
 MIN_ROWS = 60  # in a leaf
 N_FIRST = 4  # features that all rows may buy first
+ROLLOUT_ROWS = 200  # of which a side of a split has one row at least ...
+LEAST_ROWS, MOST_ROWS = 20, 60  # ... between these numbers of rows
+MOST_VALUES = 40_000_000  # rows times features from which the tree of rollouts is grown at last
 VALIDATION_ROWS = 3000  # wanted in all validation sets together ...
 MAX_SPLITS = 3  # ... of which there are at most so many
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to grow a tree."""
+    """A way to grow a tree: by gains, or by rollouts."""
 
-    limits: GrowthLimits
+    limits: GrowthLimits | RolloutLimits
     first: tuple[int, ...] = ()
 
 
@@ -44,8 +50,9 @@ def choose_purchases(
 ) -> tuple[Branch, Bins]:
     """Choose what rows buy: the best of several purchase trees on validation rows.
 
-    Trees with and without looking ahead are compared, for each power of the price. The best way is then
-    compared with other first purchases, and at last with one order of purchases for all rows.
+    Trees by rollouts, and trees by gains with and without looking ahead are compared, for each power of the
+    price. The best trees by gains are also grown with other first purchases. The best way is at last compared
+    with one order of purchases for all rows.
 
     Parameters
     ----------
@@ -71,17 +78,38 @@ def choose_purchases(
     bins = Bins.fit(some.X, MAX_BINS, options.categorical, random_state=options.seed)
     trees = _Trees(some, bins, options, costs, budget)
     alphas = ALPHAS if prices_differ(costs) else ALPHAS[-1:]
-    ways = [
-        _Way(GrowthLimits(max_leaves, MIN_ROWS, alpha, looks_ahead))
-        for looks_ahead in (True, False)
+    gains = trees.best(
+        [
+            _Way(GrowthLimits(max_leaves, MIN_ROWS, alpha, looks_ahead))
+            for looks_ahead in (True, False)
+            for alpha in alphas
+        ]
+    )
+    assert isinstance(gains.limits, GrowthLimits)
+    firsts = first_purchases(trees.table, costs, budget, gains.limits, N_FIRST)
+    gains = trees.best([gains, *(replace(gains, first=first) for first in firsts)])
+    ways = [gains]
+    if max_leaves > 1:
+        ways += _ways_by_rollouts(len(some), max_leaves, alphas)
+        ways.append(replace(gains, limits=replace(gains.limits, max_leaves=1)))
+    best = trees.best(ways)
+    if isinstance(best.limits, RolloutLimits):
+        return trees.by_rollouts(_largest(rows, some), best.limits), bins
+    return trees.tree(trees.table, best), bins
+
+
+def _ways_by_rollouts(n_rows: int, max_leaves: int, alphas: Sequence[float]) -> list[_Way]:
+    min_rows = int(np.clip(n_rows // ROLLOUT_ROWS, LEAST_ROWS, MOST_ROWS))
+    return [
+        _Way(RolloutLimits(max_leaves, min_rows, alpha, kind))
+        for kind in range(len(IMPURITIES))
         for alpha in alphas
     ]
-    best = trees.best(ways)
-    firsts = first_purchases(trees.table, costs, budget, best.limits, N_FIRST)
-    best = trees.best([best, *(replace(best, first=first) for first in firsts)])
-    if max_leaves > 1:
-        best = trees.best([best, replace(best, limits=replace(best.limits, max_leaves=1))])
-    return trees.tree(trees.table, best), bins
+
+
+def _largest(rows: Rows, some: Rows) -> Rows:
+    """All rows if trees of rollouts can be grown on them in reasonable time, else some of them."""
+    return rows if rows.X.size <= MOST_VALUES else some
 
 
 class _Trees:
@@ -107,7 +135,17 @@ class _Trees:
 
     def tree(self, table: PurchaseTable, way: _Way) -> Branch:
         """The tree that grows in a way."""
+        if isinstance(way.limits, RolloutLimits):
+            return self.by_rollouts(table.rows, way.limits)
         return grow_purchases(table, self._costs, self._budget, way.limits, way.first)
+
+    def by_rollouts(self, rows: Rows, limits: RolloutLimits) -> Branch:
+        """The tree that rollouts grow on some rows."""
+        n_classes = max(2, self._options.loss.n_scores)
+        binned = self._bins.transform(rows.X, self._options.n_threads)
+        data = ClassRows.of(binned, rows.y.astype(np.int64), rows.weight, n_classes)
+        ledger = Ledger(self._costs, self._budget)
+        return grow_by_rollouts(data, ledger, limits, self._options.n_threads)
 
     def _rank(self, way: _Way) -> Rank:
         if way not in self._ranks:

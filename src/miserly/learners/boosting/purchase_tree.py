@@ -100,16 +100,24 @@ class PurchaseTreeClassifier(PlanClassifier, WeightedFit):
 
     Notes
     -----
-    The tree grows by one purchase per leaf and step. Before a purchase a leaf is divided into at most four
-    parts by a small tree on what it has bought. Each part chooses the feature with the largest gain per
-    marginal price^alpha, and neighbours that choose the same are joined. The gain is that of one more level
-    of splits, chosen on one half of the rows and evaluated on the other, on top of a short boosted model on
-    what has been bought. With *looking ahead*, it includes the gain of the best purchase after it, which may
-    depend on the value.
+    Trees are grown in two ways. *By gains*, the tree grows by one purchase per leaf and step. Before a
+    purchase a leaf is divided into at most four parts by a small tree on what it has bought. Each part
+    chooses the feature with the largest gain per marginal price^alpha, and neighbours that choose the same
+    are joined. The gain is that of one more level of splits, chosen on one half of the rows and evaluated
+    on the other, on top of a short boosted model on what has been bought. With *looking ahead*, it includes
+    the gain of the best purchase after it, which may depend on the value.
 
-    Trees with and without looking ahead, for alpha of 1, 0.5 and 0 where prices differ, are evaluated by
-    short boosted models on validation rows. The best way is then tried with four other first purchases, and
-    with one leaf. Trees are grown on at most 10,000 rows, and leaves have at least 60 of them.
+    *By rollouts*, each node takes the 32 features whose best split lowers the impurity of the classes most
+    per marginal price^alpha. After each of them a greedy tree spends the rest of the budget. The feature
+    whose tree ends with the least impurity is bought. The impurity is that of Gini, or the entropy. Splits
+    on features that are paid come before purchases where they tell as much. Neighbours that buy the same
+    are joined.
+
+    Trees by gains with and without looking ahead, and trees by rollouts, each for alpha of 1, 0.5 and 0
+    where prices differ, are evaluated by short boosted models on validation rows. The best tree by gains is
+    also grown with four other first purchases, and with one leaf. Trees are compared on at most 10,000
+    rows. The tree of rollouts is then grown on all rows, up to 40 million values. By gains leaves have at
+    least 60 rows, by rollouts 20 to 60 with the number of rows.
 
     The boosted model learns from all rows together: a value that a row has not bought is missing. Each leaf
     of the plan holds what its rows can meet of each tree: splits of features that are not bought, and splits
