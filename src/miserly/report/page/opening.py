@@ -52,11 +52,12 @@ def _what_to_do(content: ReportContent) -> str:
 def _figures(content: ReportContent) -> str:
     words, one = content.words, content.chosen
     reach = "The model reaches" if one.is_second else "Expect"
+    value, price = words.value(one.value), words.price(one.cost)
     between = f"(95 % interval {words.interval(one.low, one.high)})"
     figures = (
-        f"{words.value(one.value)} per {words.row} on average {between}, {words.price(one.cost)} of it for tests"
+        f"{value} per {words.row} on average {between}, {price} of it for tests"
         if words.is_total
-        else f"{words.value(one.value)} {between} for {words.price(one.cost)} per {words.row} on average"
+        else f"{value} {between} for {price} per {words.row} on average"
     )
     return (
         f"{reach} {words.a_metric} of {figures}. Both are estimates from held-out {words.rows}."
