@@ -336,6 +336,22 @@ def test_a_tolerance_needs_probabilities_of_all_classes_together(link):
         thrift(model, values, y, tolerance=0.01)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tolerance": -0.1}, "tolerance must be a number of 0 or more, got -0.1"),
+        ({"tolerance": "0.1"}, "tolerance must be a number of 0 or more, got '0.1'"),
+        ({"every": 0}, "'every' parameter"),
+        ({"y": [None] * 300}, r"y\[0\] is None"),
+        ({"y": [0, 1]}, "y has 2 labels for 300 rows"),
+    ],
+)
+def test_wrong_arguments_are_refused(two, given, message):
+    rows, y = X[:300], Y[:300]
+    with pytest.raises(ValueError, match=message):
+        thrift(two, rows, **{"y": y, **given})
+
+
 def test_a_forest_of_classes_keeps_them():
     filled = np.nan_to_num(X)
     forest = RandomForestClassifier(15, max_depth=4, random_state=0).fit(filled[TRAIN], THREE[TRAIN])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 
-from miserly.data.target import check_queries
+from miserly.data.target import check_queries, check_target
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns, bind_costs
 from miserly.learners.base.arguments import class_codes
@@ -27,6 +27,7 @@ from miserly.plan import LEAVE, Plan, links
 from miserly.plan.additive import exact_sums, is_additive, merge_trees, sum_of, summands_of
 from miserly.plan.engine.batch import Run
 from miserly.plan.engine.ranking import ranked
+from miserly.utils.checks import shown
 
 __all__ = ["Thrift", "ThriftStep", "thrift"]
 
@@ -196,6 +197,8 @@ def thrift(
     >>> [step.changed for step in done.steps], bool(done.steps[-1].cost < done.steps[0].cost)
     ([0, 0, 0, 0], True)
     """
+    if not isinstance(tolerance, Real) or not 0.0 <= float(tolerance) < np.inf:
+        raise DataError(f"tolerance must be a number of 0 or more, got {shown(tolerance)}")
     fitted = _fitted(model, costs)
     _check(fitted, tolerance)
     evaluation = _Evaluation(fitted, X, y, qid, k, metric)
@@ -213,7 +216,7 @@ def thrift(
     estimator = copy(fitted)
     estimator.plan_ = plan
     if evaluation.can_settle:
-        step = every or -(-len(plan.nodes) // N_EXITS)
+        step = -(-len(plan.nodes) // N_EXITS) if every is None else every
         early = EarlyExit(FrozenEstimator(estimator), rule="lossless", every=step, k=k)
         estimator = early.fit(X, y, qid=qid)
         estimator.plan_ = add("lossless exits", estimator.plan_)
@@ -283,8 +286,8 @@ class _Evaluation:
     def __init__(self, model: Any, X: Any, y: Any, qid: Any, k: int, metric: Any) -> None:
         self.model, self.k, self.X = model, k, X
         self.rows = model.read_rows(X)
-        self.y = np.asarray(y)
         self.classifies = is_classifier(model)
+        self.y = check_target(y, self.rows, model, numeric=not self.classifies)
         if self.classifies:
             self.codes: NDArray[Any] = class_codes(self.y, model.classes_)
         else:
