@@ -261,6 +261,23 @@ def test_decisions_by_the_costs_of_outcomes_stay(case, outcomes, request):
         thrift(model, X[TEST], labels[TEST], tolerance=0.01)
 
 
+@pytest.mark.parametrize(("case", "outcomes"), OUTCOMES[1::2])
+def test_the_metric_of_decisions_is_that_of_the_answers(case, outcomes, request):
+    model, table = copy(request.getfixturevalue(case)), np.array(outcomes)
+    model.plan_ = model.plan_.with_outcome_costs(outcomes)
+    labels = (Y if case == "two" else THREE)[TEST]
+    answers = model.predict(X[TEST])
+    names = [str(one) for one in np.unique(labels).tolist()] + ["refer"]
+    codes = np.array([names.index(one) for one in answers.astype(str).tolist()])
+    mistakes = table[labels.astype(int), codes].mean()
+    for metric, expected in (("outcome_cost", mistakes), ("accuracy", (codes == labels.astype(int)).mean())):
+        done = thrift(model, X[TEST], labels, metric=metric)
+        assert [step.metric for step in done.steps] == pytest.approx([expected] * 4, rel=1e-12)
+    done = thrift(model, X[TEST], labels)
+    assert done.metric == "total_cost"
+    assert [step.metric - step.cost for step in done.steps] == pytest.approx([mistakes] * 4, rel=1e-9)
+
+
 def test_decisions_by_own_amounts_are_refused(two):
     """The bounds of lossless exits are for costs that are the same for all rows."""
     model = copy(two)

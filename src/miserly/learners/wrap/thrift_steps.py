@@ -157,7 +157,8 @@ def thrift(
     every : int or None, default=None
         Number of trees between two exits. By default there are about 50 exits.
     metric : str, Metric or None, default=None
-        By default "accuracy" for classifiers, "ndcg@5" for rankings and "mse" for regressors.
+        By default "accuracy" for classifiers, "total_cost" for those that decide by the costs of outcomes,
+        "ndcg@5" for rankings and "mse" for regressors.
     random_state : int, default=0
         Random seed of the rows that decide the order, if there are very many.
 
@@ -294,7 +295,8 @@ class _Evaluation:
             self.codes = self.y
         ranks = not self.classifies and (qid is not None or not is_regressor(model))
         self.qid = check_queries(qid, len(self.rows)) if ranks else None
-        default = "accuracy" if self.classifies else "ndcg@5" if ranks else "mse"
+        by_class = "accuracy" if model.plan_.decision is None else "total_cost"
+        default = by_class if self.classifies else "ndcg@5" if ranks else "mse"
         self.metric: Metric = get_metric(metric or default)
         self._before: Any = None
 
@@ -343,10 +345,18 @@ class _Evaluation:
         answers = self._answers(plan, scores, run.amounts)
         if self._before is None:
             self._before = answers
-        value = measure(self.metric, plan.link, scores, self.codes, self.qid, None)
-        return ThriftStep(
-            name, float(run.cost.mean()), _trees(plan, run), int(self._differ(answers).sum()), float(value)
-        )
+        value, differ = self._value(plan, scores, run), self._differ(answers)
+        return ThriftStep(name, float(run.cost.mean()), _trees(plan, run), int(differ.sum()), value)
+
+    def _value(self, plan: Plan, scores: NDArray[np.float64], run: Run) -> float:
+        """The metric, of the answers that the plan gives: with costs of outcomes, those of least cost."""
+        if plan.decision is None or self.metric.needs != "label":
+            return float(measure(self.metric, plan.link, scores, self.codes, self.qid, None))
+        codes = plan.decision.codes(links.probabilities(plan.link, scores[:, : plan.n_outputs]))
+        if self.metric.name not in ("outcome_cost", "total_cost"):
+            return self.metric(self.codes, codes, classes=np.arange(plan.decision.n_classes))
+        mistakes = float(plan.decision.costs[self.codes, codes].mean())
+        return mistakes + float(run.cost.mean()) if self.metric.name == "total_cost" else mistakes
 
     def _answers(self, plan: Plan, scores: NDArray[np.float64], amounts: Any) -> Any:
         """Classes, numbers, or the best documents of each query in their order."""
