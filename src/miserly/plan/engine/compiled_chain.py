@@ -129,9 +129,26 @@ def _walk_few(nodes, tables, start, first, last, X, row, n, leaves, at, moving):
         _walk_rows(nodes, tables, start[first + j], X, np.uint64(row), n, leaves, j, at, moving)
 
 
+@_inline
+def _sum(value, root, start, lead, pointer, weight, bias, single, low, high, first, at, score):
+    """The same for a single score, which stays in a register."""
+    for k in range(low, high):
+        rounds = single[k]
+        score = _rounded(score + bias[k, 0], rounds)
+        for e in range(pointer[k], pointer[k + 1]):
+            node = at[lead[e] - first] + (root[e] - start[lead[e]])
+            score = _rounded(score + _rounded(weight[e] * _rounded(value[node], rounds), rounds), rounds)
+    return score
+
+
 @compiled()
 def _add(value, root, start, lead, pointer, weight, channel, bias, single, low, high, first, at, i, scores):
     """Add the trees of nodes `low` to `high` of the plan to the scores of a row."""
+    if bias.shape[1] == 1:
+        scores[i, 0] = _sum(
+            value, root, start, lead, pointer, weight, bias, single, low, high, first, at, scores[i, 0]
+        )
+        return
     for k in range(low, high):
         for c in range(bias.shape[1]):
             scores[i, c] = _rounded(scores[i, c] + bias[k, c], single[k])
