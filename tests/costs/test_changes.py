@@ -147,6 +147,7 @@ def test_merging():
         (Costs({"zone": 4}, unit="CAD"), "'zone' has two costs, 5 and 4"),
         (Costs({"a": 4}, unit="ms"), "units differ: 'CAD' and 'ms'"),
         (Costs([1.0], unit="CAD"), "have names"),
+        ({"a": 1}, "merged with Costs, not {'a': 1}"),
         (
             Costs({"a": 1}, groups={"exam": {"features": ["a"], "setup": 1}}, unit="CAD"),
             "two set-ups, 7 and 1",

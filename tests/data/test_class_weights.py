@@ -33,7 +33,7 @@ def test_a_mapping_may_leave_out_classes_or_name_others():
     assert class_weights({"b": 2}, Y) == {"a": 1.0, "b": 2.0, "c": 1.0}
     assert class_weights({"a": 1, "b": 2, "c": 3, "d": 4}, Y) == {"a": 1.0, "b": 2.0, "c": 3.0}
     np.testing.assert_array_equal(weigh_classes({"b": 2}, Y, None), compute_sample_weight({"b": 2}, Y))
-    with pytest.raises(DataError, match="'B' is not a class of y, and class 'a' has no weight"):
+    with pytest.raises(DataError, match="'B' is not a class of y; the classes are 'a', 'b', 'c'"):
         class_weights({"B": 2}, Y)
 
 

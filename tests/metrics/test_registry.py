@@ -60,6 +60,8 @@ def test_metrics_say_what_they_need(name, greater, needs):
 def test_unknown_metrics_come_with_the_nearest(name, near):
     with pytest.raises(MiserlyError, match=f"unknown metric.*did you mean {near}"):
         get_metric(name)
+    with pytest.raises(MiserlyError, match=r"unknown metric 'zz'\. Known: accuracy, "):
+        get_metric("zz")
 
 
 def test_metrics_are_scikit_learns():

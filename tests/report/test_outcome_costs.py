@@ -8,13 +8,13 @@ import re
 import numpy as np
 import pytest
 
-from miserly import CostLassoClassifier, frontier
+from miserly import CostLassoClassifier, Costs, frontier
 
 pytest.importorskip("plotly")
 pytest.importorskip("matplotlib")
 
 
-def page(tmp_path, refer, **options):
+def page(tmp_path, refer, unit="", **options):
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 2))
     y = np.where(X @ [1.0, 1.0] + 0.5 * random.normal(size=200) > 0, "ill", "well")
@@ -23,7 +23,7 @@ def page(tmp_path, refer, **options):
         CostLassoClassifier(),
         X,
         y,
-        costs=[0.2, 0.5],
+        costs=Costs([0.2, 0.5], unit=unit),
         outcome_costs=costs,
         max_fits=4,
         random_state=0,
@@ -43,6 +43,18 @@ def test_the_opening_adds_tests_and_mistakes(tmp_path):
     assert total == pytest.approx(tests + mistakes, abs=0.011)
     assert "total cost of tests and mistakes is the lowest" in text
     assert total == pytest.approx(found.total()["total"], rel=0.2)
+
+
+def test_a_total_is_in_the_unit_of_the_costs_and_contains_the_tests(tmp_path):
+    _, text = page(tmp_path, refer=50.0, unit="CAD")
+    figures = r"Expect a total cost of tests and mistakes of ([\d.]+) CAD per row on average \(95 % interval"
+    total = re.search(figures, text)
+    assert total is not None, text[:1500]
+    exact = re.search(r"mistakes [\d.]+ = ([\d.]+) CAD per row", text)
+    assert exact is not None and float(exact[1]) == pytest.approx(float(total[1]), abs=0.06)
+    assert re.search(r"interval [\d.]+ to [\d.]+\), [\d.]+ CAD of it for tests", text)
+    assert "total cost of tests and mistakes (CAD)" in text  # the head of the column
+    assert re.search(r"total cost of tests and mistakes is [\d.]+ CAD\.", text)  # without any purchase
 
 
 def test_a_constant_action_is_named(tmp_path):

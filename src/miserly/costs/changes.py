@@ -15,7 +15,7 @@ from miserly.costs.queries import CostQueries
 from miserly.costs.reading import Feature, as_memberships
 from miserly.costs.transformers import sources_of
 from miserly.errors import CostError, did_you_mean
-from miserly.utils.checks import read_price, refuse_duplicates
+from miserly.utils.checks import read_price, refuse_duplicates, shown
 
 if TYPE_CHECKING:
     from miserly.costs.costs import Costs
@@ -166,6 +166,8 @@ class CostChanges(CostQueries):
         >>> Costs({"age": 1, "sex": 1}).merge(Costs({"chol": 5.17})).names
         ('age', 'sex', 'chol')
         """
+        if not hasattr(other, "to_dict"):
+            raise CostError(f"costs are merged with Costs, not {shown(other)}")
         if self.names is None or other.names is None:
             raise CostError("costs can be merged if their features have names; bind them to columns first")
         if self.unit != other.unit:

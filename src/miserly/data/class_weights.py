@@ -16,6 +16,7 @@ from miserly.utils.checks import as_number, shown
 __all__ = ["class_weights", "weigh_classes", "weigh_validation"]
 
 BALANCED = "balanced"
+_MOST_NAMED = 5  # classes that an error names
 
 
 def class_weights(
@@ -128,8 +129,9 @@ def _of_mapping(given: Mapping[Any, Any], known: list[Any]) -> dict[Any, float]:
     lacking = [label for label in known if label not in given]
     for label in given:
         if lacking and label not in known:
+            more = ", ..." if len(known) > _MOST_NAMED else ""
             raise DataError(
-                f"class_weight: {label!r} is not a class of y, and class {lacking[0]!r} has no weight"
-                f"{did_you_mean(label, known)}"
+                f"class_weight: {label!r} is not a class of y; the classes are "
+                f"{', '.join(repr(one) for one in known[:_MOST_NAMED])}{more}{did_you_mean(label, known)}"
             )
     return {label: float(given.get(label, 1.0)) for label in known}

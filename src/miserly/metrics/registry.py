@@ -201,7 +201,8 @@ def get_metric(name: str | Metric) -> Metric:
     at_k = re.fullmatch(r"(ndcg|precision)@([1-9]\d{0,8})", str(name))
     if at_k is None:
         known = [*_PLAIN, "ndcg@5", "precision@5"]
-        raise MetricError(f"unknown metric {name!r}{did_you_mean(name, known)} Known: {', '.join(known)}")
+        hint = did_you_mean(name, known) or "."
+        raise MetricError(f"unknown metric {name!r}{hint} Known: {', '.join(known)}")
     function = partial(_at_k, _AT_K[at_k[1]], int(at_k[2]))
     return Metric(str(name), True, "score", function, "no query has a relevant row")
 

@@ -57,7 +57,7 @@ def plot_found(found: Frontier, axes: Axes | None = None, request: Request | Non
         dress(
             axes,
             f"what a {words.row} pays on average{words.in_unit}",
-            f"{words.metric} on held-out {words.rows}",
+            f"{words.metric} on held-out {words.rows}{words.in_unit if words.is_money else ''}",
         )
         if words.is_share:
             axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")

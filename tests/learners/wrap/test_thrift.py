@@ -261,6 +261,23 @@ def test_decisions_by_the_costs_of_outcomes_stay(case, outcomes, request):
         thrift(model, X[TEST], labels[TEST], tolerance=0.01)
 
 
+@pytest.mark.parametrize(("case", "outcomes"), OUTCOMES[1::2])
+def test_the_metric_of_decisions_is_that_of_the_answers(case, outcomes, request):
+    model, table = copy(request.getfixturevalue(case)), np.array(outcomes)
+    model.plan_ = model.plan_.with_outcome_costs(outcomes)
+    labels = (Y if case == "two" else THREE)[TEST]
+    answers = model.predict(X[TEST])
+    names = [str(one) for one in np.unique(labels).tolist()] + ["refer"]
+    codes = np.array([names.index(one) for one in answers.astype(str).tolist()])
+    mistakes = table[labels.astype(int), codes].mean()
+    for metric, expected in (("outcome_cost", mistakes), ("accuracy", (codes == labels.astype(int)).mean())):
+        done = thrift(model, X[TEST], labels, metric=metric)
+        assert [step.metric for step in done.steps] == pytest.approx([expected] * 4, rel=1e-12)
+    done = thrift(model, X[TEST], labels)
+    assert done.metric == "total_cost"
+    assert [step.metric - step.cost for step in done.steps] == pytest.approx([mistakes] * 4, rel=1e-9)
+
+
 def test_decisions_by_own_amounts_are_refused(two):
     """The bounds of lossless exits are for costs that are the same for all rows."""
     model = copy(two)
@@ -334,6 +351,22 @@ def test_a_tolerance_needs_probabilities_of_all_classes_together(link):
     assert thrift(model, values, y).steps[-1].changed == 0
     with pytest.raises(DataError, match="by the probability of their class"):
         thrift(model, values, y, tolerance=0.01)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tolerance": -0.1}, "tolerance must be a number of 0 or more, got -0.1"),
+        ({"tolerance": "0.1"}, "tolerance must be a number of 0 or more, got '0.1'"),
+        ({"every": 0}, "'every' parameter"),
+        ({"y": [None] * 300}, r"y\[0\] is None"),
+        ({"y": [0, 1]}, "y has 2 labels for 300 rows"),
+    ],
+)
+def test_wrong_arguments_are_refused(two, given, message):
+    rows, y = X[:300], Y[:300]
+    with pytest.raises(ValueError, match=message):
+        thrift(two, rows, **{"y": y, **given})
 
 
 def test_a_forest_of_classes_keeps_them():

@@ -65,6 +65,30 @@ def test_scores_have_the_bits_of_numpy(n_scores, categorical, single, narrow, mo
     assert all((walk(row) == score).all() for row, score in zip(X, run.scores, strict=True))
 
 
+@pytest.mark.parametrize("missing_left", [False, True])
+def test_sets_of_any_codes_in_trees_of_several_sizes(missing_left):
+    rng = np.random.default_rng(0)
+    trees = [
+        Tree(
+            np.array([0, -1, -1]), np.zeros(3), np.array([1, 0, 0]), np.array([2, 0, 0]),
+            np.array([missing_left] * 3), np.array([0.0, 1.0, -1.0]), np.array([0, -1, -1]),
+            rng.integers(0, 1 << 32, (1, size), dtype=np.uint32),
+        )
+        for size in (8, 24, 8, 16)
+    ]  # fmt: skip
+    nodes = [Node([k], [k], [1.0], np.zeros(4), up=k + 1 if k < 3 else -1) for k in range(4)]
+    plan = Plan(costs=Costs([1.0]), terms=trees, nodes=nodes, base=np.zeros(4))
+    assert chain_of(plan).tables.nbytes == 4 * 24 * 4
+    X = np.append(np.arange(-2.0, 800.0), [np.nan, 62.5, 63.5, 2.0**31, 2.0**32, 2.0**63, 1e300, -1e300])[
+        :, None
+    ]
+    expected = plan.run(X, compiled=False).scores
+    assert (plan.run(X, account=False).scores == expected).all()
+    walk = plan.walker()
+    assert all((walk(row) == scores).all() for row, scores in zip(X, expected, strict=True))
+    assert len(np.unique(expected, axis=0)) > 8
+
+
 def test_single_precision_rounds_values_products_and_sums():
     # 0.1 and 0.7 are not float32 numbers, so the value, the product and each sum are rounded.
     nodes = [

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 
-from miserly.data.target import check_queries
+from miserly.data.target import check_queries, check_target
 from miserly.errors import DataError
 from miserly.learners.base import PlanEstimator, as_columns, bind_costs
 from miserly.learners.base.arguments import class_codes
@@ -27,6 +27,7 @@ from miserly.plan import LEAVE, Plan, links
 from miserly.plan.additive import exact_sums, is_additive, merge_trees, sum_of, summands_of
 from miserly.plan.engine.batch import Run
 from miserly.plan.engine.ranking import ranked
+from miserly.utils.checks import shown
 
 __all__ = ["Thrift", "ThriftStep", "thrift"]
 
@@ -156,7 +157,8 @@ def thrift(
     every : int or None, default=None
         Number of trees between two exits. By default there are about 50 exits.
     metric : str, Metric or None, default=None
-        By default "accuracy" for classifiers, "ndcg@5" for rankings and "mse" for regressors.
+        By default "accuracy" for classifiers, "total_cost" for those that decide by the costs of outcomes,
+        "ndcg@5" for rankings and "mse" for regressors.
     random_state : int, default=0
         Random seed of the rows that decide the order, if there are very many.
 
@@ -196,6 +198,8 @@ def thrift(
     >>> [step.changed for step in done.steps], bool(done.steps[-1].cost < done.steps[0].cost)
     ([0, 0, 0, 0], True)
     """
+    if not isinstance(tolerance, Real) or not 0.0 <= float(tolerance) < np.inf:
+        raise DataError(f"tolerance must be a number of 0 or more, got {shown(tolerance)}")
     fitted = _fitted(model, costs)
     _check(fitted, tolerance)
     evaluation = _Evaluation(fitted, X, y, qid, k, metric)
@@ -213,7 +217,7 @@ def thrift(
     estimator = copy(fitted)
     estimator.plan_ = plan
     if evaluation.can_settle:
-        step = every or -(-len(plan.nodes) // N_EXITS)
+        step = -(-len(plan.nodes) // N_EXITS) if every is None else every
         early = EarlyExit(FrozenEstimator(estimator), rule="lossless", every=step, k=k)
         estimator = early.fit(X, y, qid=qid)
         estimator.plan_ = add("lossless exits", estimator.plan_)
@@ -283,15 +287,16 @@ class _Evaluation:
     def __init__(self, model: Any, X: Any, y: Any, qid: Any, k: int, metric: Any) -> None:
         self.model, self.k, self.X = model, k, X
         self.rows = model.read_rows(X)
-        self.y = np.asarray(y)
         self.classifies = is_classifier(model)
+        self.y = check_target(y, self.rows, model, numeric=not self.classifies)
         if self.classifies:
             self.codes: NDArray[Any] = class_codes(self.y, model.classes_)
         else:
             self.codes = self.y
         ranks = not self.classifies and (qid is not None or not is_regressor(model))
         self.qid = check_queries(qid, len(self.rows)) if ranks else None
-        default = "accuracy" if self.classifies else "ndcg@5" if ranks else "mse"
+        by_class = "accuracy" if model.plan_.decision is None else "total_cost"
+        default = by_class if self.classifies else "ndcg@5" if ranks else "mse"
         self.metric: Metric = get_metric(metric or default)
         self._before: Any = None
 
@@ -340,10 +345,18 @@ class _Evaluation:
         answers = self._answers(plan, scores, run.amounts)
         if self._before is None:
             self._before = answers
-        value = measure(self.metric, plan.link, scores, self.codes, self.qid, None)
-        return ThriftStep(
-            name, float(run.cost.mean()), _trees(plan, run), int(self._differ(answers).sum()), float(value)
-        )
+        value, differ = self._value(plan, scores, run), self._differ(answers)
+        return ThriftStep(name, float(run.cost.mean()), _trees(plan, run), int(differ.sum()), value)
+
+    def _value(self, plan: Plan, scores: NDArray[np.float64], run: Run) -> float:
+        """The metric, of the answers that the plan gives: with costs of outcomes, those of least cost."""
+        if plan.decision is None or self.metric.needs != "label":
+            return float(measure(self.metric, plan.link, scores, self.codes, self.qid, None))
+        codes = plan.decision.codes(links.probabilities(plan.link, scores[:, : plan.n_outputs]))
+        if self.metric.name not in ("outcome_cost", "total_cost"):
+            return self.metric(self.codes, codes, classes=np.arange(plan.decision.n_classes))
+        mistakes = float(plan.decision.costs[self.codes, codes].mean())
+        return mistakes + float(run.cost.mean()) if self.metric.name == "total_cost" else mistakes
 
     def _answers(self, plan: Plan, scores: NDArray[np.float64], amounts: Any) -> Any:
         """Classes, numbers, or the best documents of each query in their order."""

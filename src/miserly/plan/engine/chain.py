@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from miserly.plan.gates import Onward
 from miserly.plan.terms import Tree
+from miserly.plan.terms.categories import N_WORDS
 from miserly.plan.terms.tree import Trees
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Chain(NamedTuple):
     """
 
     nodes: NDArray[np.void]  # next: twice the left child, plus 1 if missing values go left
-    tables: NDArray[np.uint8]  # for each split on categories, whether each code goes left
+    tables: NDArray[np.uint64]  # for each split on categories, a bit for each code that goes left
     value: NDArray[np.float64]
     root: NDArray[np.uint64]
     start: NDArray[np.uint64]  # the roots of the trees that are walked
@@ -104,7 +105,7 @@ def _is_chain(plan: Plan) -> bool:
         and (tables.nodes.up == [*range(1, n), -1][:n]).all()
         and (tables.terms.kind == Tree.code).all()
         and 2 * len(tables.trees.left) < 1 << 32
-        and (tables.trees.category >= 0).sum() * _table_width(tables.trees) <= _MOST_BYTES
+        and (tables.trees.category >= 0).sum() * 8 * _table_width(tables.trees) <= _MOST_BYTES
     )
 
 
@@ -179,18 +180,17 @@ def _twins(twin: NDArray[np.bool_], term: NDArray[np.int64], pointer: NDArray[np
 
 
 def _table_width(trees: Trees) -> int:
-    """The number of codes that some split has a bit for, and one for what is no code."""
-    return 256 * int(trees.span.max(initial=1)) + 1
+    """The number of words of 64 bits, so that every code that some split has a bit for is in them."""
+    return N_WORDS // 2 * int(trees.span.max(initial=1))
 
 
-def _category_tables(trees: Trees, is_set: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """A row of bytes for each split on categories; the last one is for what is no code, and so missing."""
+def _category_tables(trees: Trees, is_set: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """A row of words for each split on categories; codes that a split has no bit for count as missing."""
     first, span = trees.category[is_set].astype(np.int64), trees.span[is_set].astype(np.int64)
-    tables = np.zeros((len(first), _table_width(trees)), dtype=np.uint8)
-    tables[:] = trees.missing[is_set][:, None]
+    tables = np.zeros((len(first), _table_width(trees)), dtype=np.uint64)
+    tables[trees.missing[is_set]] = ~np.uint64(0)
     for rows in np.unique(span).tolist():  # sets of one size together
         some = np.flatnonzero(span == rows)
-        places = first[some][:, None] + np.arange(rows)
-        words = np.ascontiguousarray(trees.words[places].reshape(len(some), -1), dtype="<u4")
-        tables[some, : 256 * rows] = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+        words = trees.words[first[some][:, None] + np.arange(rows)].reshape(len(some), -1).astype(np.uint64)
+        tables[some, : N_WORDS // 2 * rows] = words[:, ::2] | words[:, 1::2] << np.uint64(32)
     return tables

@@ -19,6 +19,7 @@ __all__ = ["bill_chain", "score_chain"]
 
 _ONE, _BITS = np.uint64(1), np.uint64(CATEGORICAL - 1)
 _SET = np.uint32(CATEGORICAL)
+_WORD, _SHIFT, _LOW = 64, 6, 63  # bits of a word of a table of categories
 _BLOCK = 8192  # rows that go through a tile of trees before the next tile
 _ROWS = 128  # of them that go through it together
 _FEW = 32  # trees of a tile, up to which rows walk down each tree side by side
@@ -47,10 +48,10 @@ def _step_any(nodes, tables, X, i, node):
     look = np.uint64(one.look)
     x = np.float64(X[i, look & _BITS])
     if one.look >= _SET:
-        no_code = np.uint64(tables.shape[1] - 1)
-        code = np.uint64(x if (x >= 0.0) & (x < no_code) else 0.0)
-        code = code if np.float64(code) == x else no_code
-        left = np.uint64(tables[np.uint64(one.threshold), code])
+        inside = (x >= 0.0) & (x < np.float64(_WORD * tables.shape[1]))
+        code = np.int64(x if inside else 0.0)
+        word = tables[np.uint64(one.threshold), np.uint64(code >> _SHIFT)]
+        left = word >> np.uint64(code & _LOW) if np.float64(code) == x else after
     else:
         left = np.uint64(x <= one.threshold) | (np.uint64(x != x) & after)
     return (after >> _ONE) + (_ONE - (left & _ONE))
@@ -128,9 +129,26 @@ def _walk_few(nodes, tables, start, first, last, X, row, n, leaves, at, moving):
         _walk_rows(nodes, tables, start[first + j], X, np.uint64(row), n, leaves, j, at, moving)
 
 
+@_inline
+def _sum(value, root, start, lead, pointer, weight, bias, single, low, high, first, at, score):
+    """The same for a single score, which stays in a register."""
+    for k in range(low, high):
+        rounds = single[k]
+        score = _rounded(score + bias[k, 0], rounds)
+        for e in range(pointer[k], pointer[k + 1]):
+            node = at[lead[e] - first] + (root[e] - start[lead[e]])
+            score = _rounded(score + _rounded(weight[e] * _rounded(value[node], rounds), rounds), rounds)
+    return score
+
+
 @compiled()
 def _add(value, root, start, lead, pointer, weight, channel, bias, single, low, high, first, at, i, scores):
     """Add the trees of nodes `low` to `high` of the plan to the scores of a row."""
+    if bias.shape[1] == 1:
+        scores[i, 0] = _sum(
+            value, root, start, lead, pointer, weight, bias, single, low, high, first, at, scores[i, 0]
+        )
+        return
     for k in range(low, high):
         for c in range(bias.shape[1]):
             scores[i, c] = _rounded(scores[i, c] + bias[k, c], single[k])

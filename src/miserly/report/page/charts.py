@@ -139,7 +139,7 @@ def frontier_chart(found: Frontier, words: Words, axis: Axis, chosen: Offer) -> 
     layout = {
         "xaxis": axis.layout(f"what a {words.row} pays on average{escaped(words.in_unit)}"),
         "yaxis": {
-            "title": {"text": escaped(words.title)},
+            "title": {"text": escaped(words.title_in_unit)},
             **({"ticksuffix": " %"} if words.is_share else {}),
         },
         "legend": LEGEND,

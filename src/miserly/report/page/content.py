@@ -13,6 +13,7 @@ from miserly.selection.guarantee import Guarantee
 from miserly.selection.handovers import Pair
 from miserly.selection.offers import Offer, offer_for, round_offers, suggested
 from miserly.selection.requests import Request
+from miserly.selection.row_values import PRICED
 from miserly.selection.tables import short_name
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ class Words:
         self.budget = kind.replace("_", " ")  # what the page calls a budget
         self.metric = metric_name(found.metric)
         self.is_share = found.metric in SHARES
+        self.is_money = found.metric in PRICED
+        self.is_total = found.metric == "total_cost"
         self.unit = plain(found.costs.unit, _LONGEST_UNIT)
         self.is_ranking = found.rows.qid is not None
         self.row, self.rows = ("document", "documents") if self.is_ranking else ("row", "rows")
@@ -128,6 +131,10 @@ class Words:
         self._decimals = _decimals(float(np.median(errors)) if errors else 0.01)
 
     def value(self, value: float) -> str:
+        """A value of the metric in a sentence: with its unit if it is an amount of money."""
+        return f"{self.figure(value)} {self.unit}".strip() if self.is_money else self.figure(value)
+
+    def figure(self, value: float) -> str:
         """A value of the metric, with the digits that its standard error allows."""
         return f"{100 * value:.1f} %" if self.is_share else f"{value:.{self._decimals}f}"
 
@@ -140,7 +147,7 @@ class Words:
             return "no interval"
         if self.is_share:
             return f"{100 * low:.1f} to {100 * min(high, 1.0):.1f} %"
-        return f"{self.value(low)} to {self.value(high)}"
+        return f"{self.figure(low)} to {self.figure(high)}"
 
     def price(self, amount: float) -> str:
         return f"{price_text(amount)} {self.unit}".strip()
@@ -149,6 +156,11 @@ class Words:
     def in_unit(self) -> str:
         """The unit in brackets, for the heads of columns and axes."""
         return f" ({self.unit})" if self.unit else ""
+
+    @property
+    def metric_in_unit(self) -> str:
+        """The metric for the heads of columns and axes."""
+        return self.metric + (self.in_unit if self.is_money else "")
 
     @property
     def a_metric(self) -> str:
@@ -165,6 +177,17 @@ class Words:
     def title(self) -> str:
         """The metric at the beginning of a sentence."""
         return self.metric[:1].upper() + self.metric[1:]
+
+    @property
+    def title_in_unit(self) -> str:
+        """The metric as the title of an axis."""
+        return self.metric_in_unit[:1].upper() + self.metric_in_unit[1:]
+
+    def reached(self, value: float, cost: float) -> str:
+        """A value of the metric and the mean price; the price is a part of a total cost."""
+        if self.is_total:
+            return f"{self.value(value)}, {self.price(cost)} of it for tests"
+        return f"{self.value(value)} for {self.price(cost)}"
 
 
 def metric_name(metric: str) -> str:

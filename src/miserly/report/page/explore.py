@@ -81,7 +81,7 @@ def step_words(content: ReportContent, one: Offer) -> dict[str, str]:
     reached = "reached" if one.is_second else "to expect"
     return {
         "budget": f"{words.price(one.budget)} per {words.row}",
-        "short": f"{words.metric} {words.value(one.value)} for {words.price(one.cost)}",
+        "short": f"{words.metric} {words.reached(one.value, one.cost)}",
         "model": model[:1].upper() + model[1:],
         "params": settings(one.candidate.params) or "always the same answer",
         "value": words.value(one.value),

@@ -52,10 +52,16 @@ def _what_to_do(content: ReportContent) -> str:
 def _figures(content: ReportContent) -> str:
     words, one = content.words, content.chosen
     reach = "The model reaches" if one.is_second else "Expect"
+    value, price = words.value(one.value), words.price(one.cost)
+    between = f"(95 % interval {words.interval(one.low, one.high)})"
+    figures = (
+        f"{value} per {words.row} on average {between}, {price} of it for tests"
+        if words.is_total
+        else f"{value} {between} for {price} per {words.row} on average"
+    )
     return (
-        f"{reach} {words.a_metric} of {words.value(one.value)} (95 % interval "
-        f"{words.interval(one.low, one.high)}) for {words.price(one.cost)} per {words.row} on average. Both "
-        f"are estimates from held-out {words.rows}.{_otherwise(content)}"
+        f"{reach} {words.a_metric} of {figures}. Both are estimates from held-out {words.rows}."
+        f"{_otherwise(content)}"
     )
 
 
@@ -113,8 +119,8 @@ def _comparison(content: ReportContent) -> str:
     if content.free is not None and chosen is not content.free:
         parts.append(f"Without paying anything, {words.metric} is {words.value(content.free.value)}.")
     if best.budget > chosen.budget:
-        reach, price = words.value(best.value), words.price(best.cost)
-        parts.append(f"The best found at any price reaches {reach} for {price} on average.")
+        reached = words.reached(best.value, best.cost)
+        parts.append(f"The best found at any price reaches {reached} on average.")
     costs = content.found.costs
     total = words.price(costs.total)
     parts.append(f"Buying all {len(costs):,} features for a {words.row} would cost {total}.")

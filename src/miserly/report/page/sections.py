@@ -30,7 +30,7 @@ def budgets_section(content: ReportContent) -> str:
     words = content.words
     columns = [
         Column(f"{words.budget}{words.in_unit}", "number"),
-        Column(words.metric, "number"),
+        Column(words.metric_in_unit, "number"),
         Column("95 % interval", "number"),
         Column(f"mean price{words.in_unit}", "number"),
         Column("no row pays more than".replace("row", words.row), "number"),
@@ -54,7 +54,7 @@ def _meant(words: Words) -> str:
 def _line(one: Offer, words: Words) -> tuple[object, ...]:
     return (
         price_text(one.budget),
-        words.value(one.value),
+        words.figure(one.value),
         words.interval(one.low, one.high),
         price_text(one.cost),
         price_text(one.max_cost),
@@ -195,7 +195,7 @@ def _models(content: ReportContent) -> str:
         Column("parameters", "wide"),
         Column(f"mean price{words.in_unit}", "number"),
         Column("95 % interval", "number"),
-        Column(words.metric, "number"),
+        Column(words.metric_in_unit, "number"),
         Column("95 % interval", "number"),
         Column("features", "number"),
         Column("price at most", "number"),
@@ -214,7 +214,7 @@ def _model_line(one: Candidate, is_best: bool, words: Words) -> tuple[str, ...]:
         settings(one.params),
         price_text(line["cost"]),
         f"{price_text(max(low, 0.0))} to {price_text(high)}" if np.isfinite(low) else "",
-        words.value(line["value"]),
+        words.figure(line["value"]),
         words.interval(line["value_low"], line["value_high"]),
         f"{line['features']:.1f}",
         price_text(line["max_cost"]),

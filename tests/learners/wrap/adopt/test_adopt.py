@@ -111,9 +111,25 @@ def test_what_no_reader_accepts_is_refused(tmp_path):
     strange.write_bytes(b"\x00\x01\x02")
     with pytest.raises(DataError, match=r"cannot read the file .*model.bin"):
         adopt(strange)
-    for path in (tmp_path / "none.txt", tmp_path, "a\0b"):
-        with pytest.raises(DataError, match="model file"):
+    plan = tmp_path / "plan.miser"
+    adopt(line()).plan_.save(plan)
+    for path, message in (
+        (tmp_path / "none.txt", "the model file .* does not exist"),
+        (tmp_path, "is no regular file"),
+        ("a\0b", "model file"),
+        ("tree\nversion=v4\n" * 10_000, "takes the path of a model file, not the text in it"),
+        (plan, "plan.miser' is a plan of miserly: read it with miserly.load"),
+    ):
+        with pytest.raises(DataError, match=message) as caught:
             adopt(path)
+        assert len(str(caught.value)) < 300
+
+
+def test_classes_that_are_given_must_differ():
+    two = AdoptedModel("classes", [Raw(0)], [[Addend(0)]], [0.0], n_features=1, link="logistic")
+    assert adopt(two, classes=["no", "yes"]).classes_.tolist() == ["no", "yes"]
+    with pytest.raises(DataError, match=r"classes must differ, got \['a', 'a'\]"):
+        adopt(two, classes=["a", "a"])
 
 
 def test_readers_can_be_added(monkeypatch):

@@ -13,6 +13,7 @@ from miserly.data.tasks import TASKS, Task
 from miserly.errors import DataError
 from miserly.plan import links
 from miserly.plan.terms import Term
+from miserly.utils.checks import shown
 
 __all__ = ["Addend", "AdoptedModel", "Origin"]
 
@@ -159,6 +160,8 @@ class AdoptedModel:
             labels = np.asarray(classes)
             if labels.shape != model.classes.shape:
                 raise DataError(f"the model has {len(model.classes)} classes; {labels.size} labels are given")
+            if len(set(labels.tolist())) < labels.size:
+                raise DataError(f"classes must differ, got {shown(labels.tolist())}")
             model = replace(model, classes=labels)
         if categories is not None:
             given = {model.column(key): tuple(values) for key, values in categories.items()}
