@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,13 +13,13 @@ from miserly.data.rows import Rows
 from miserly.learners.anytime import corrections as module
 from miserly.learners.anytime.corrections import (
     CorrectionOptions,
-    best_rounds,
     budget_levels,
     corrections,
+    mean_losses,
     with_corrections,
 )
 
-FIXED = {"noise": 0.1, "sharpness": 1.0, "n_rounds": 0, "random_state": 0}
+FIXED = {"noise": 0.1, "sharpness": 1.0, "n_rounds": 0, "tree_share": 0.0, "random_state": 0}
 OPTIONS = CorrectionOptions(np.zeros(3, dtype=bool), 3, 0, 1)
 
 
@@ -86,15 +87,38 @@ def test_free_features_can_be_corrected():
     assert log_loss_of(better, rows, budget=0.0) < 0.35
 
 
+class Divided(NamedTuple):
+    training: Rows
+    rows: Rows
+
+
+def best_rounds(plan, rows, choices, options):
+    """The number of rounds with the least loss on the last quarter of the rows."""
+    divided = Divided(rows.take(slice(0, 1800)), rows.take(slice(1800, None)))
+    losses = mean_losses([plan], [divided], choices, options)
+    return min(losses, key=losses.__getitem__)
+
+
 def test_the_best_number_of_rounds_is_that_of_the_validation_set():
     rows = stripes(2400)
     plan = acquirer(rows)
-    split = rows.take(slice(0, 1800)), rows.take(slice(1800, None))
-    assert best_rounds(plan, *split, (0, 5, 40), OPTIONS) == 40
+    assert best_rounds(plan, rows, (0, 5, 40), OPTIONS) == 40
     shuffled = replace(rows, y=np.random.default_rng(0).permutation(rows.y))
-    noise = shuffled.take(slice(0, 1800)), shuffled.take(slice(1800, None))
-    assert best_rounds(acquirer(shuffled), *noise, (0, 40), replace(OPTIONS, max_depth=8)) == 0
-    assert best_rounds(plan, *split, (7,), OPTIONS) == 7
+    assert best_rounds(acquirer(shuffled), shuffled, (0, 40), replace(OPTIONS, max_depth=8)) == 0
+    assert best_rounds(plan, rows, (7,), OPTIONS) == 7
+
+
+def test_losses_are_means_over_the_divisions():
+    rows = stripes(1200)
+    plan = acquirer(rows)
+    parts = [Divided(rows.take(slice(0, 900)), rows.take(slice(900, None))),
+             Divided(rows.take(slice(300, None)), rows.take(slice(0, 300)))]  # fmt: skip
+    alone = [mean_losses([plan], [part], (0, 5), OPTIONS) for part in parts]
+    both = mean_losses([plan, plan], parts, (0, 5), OPTIONS)
+    assert list(both) == [0, 5]
+    for n_rounds in both:
+        assert both[n_rounds] == pytest.approx(np.mean([one[n_rounds] for one in alone]))
+    assert alone[0] != alone[1]
 
 
 def test_very_many_classes_get_fewer_rounds(monkeypatch):
@@ -103,7 +127,8 @@ def test_very_many_classes_get_fewer_rounds(monkeypatch):
     grow = module.corrections
     monkeypatch.setattr(module, "MOST_TREES", 12)
     monkeypatch.setattr(module, "corrections", lambda *given: tried.append(given[2]) or grow(*given))
-    assert best_rounds(acquirer(rows), rows, rows, (0, 30, 60), OPTIONS) == 12 and tried == [12]
+    losses = mean_losses([acquirer(rows)], [Divided(rows, rows)], (0, 30, 60), OPTIONS)
+    assert list(losses) == [0, 12] and tried == [12]
 
 
 @pytest.mark.parametrize("limit", ["MOST_PURCHASES", "MOST_ROW_TREES", "MOST_VALUES"])

@@ -5,7 +5,7 @@ import pytest
 
 from miserly import BudgetedSelectorClassifier, Costs, PurchaseTreeClassifier
 from miserly.grow import Bins
-from miserly.learners.boosting.purchase_branches import Branch, Split, bought_table
+from miserly.learners.common.purchase_branches import Branch, Split, bought_table
 
 SMALL = {"n_rounds": 30, "random_state": 0, "n_jobs": 1}
 

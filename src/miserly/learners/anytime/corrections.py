@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from miserly.learners.common.round import Round, add_rounds, terms_of
 from miserly.losses import log_loss
 from miserly.plan import Node, Plan
 
-__all__ = ["CorrectionOptions", "best_rounds", "budget_levels", "corrections", "with_corrections"]
+__all__ = ["CorrectionOptions", "budget_levels", "corrections", "mean_losses", "with_corrections"]
 
 COPIES = 2  # of each row, at different budgets
 LEVELS = 8  # budgets above 0
@@ -73,7 +74,7 @@ def corrections(plan: Plan, samples: Rows, n_rounds: int, options: CorrectionOpt
     Parameters
     ----------
     plan : Plan
-        One node, which chooses what rows buy.
+        It chooses what rows buy: one node with an acquisition, or several behind the splits of a tree.
     samples : Rows
         Training rows; classes are numbered from 0.
     n_rounds : int
@@ -96,17 +97,29 @@ def corrections(plan: Plan, samples: Rows, n_rounds: int, options: CorrectionOpt
     return masked_rounds(bins.transform(copies.X, options.n_threads), bought, copies, scores, boosting)
 
 
-def best_rounds(
-    plan: Plan, training: Rows, validation: Rows, choices: Sequence[int], options: CorrectionOptions
-) -> int:
-    """The number of rounds with the least log loss on a validation set, at budgets as in training.
+class DividedRows(Protocol):
+    """Rows that are divided into training rows and a validation set."""
+
+    @property
+    def training(self) -> Rows: ...
+    @property
+    def rows(self) -> Rows: ...
+
+
+def mean_losses(
+    plans: Sequence[Plan],
+    divisions: Sequence[DividedRows],
+    choices: Sequence[int],
+    options: CorrectionOptions,
+) -> dict[int, float]:
+    """The log loss on validation sets, at budgets as in training, for some numbers of rounds.
 
     Parameters
     ----------
-    plan : Plan
-        One node, which chooses what rows buy.
-    training, validation : Rows
-        Rows; classes are numbered from 0.
+    plans : sequence of Plan
+        As for `corrections`, fitted to the training rows of each division.
+    divisions : sequence of Division
+        Training rows and validation sets; classes are numbered from 0.
     choices : sequence of int
         Numbers of rounds. With very many classes, none grows more than 2,000 trees.
     options : CorrectionOptions
@@ -114,31 +127,38 @@ def best_rounds(
 
     Returns
     -------
-    int
-        The best choice; the smallest one where others are equal.
+    dict
+        From the number of rounds, in rising order, to the mean of the log losses.
     """
-    most = max(1, MOST_TREES // plan.n_scores)
-    least, *others = sorted({min(n_rounds, most) for n_rounds in choices})
-    if not others:
-        return least
-    grown = corrections(plan, training, others[-1], options)
+    found = [
+        _losses(plan, division, choices, options) for plan, division in zip(plans, divisions, strict=True)
+    ]
+    return {n_rounds: float(np.mean([one[n_rounds] for one in found])) for n_rounds in found[0]}
+
+
+def _losses(
+    plan: Plan, division: DividedRows, choices: Sequence[int], options: CorrectionOptions
+) -> dict[int, float]:
+    most = max(1, MOST_TREES // plan.n_outputs)
+    each = sorted({min(n_rounds, most) for n_rounds in choices})
+    grown = corrections(plan, division.training, each[-1], options) if each[-1] else []
     random = np.random.default_rng(options.seed)
-    copies, bought, scores = _at_budgets(plan, validation, random, options.n_threads)
+    copies, bought, scores = _at_budgets(plan, division.rows, random, options.n_threads)
     known = np.where(bought, copies.X, np.nan)
     loss, losses, done = log_loss(_n_classes(plan)), {}, 0
-    for n_rounds in (least, *others):
+    for n_rounds in each:
         add_rounds(scores, grown[done:n_rounds], known, plan.costs, options.n_threads)
         losses[n_rounds], done = loss.loss(copies.y.astype(np.float64), scores, copies.weight), n_rounds
-    return min(losses, key=losses.__getitem__)
+    return losses
 
 
 def with_corrections(plan: Plan, rounds: Sequence[Round]) -> Plan:
-    """The plan with a node after it that adds trees, which read only what a row has bought.
+    """The plan with nodes after its acquisitions that add trees, which read only what a row has bought.
 
     Parameters
     ----------
     plan : Plan
-        One node, which chooses what rows buy.
+        As for `corrections`.
     rounds : sequence of Round
         The trees, as `corrections` gives them.
 
@@ -152,9 +172,16 @@ def with_corrections(plan: Plan, rounds: Sequence[Round]) -> Plan:
     if not trees:
         return plan
     channels, weights = zip(*trees, strict=True)
-    bias = np.sum([one.bias for one in rounds], axis=0)
-    node = Node(np.arange(len(trees)), np.array(channels), np.array(weights), bias, bought_only=True)
-    return plan.replace(terms=terms_of(rounds), nodes=[replace(plan.nodes[0], up=1), node])
+    bias = np.zeros(plan.n_scores)
+    bias[: plan.n_outputs] = np.sum([one.bias for one in rounds], axis=0)
+    terms = len(plan.terms) + np.arange(len(trees))
+    after = Node(terms, np.array(channels), np.array(weights), bias, bought_only=True)
+    nodes = list(plan.nodes)
+    for k, node in enumerate(plan.nodes):
+        if node.acquisition is not None:
+            nodes[k] = replace(node, up=len(nodes))
+            nodes.append(after)
+    return plan.replace(terms=[*plan.terms, *terms_of(rounds)], nodes=nodes)
 
 
 def budget_levels(plan: Plan) -> Floats:
@@ -163,7 +190,7 @@ def budget_levels(plan: Plan) -> Floats:
     Parameters
     ----------
     plan : Plan
-        One node, which chooses what rows buy.
+        As for `corrections`.
 
     Returns
     -------
@@ -190,26 +217,34 @@ def budget_levels(plan: Plan) -> Floats:
 def _at_budgets(
     plan: Plan, rows: Rows, random: np.random.Generator, n_threads: int | None
 ) -> tuple[Rows, Bools, Floats]:
-    """Copies of rows at several budgets: the rows, what they have bought, and their scores."""
+    """Copies of rows at several budgets: the rows, what they have bought, and their scores.
+
+    Copies that stop in the splits of a tree are left out, because they do not reach the trees.
+    """
     levels = budget_levels(plan)
     level = random.integers(len(levels), size=(COPIES, len(rows)))
     if np.isfinite(plan.budget):
         level[0] = len(levels) - 1
     copies = rows.take(np.tile(np.arange(len(rows)), COPIES))
     bought = np.zeros(copies.X.shape, dtype=np.bool_)
-    scores = np.zeros((len(copies), plan.n_scores))
+    scores = np.zeros((len(copies), plan.n_outputs))
+    is_there = np.zeros(len(copies), dtype=np.bool_)
+    chooses = np.array([node.acquisition is not None for node in plan.nodes])
     for place, budget in enumerate(levels.tolist()):
         some = np.flatnonzero(level.ravel() == place)
         run = plan.run(copies.X[some], budget=budget, n_threads=n_threads, encoded=True)
         bought[some], scores[some] = run.acquired, as_columns(run.scores)
-    return copies, bought, scores
+        is_there[some] = (run.exit >= 0) & chooses[run.exit]
+    if is_there.all():
+        return copies, bought, scores
+    return copies.take(is_there), bought[is_there], scores[is_there]
 
 
 def _some_rows(plan: Plan, samples: Rows, n_rounds: int, random: np.random.Generator) -> Rows:
     """As many rows as keep the work within bounds."""
     first = np.sort(random.choice(len(samples), min(len(samples), 200), replace=False))
     purchases = plan.run(samples.X[first], encoded=True).acquired.sum(axis=1).mean()
-    n_trees = max(1, n_rounds) * plan.n_scores
+    n_trees = max(1, n_rounds) * plan.n_outputs
     limits = MOST_PURCHASES / max(1.0, purchases), MOST_ROW_TREES / n_trees, MOST_VALUES / plan.n_features
     n_rows = max(LEAST_ROWS, int(min(limits)))
     if n_rows >= len(samples):

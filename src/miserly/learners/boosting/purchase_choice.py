@@ -14,11 +14,11 @@ from miserly.grow import Bins
 from miserly.grow.class_cuts import IMPURITIES, ClassRows
 from miserly.learners.boosting.feature_choice import prices_differ
 from miserly.learners.boosting.feature_sets import STEP, SetOptions, short_rounds, subsample
-from miserly.learners.boosting.purchase_branches import Branch, bought_table
 from miserly.learners.boosting.purchase_growth import GrowthLimits, first_purchases, grow_purchases
-from miserly.learners.boosting.purchase_rollouts import RolloutLimits, grow_by_rollouts
 from miserly.learners.boosting.purchase_table import PurchaseTable
 from miserly.learners.common.masked_boosting import Boosting, masked_rounds
+from miserly.learners.common.purchase_branches import Branch, bought_table
+from miserly.learners.common.purchase_rollouts import RolloutLimits, grow_by_rollouts
 from miserly.learners.common.round import add_rounds
 from miserly.learners.common.training import ScoreEvaluator
 

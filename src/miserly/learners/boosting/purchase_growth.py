@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Costs, Ledger
-from miserly.learners.boosting.purchase_branches import Branch
 from miserly.learners.boosting.purchase_table import PurchaseTable
+from miserly.learners.common.purchase_branches import Branch
 from miserly.learners.common.purchase_orders import fill
 
 __all__ = ["GrowthLimits", "first_purchases", "grow_purchases"]

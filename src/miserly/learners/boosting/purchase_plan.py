@@ -12,11 +12,11 @@ from miserly.costs import Costs
 from miserly.costs.prices import n_evaluations
 from miserly.data.rows import Rows
 from miserly.grow import Bins
-from miserly.learners.boosting.purchase_branches import Branch, Split
 from miserly.learners.common.masked_boosting import Interval, known_part
+from miserly.learners.common.purchase_branches import Branch, Split, split_node
 from miserly.learners.common.round import Round, nodes_of, terms_of
 from miserly.losses import Loss
-from miserly.plan import Node, Threshold, Tree
+from miserly.plan import Node, Tree
 
 __all__ = ["PurchaseModel", "terms_and_nodes"]
 
@@ -99,15 +99,7 @@ class _Builder:
         term, place = len(self.terms), len(self.nodes)
         self.terms.append(branch.split.term(self.model.bins, self.model.costs.evaluation))
         low, high = (self._answer(child) for child in branch.children)
-        n_scores = len(low) + 1
-        node = Node(
-            np.full(n_scores, term),
-            np.arange(n_scores),
-            np.append((low - high) / 2, 1.0),
-            np.append((low + high) / 2, 0.0),
-            inherits=False,
-            gate=Threshold(0.0, channel=n_scores - 1),
-        )
+        node = split_node(term, low, high)
         self.nodes.append(node)
         sides = [
             self.add(child, known_after(branch.split, is_low, known, self.model.bins), depth + 1)
@@ -141,12 +133,7 @@ class _Builder:
 
     def _answer(self, branch: Branch) -> Floats:
         """Scores of the rows of a branch, if nothing else is known of them."""
-        rows = self.model.rows
-        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-        weight = weight * PRIOR / weight.sum() + np.where(
-            np.isin(np.arange(len(rows)), branch.rows), weight, 0.0
-        )
-        return self.model.loss.initial(rows.y, weight / weight.mean())
+        return self.model.loss.initial(*branch.smoothed(self.model.rows, PRIOR))
 
 
 def known_after(split: Split, is_low: bool, known: Mapping[int, Interval], bins: Bins) -> dict[int, Interval]:

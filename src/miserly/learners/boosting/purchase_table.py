@@ -12,8 +12,8 @@ from miserly.costs import Costs
 from miserly.data.rows import Rows
 from miserly.grow.binning import Binned
 from miserly.grow.level_gain import level_gains
-from miserly.learners.boosting.purchase_branches import Branch, Split, bought_table
 from miserly.learners.common.masked_boosting import Boosting, masked_rounds
+from miserly.learners.common.purchase_branches import Branch, Split, bought_table
 from miserly.learners.common.round import add_rounds
 
 __all__ = ["PurchaseTable"]

@@ -17,13 +17,13 @@ from miserly.learners.base import PlanClassifier
 from miserly.learners.base.arguments import ONE_OR_MORE, categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.feature_sets import SetOptions
-from miserly.learners.boosting.purchase_branches import Branch, bought_table
 from miserly.learners.boosting.purchase_choice import choose_purchases
 from miserly.learners.boosting.purchase_plan import PurchaseModel, terms_and_nodes
 from miserly.learners.boosting.selector_base import FEW_ROWS, L2, SET_DEPTH
 from miserly.learners.common.booster import reserve_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.masked_boosting import Boosting, masked_rounds
+from miserly.learners.common.purchase_branches import Branch, bought_table
 from miserly.learners.common.round import Round
 from miserly.losses import Loss, log_loss
 from miserly.metrics import get_metric

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miserly.data.rows import Rows
 from miserly.grow.binning import Binned, Bins
 from miserly.grow.stumps import Stump, threshold_of
+from miserly.plan import Node, Threshold
 from miserly.plan.terms import Tree, category_words
 
-__all__ = ["Branch", "Split", "bought_table"]
+__all__ = ["Branch", "Split", "bought_table", "split_node"]
 
 Ints = NDArray[np.int64]
 
@@ -82,6 +85,26 @@ class Branch:
         """The number of splits before each leaf."""
         return [1 + depth for child in self.children for depth in child.depths] or [0]
 
+    def smoothed(self, rows: Rows, prior: float) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Labels of all rows, and weights with which those of the branch count.
+
+        Parameters
+        ----------
+        rows : Rows
+            The training rows.
+        prior : float
+            As if so many rows like all rows were in the branch, too.
+
+        Returns
+        -------
+        labels, weights : arrays of (n,)
+        """
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        own = np.zeros(len(rows))
+        own[self.rows] = weight[self.rows]
+        smoothed = weight * prior / weight.sum() + own
+        return rows.y, smoothed / smoothed.mean()
+
     def routed(self, binned: Binned, rows: Ints) -> Iterator[tuple[Branch, Ints]]:
         """Each leaf with those of some rows of a table that reach it."""
         if self.split is None:
@@ -106,3 +129,30 @@ def bought_table(parts: list[tuple[tuple[int, ...], Ints]], shape: tuple[int, in
     for features, rows in parts:
         bought[rows[:, None], np.array(features, dtype=np.int64)] = True
     return bought
+
+
+def split_node(term: int, low: NDArray[np.float64], high: NDArray[np.float64]) -> Node:
+    """A node with one split, whose sides answer with given scores. Its children are still missing.
+
+    There is one more score than outputs, by which the gate decides: 1 if the row goes low, else -1.
+
+    Parameters
+    ----------
+    term : int
+        The split, as `Split.term` gives it.
+    low, high : arrays of (K,)
+        The scores of rows that go low, and of others.
+
+    Returns
+    -------
+    Node
+    """
+    n_scores = len(low) + 1
+    return Node(
+        np.full(n_scores, term),
+        np.arange(n_scores),
+        np.append((low - high) / 2, 1.0),
+        np.append((low + high) / 2, 0.0),
+        inherits=False,
+        gate=Threshold(0.0, channel=n_scores - 1),
+    )

@@ -7,7 +7,7 @@ from miserly import PurchaseTreeClassifier
 from miserly.costs import Costs, Ledger
 from miserly.grow import Bins
 from miserly.grow.class_cuts import ClassRows
-from miserly.learners.boosting.purchase_rollouts import RolloutLimits, grow_by_rollouts
+from miserly.learners.common.purchase_rollouts import RolloutLimits, grow_by_rollouts
 
 
 def selectors(n: int = 4000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

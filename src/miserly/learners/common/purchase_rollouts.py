@@ -5,7 +5,8 @@ spend the rest of the budget, and the candidate with the least impurity at the e
 looks ahead to the end of the budget, not one purchase. Splits on features that are paid come before
 purchases where they tell as much.
 
-A leaf with too few rows to divide buys on without dividing, by cells of its rows.
+A leaf with too few rows to divide buys on without dividing, by cells of its rows, if it is to spend the whole
+budget.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from miserly.costs import Ledger
 from miserly.grow.class_cuts import ClassRows, Greed, class_cuts, impurity_of, rollouts
-from miserly.learners.boosting.purchase_branches import Branch, Split
+from miserly.learners.common.purchase_branches import Branch, Split
 
 __all__ = ["RolloutLimits", "grow_by_rollouts"]
 
@@ -47,7 +48,9 @@ class RolloutLimits:
         Power of the price: falls of the impurity are compared per price^alpha.
     kind : int
         Place of the impurity in `IMPURITIES`.
-    n_candidates : int
+    spends_all : bool, default=True
+        Whether leaves with too few rows to divide spend the rest of the budget.
+    n_candidates : int, default=32
         Features in each node whose greedy trees are compared.
     """
 
@@ -55,11 +58,16 @@ class RolloutLimits:
     min_rows: int
     alpha: float
     kind: int
+    spends_all: bool = True
     n_candidates: int = N_CANDIDATES
 
 
 def grow_by_rollouts(
-    data: ClassRows, ledger: Ledger, limits: RolloutLimits, n_threads: int | None = None
+    data: ClassRows,
+    ledger: Ledger,
+    limits: RolloutLimits,
+    n_threads: int | None = None,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> Branch:
     """Grow a purchase tree.
 
@@ -73,6 +81,8 @@ def grow_by_rollouts(
         Limits of the tree.
     n_threads : int, optional
         Number of threads. The tree does not depend on it.
+    allowed : bool array of (d,), optional
+        Features that it may buy. All by default.
 
     Returns
     -------
@@ -80,19 +90,23 @@ def grow_by_rollouts(
         The root. Neighbours that buy the same are one leaf.
     """
     root = Branch(np.arange(len(data.y)))
-    _Grower(data, limits, n_threads).grow(root, ledger.copy(), 0)
+    every = np.ones(len(data.codes), dtype=np.bool_)
+    _Grower(data, limits, n_threads, every if allowed is None else allowed).grow(root, ledger.copy(), 0)
     return _pruned(_joined(root), limits.max_leaves)
 
 
 class _Grower:
-    def __init__(self, data: ClassRows, limits: RolloutLimits, n_threads: int | None) -> None:
-        self._data, self._limits, self._n_threads = data, limits, n_threads
+    def __init__(
+        self, data: ClassRows, limits: RolloutLimits, n_threads: int | None, allowed: NDArray[np.bool_]
+    ) -> None:
+        self._data, self._limits, self._n_threads, self._allowed = data, limits, n_threads, allowed
 
     def grow(self, branch: Branch, ledger: Ledger, depth: int) -> None:
         """Let the rows of a branch buy, and divide them, until the budget is spent."""
         found = self._best_split(branch, ledger) if depth < MOST_DEPTH else None
         if found is None:
-            branch.bought = (*branch.bought, *self._filled(branch.rows, ledger))
+            if self._limits.spends_all:
+                branch.bought = (*branch.bought, *self._filled(branch.rows, ledger))
             return
         after = ledger.copy()
         if not after.is_paid(found.feature):
@@ -108,7 +122,7 @@ class _Grower:
     def _best_split(self, branch: Branch, ledger: Ledger) -> Split | None:
         """The next split of a branch: on a paid feature, or on the one with the best greedy trees."""
         rows, limits, prices = branch.rows, self._limits, ledger.prices()
-        fitting = np.asarray(ledger.fits(prices + ledger.costs.evaluation))
+        fitting = np.asarray(ledger.fits(prices + ledger.costs.evaluation)) & self._allowed
         new = np.flatnonzero(fitting & ~ledger.paid)
         if len(rows) < 2 * limits.min_rows or not len(new):
             return None
@@ -150,7 +164,7 @@ class _Grower:
         bought: list[int] = []
         spent, cells = ledger.copy(), [rows]
         while True:
-            fitting = np.asarray(spent.fits(spent.prices())) & ~spent.paid
+            fitting = np.asarray(spent.fits(spent.prices())) & ~spent.paid & self._allowed
             features = np.flatnonzero(fitting)
             if not len(features):
                 return bought
