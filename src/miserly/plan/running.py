@@ -362,8 +362,9 @@ was fitted (row 0: 1)
         Returns
         -------
         callable
-            Takes an array of (n_features,), gives scores (n_outputs,). Additive chains of numeric trees take
-            about 10 microseconds, fastest with float32 or float64.
+            Takes an array of (n_features,), gives scores (n_outputs,). Additive chains of 300 trees over
+            numbers and category codes take about 5 microseconds, fastest with float32 or float64. Columns
+            whose categories have names take longer: each value is looked up first.
         """
         from miserly.plan.engine.batch import walker
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -35,6 +35,7 @@ from miserly.errors import DataError, PlanError, warn_once
 from miserly.plan.engine.bought import node_alone
 from miserly.plan.engine.chain import bills_of, chain_of
 from miserly.plan.engine.reference import pay_amounts, run_reference
+from miserly.plan.engine.row_chain import row_chain_of
 from miserly.utils.checks import check_queries
 from miserly.utils.inputs import as_input
 
@@ -327,15 +328,21 @@ def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     chain = None if engine is None or coded or np.isfinite(plan.budget) else chain_of(plan)
     if chain is None:
         return lambda x: run_rows(plan, encode(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)
-    base, n_outputs = plan.base[None], plan.n_outputs
+    base, n_outputs, packed = plan.base, plan.n_outputs, row_chain_of(plan)
     narrow, wide = _FLOATS
+
+    def add(x: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        engine.score_chain(*chain, x[None], 0, 1, scores[None])
+
+    if packed is not None:
+        base, add = packed.base, partial(engine.score_row, *packed.arrays)
 
     def walk(x: NDArray[Any]) -> NDArray[np.float64]:
         if type(x) is not np.ndarray or x.shape != shape or (x.dtype is not wide and x.dtype is not narrow):
             x = encode(plan, _row(x, shape)[None])[0]
         scores = base.copy()
-        engine.score_chain(*chain, as_input(x.reshape(1, -1)), 0, 1, scores)
-        return scores[0, :n_outputs]
+        add(as_input(np.ascontiguousarray(x)), scores)
+        return scores[:n_outputs]
 
     return walk
 
