@@ -42,6 +42,7 @@ def test_the_opening_adds_tests_and_mistakes(tmp_path):
     tests, mistakes, total = map(float, line.groups())
     assert total == pytest.approx(tests + mistakes, abs=0.011)
     assert "total cost of tests and mistakes is the lowest" in text
+    assert "The model was chosen for a round budget: total(), which compares all models, may give" in text
     assert total == pytest.approx(found.total()["total"], rel=0.2)
 
 
@@ -67,3 +68,14 @@ def test_a_constant_action_is_named(tmp_path):
 def test_another_metric_shows_the_sum_too(tmp_path):
     _, text = page(tmp_path, refer=50.0, metric="accuracy")
     assert re.search(r"Tests [\d.]+ \+ mistakes [\d.]+ = [\d.]+ per row", text)
+    assert "The model was chosen by accuracy: another one may have a lower total." in text
+
+
+def test_the_sum_of_a_given_budget_is_that_of_total(tmp_path):
+    found, text = page(tmp_path, refer=50.0, budgets=None)
+    del text
+    asked = found.to_html(tmp_path / "asked.html", mean_budget=0.5).read_text()
+    line = re.search(r"Tests [\d.]+ \+ mistakes [\d.]+ = ([\d.]+) per row", html.unescape(asked))
+    assert line is not None
+    assert float(line[1]) == pytest.approx(found.total(mean_budget=0.5)["total"], abs=0.005)
+    assert "which compares all models" not in asked

@@ -25,6 +25,7 @@ __all__ = [
     "as_data_errors",
     "check_classes",
     "check_grades",
+    "check_no_missing",
     "check_queries",
     "check_target",
     "check_weight",
@@ -157,6 +158,32 @@ def _numbers(labels: NDArray[Any], what: str) -> NDArray[np.float64]:
             raise DataError(f"{what}[{row}] is {shown(label)}, which is too large a number")
         numbers[row] = number
     return numbers
+
+
+def check_no_missing(y: Any, what: str = "y") -> None:
+    """Check that no label is missing where `score` compares labels with answers.
+
+    Parameters
+    ----------
+    y : array-like of (n,)
+        Labels. What is not one column is left to the metric.
+    what : str, default="y"
+        Name of the argument in the error.
+
+    Raises
+    ------
+    DataError
+        If a label is missing; the error names the first.
+
+    Examples
+    --------
+    >>> check_no_missing(["ill", None])
+    Traceback (most recent call last):
+    miserly.errors.DataError: Input y contains NaN or None: y[1] is None
+    """
+    labels = np.asarray(y)
+    if labels.ndim == 1 and labels.dtype.kind in "fO":
+        _refuse_missing(labels, what)
 
 
 def _refuse_missing(labels: NDArray[Any], what: str) -> None:

@@ -362,10 +362,11 @@ was fitted (row 0: 1)
         Returns
         -------
         callable
-            Takes an array of (n_features,), gives scores (n_outputs,). Additive chains of numeric trees take
-            about 10 microseconds, fastest with float32 or float64.
+            Takes an array or list of (n_features,), gives scores (n_outputs,). Additive chains of 300 trees
+            take about 5 microseconds for an array of float32 or float64. Models whose columns hold categories
+            by name take a list or an array of objects, which are looked up first.
         """
-        from miserly.plan.engine.batch import walker
+        from miserly.plan.engine.row_walker import walker
 
         return walker(self._plan)
 

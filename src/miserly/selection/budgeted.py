@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from miserly.data.frames import is_frame
-from miserly.data.target import check_classes, check_queries, check_target
+from miserly.data.target import check_classes, check_no_missing, check_queries, check_target
 from miserly.data.tasks import TASKS, Task, read_task, task_of_metric
 from miserly.learners.base import PlanEstimator
 from miserly.learners.base.arguments import encode_classes
@@ -323,6 +323,7 @@ class BudgetedEstimator(PlanEstimator):
         float
             The score.
         """
+        check_no_missing(y)
         answers = self.predict(X, qid=qid)
         if self.task_ == "ranking":
             metric = get_metric(self.metric or "ndcg@5")

@@ -76,7 +76,8 @@ def test_categories_explain_orders_too():
 def test_features_that_all_rows_know_explain_orders():
     X, _, ordered = draw(9)
     prices = [5.0, 1.0, 1.0]
-    constant = ordering_weights(X, {2: ordered}, prices)
+    with pytest.warns(UserWarning, match="no feature is free"):
+        constant = ordering_weights(X, {2: ordered}, prices)
     assert len(np.unique(constant)) == 2  # nothing is free: one weight, and 0
     explained = ordering_weights(X, {2: ordered}, prices, known=[0])
     assert explained[ordered & (X[:, 0] < 0)].mean() > 2 * explained[ordered & (X[:, 0] > 0)].mean()
@@ -88,6 +89,17 @@ def test_options_by_hand():
     assert ordering_weights(X, ordered, never_ordered="missing").tolist() == [1.0] * 20
     assert ordering_weights(X, ordered, never_ordered="drop").tolist() == [0.0] * 8 + [1.0] * 12
     assert ordering_weights(X, np.ones((20, 2), dtype=bool), never_ordered="ipw").tolist() == [1.0] * 20
+
+
+@pytest.mark.parametrize("price", [0.0, 1.0])
+def test_weights_that_nothing_explains_are_uniform_and_warn(price):
+    X, _, ordered = draw(7)
+    mask = {2: ordered, 0: np.arange(len(X)) > 10}  # so feature 0 explains nothing, free or not
+    words = "no feature is free and ordered for all rows.*the bias is that of 'drop'"
+    with pytest.warns(UserWarning, match=words):
+        weight = ordering_weights(X, mask, [price, 1.0, 1.0])
+    dropped = ordering_weights(X, mask, [price, 1.0, 1.0], "drop")
+    assert len(np.unique(weight)) == 2 and ((weight > 0) == (dropped > 0)).all()
 
 
 @pytest.mark.parametrize(

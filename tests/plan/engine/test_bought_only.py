@@ -14,7 +14,7 @@ from miserly.errors import PlanError, PlanFormatError
 from miserly.plan import MixtureAcquisition, Node, Raw, Settled, Threshold, Tree
 from miserly.plan.compose import hand_over, is_chain, keep_nodes, segment
 from miserly.plan.engine.ahead import certain, possible, remaining
-from miserly.plan.engine.batch import walker
+from miserly.plan.engine.row_walker import walker
 from miserly.plan.purchases import purchases
 from miserly.plan.store.format import dumps, loads
 from miserly.runtime import Interview, OnDemand

@@ -89,6 +89,19 @@ def test_contributions_add_up_and_are_measured_from_the_mean_of_the_rows(fitted)
     np.testing.assert_allclose(total, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_contributions_of_an_adopted_model_are_those_of_its_booster(n_classes):
+    y = np.digitize(SIGNAL, [0.3, 1.2][: n_classes - 1])
+    theirs = lightgbm.LGBMClassifier(n_estimators=15, verbose=-1, n_jobs=1).fit(X, y, categorical_feature=[4])
+    plan = adopt(theirs).plan_
+    booster, new = lightgbm.Booster(model_str=plan.to_lightgbm(X)), rows(seed=1)[0]
+    assert (raw(booster, new) == scores_of(plan, new)).all()
+    parts = booster.predict(new, pred_contrib=True).reshape(len(new), -1, X.shape[1] + 1)
+    np.testing.assert_allclose(parts.sum(axis=2), scores_of(plan, new), atol=1e-9)
+    expected = theirs.predict(new, pred_contrib=True).reshape(parts.shape)
+    np.testing.assert_allclose(parts[:, :, :-1], expected[:, :, :-1], atol=1e-9)
+
+
 def test_adopt_reads_it_back(fitted):
     again = adopt(lightgbm.Booster(model_str=fitted.plan_.to_lightgbm()))
     plan = getattr(again, "plan_", again)

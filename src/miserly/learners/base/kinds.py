@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 
-from miserly.data.target import Target
+from miserly.data.target import Target, check_no_missing
 from miserly.learners.base.arguments import class_weight_of, decision_of, encode_classes
 from miserly.learners.base.calibration import UNCHANGED
 from miserly.learners.base.estimator import PlanEstimator
@@ -116,6 +116,31 @@ class PlanClassifier(ClassifierMixin, PlanEstimator):
         """
         scores = self.raw_scores(X, budget, unknown=unknown, known=known, prices=prices)
         return decision_of(scores, len(self.classes_))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : array or frame of (n, n_features)
+            Rows to predict.
+        y : array-like of (n,)
+            True classes.
+        sample_weight : array-like of (n,) or None, default=None
+            Weights of rows.
+
+        Returns
+        -------
+        float
+            Accuracy.
+
+        Raises
+        ------
+        DataError
+            If a class is missing.
+        """
+        check_no_missing(y)
+        return float(super().score(X, y, sample_weight))
 
     @available_if(has_probabilities)
     def predict_proba(

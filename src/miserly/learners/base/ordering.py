@@ -6,6 +6,7 @@ about the process that made the data, not about the row: once a model orders tes
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ def ordering_weights(
         "missing": all rows have weight 1. What was never ordered is like any other missing value.
         "drop": rows with every feature ordered have weight 1, others 0 (complete cases).
         "ipw": rows with every feature ordered have the inverse of the estimated probability that they are,
-        given the free features. Others have weight 0.
+        given the free features. Others have weight 0. Without free features the weights are the same for
+        all complete rows, and a warning says so.
     known : optional
         What rows have already, as for `Plan.run`. Features that all rows know count as free.
 
@@ -102,6 +104,13 @@ def ordering_weights(
     if never_ordered == "drop":
         return complete.astype(np.float64)
     free = free_features(prices, None if known is None else read_mask(known, prices, n)) & mask.all(axis=0)
+    if not free.any():
+        warnings.warn(
+            "never_ordered='ipw': no feature is free and ordered for all rows, so nothing explains which are "
+            "complete. All of these have the same weight, and the bias is that of 'drop'. Give features that "
+            "all rows have a cost of 0, or name them in `known`",
+            stacklevel=2,
+        )
     weight: NDArray[np.float64] = complete / _probabilities(X, complete, free)
     return weight
 

@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from miserly.data.class_weights import weigh_validation
 from miserly.data.frames import is_frame
 from miserly.data.rows import Rows, validation_mask, without_new_categories
-from miserly.data.target import Target, check_classes, check_queries
+from miserly.data.target import Target, check_classes, check_no_missing, check_queries
 from miserly.errors import DataError
 from miserly.learners.base import threads_of
 from miserly.learners.base.arguments import (
@@ -367,6 +367,7 @@ class EarlyExit(CallbackSupportMixin, MetaEstimatorMixin, ExitAnswers):
         float
             Accuracy of a classifier, R^2 of a regressor, or `metric` of a ranking.
         """
+        check_no_missing(y)
         answers = self.predict(X, qid=qid)
         if self._ranks():
             return self._metric()(y, answers, qid=qid, sample_weight=sample_weight)

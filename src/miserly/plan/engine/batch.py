@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from miserly.costs import RowCosts, RowPrices, fits, read_budget
 from miserly.costs.prices import row_totals
-from miserly.errors import DataError, PlanError, warn_once
+from miserly.errors import PlanError, warn_once
 from miserly.plan.engine.bought import node_alone
 from miserly.plan.engine.chain import bills_of, chain_of
 from miserly.plan.engine.reference import pay_amounts, run_reference
@@ -41,12 +41,12 @@ from miserly.utils.inputs import as_input
 if TYPE_CHECKING:
     from miserly.plan.plan import Plan
 
-__all__ = ["Run", "amounts_of", "encode", "engine_for", "run_rows", "walker"]
+__all__ = ["FLOATS", "Run", "amounts_of", "encode", "engine_for", "engine_of", "run_rows"]
 
 # Plain NumPy walks a million trees down for one row each in about 0.3 seconds; compiling takes much longer.
 _MUCH = 3_000_000
 _ACQUIRING_ROWS = 100  # rows that choose their purchases take milliseconds each
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _NARROW = 4_000_000  # values of float32 for which a compiled engine of their own is worth half a minute
 
 
@@ -133,7 +133,7 @@ def run_rows(
         prices = row_costs.prices
     if account:
         pay_amounts(plan, matrix, limit, state, prices)
-    engine = _engine(part, compiled)
+    engine = engine_of(part, compiled)
     whole = count == "tree"
     if engine is None:
         run_reference(part, matrix, order, start, limit, account, whole, state, prices)
@@ -270,7 +270,7 @@ def engine_for(plan: Plan, n_rows: int) -> bool | None:
     return False if few else None
 
 
-def _engine(plan: Plan, compiled: bool | None) -> Any:
+def engine_of(plan: Plan, compiled: bool | None) -> Any:
     """The compiled engine, or None for NumPy."""
     if compiled is False:
         return None
@@ -314,40 +314,6 @@ def _without_rule(plan: Plan, engine: Any) -> str | None:
     return _WITHOUT_RULE[plan]
 
 
-def walker(plan: Plan) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
-    """A function from one row to its scores, without bookkeeping; the plan's own budget is kept.
-
-    For a service that answers one request at a time. The row is an array with one entry per input of the
-    plan. Additive chains of trees over columns of numbers take the compiled short way, fastest with
-    float32 or float64; any other plan runs as `Plan.run` runs it. A row of another length is refused:
-    compiled code would read past its end.
-    """
-    engine = _engine(plan, None)
-    shape, coded = (plan.n_features,), not set(plan.categories).isdisjoint(plan.features.tolist())
-    chain = None if engine is None or coded or np.isfinite(plan.budget) else chain_of(plan)
-    if chain is None:
-        return lambda x: run_rows(plan, encode(plan, _row(x, shape)[None]), account=False).scores.reshape(-1)
-    base, n_outputs = plan.base[None], plan.n_outputs
-    narrow, wide = _FLOATS
-
-    def walk(x: NDArray[Any]) -> NDArray[np.float64]:
-        if type(x) is not np.ndarray or x.shape != shape or (x.dtype is not wide and x.dtype is not narrow):
-            x = encode(plan, _row(x, shape)[None])[0]
-        scores = base.copy()
-        engine.score_chain(*chain, as_input(x.reshape(1, -1)), 0, 1, scores)
-        return scores[0, :n_outputs]
-
-    return walk
-
-
-def _row(x: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """One row for a walker."""
-    row = x if isinstance(x, np.ndarray) else np.array(x, dtype=object)
-    if row.shape != shape:
-        raise DataError(f"a row must have {shape[0]} values, one for each column; its shape is {row.shape}")
-    return row
-
-
 # -- rows --------------------------------------------------------------------------------------------------
 
 
@@ -362,7 +328,7 @@ def _checked(plan: Plan, rows: NDArray[Any]) -> NDArray[Any]:
     """Encoded rows of the width that compiled code reads without looking; small tables as float64."""
     if not isinstance(rows, np.ndarray):
         raise PlanError(f"encoded rows are a float matrix, not {type(rows).__name__}")
-    if rows.ndim != 2 or rows.shape[1] != plan.n_features or rows.dtype not in _FLOATS:
+    if rows.ndim != 2 or rows.shape[1] != plan.n_features or rows.dtype not in FLOATS:
         raise PlanError(
             f"encoded rows are a float matrix of {plan.n_features} columns, not {rows.dtype} of {rows.shape}"
         )

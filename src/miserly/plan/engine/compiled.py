@@ -3,7 +3,8 @@
 `run_blocks` does everything (gates, budgets, accounting) for blocks of rows, node by node, term by term. A
 block holds whole bundles; a bundle is what must move together: one row, or, where a gate compares a document
 with the others of its query, all rows of a query. `score_chain` is the short way for the commonest case, an
-additive chain of trees run without accounts, and `bill_chain` with accounts where no budget stops a row.
+additive chain of trees run without accounts, `bill_chain` with accounts where no budget stops a row, and
+`score_row` for a single row without accounts.
 
 Functions take the few arrays they need and loop over rows inside: handing over a table costs as much as
 walking a tree. The two entries release the interpreter's lock: `run_plan` and `run_chain` hand each thread
@@ -30,6 +31,7 @@ from miserly.plan.engine.compiled_rest import (
     send_settled,
     send_settled_top,
 )
+from miserly.plan.engine.compiled_row import score_row
 from miserly.plan.engine.compiled_rules import (
     GATE_RULES,
     LISTWISE,
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from miserly.plan.engine.batch import State
     from miserly.plan.plan import Plan
 
-__all__ = ["acquiring", "run_chain", "run_plan", "score_chain", "without_rule"]
+__all__ = ["acquiring", "run_chain", "run_plan", "score_chain", "score_row", "without_rule"]
 
 BLOCK_ROWS = 128
 

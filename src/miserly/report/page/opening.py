@@ -73,7 +73,18 @@ def _total(content: ReportContent) -> list[str]:
     words = content.words
     line = total_words(parts, words.unit, words.row)
     between = f"{parts['total_low']:.2f} to {parts['total_high']:.2f}"
-    return [f"{line} (95 % interval of the sum: {between})."]
+    return [f"{line} (95 % interval of the sum: {between}). {_choice(content)}".rstrip()]
+
+
+def _choice(content: ReportContent) -> str:
+    """Why the total may be another than that of `Frontier.total`, which compares all models by it."""
+    if not content.words.is_total:
+        return f"The model was chosen by {content.words.metric}: another one may have a lower total."
+    if content.was_asked:
+        return ""
+    return (
+        "The model was chosen for a round budget: total(), which compares all models, may give another sum."
+    )
 
 
 def _otherwise(content: ReportContent) -> str:
