@@ -224,6 +224,8 @@ def _cases(learner: type[Any], task: Task, model: Any) -> list[Case]:
         "early stopping": {**priced, "early_stopping": 3, "tradeoff": 0.0005},
         "saving": {**priced, "saving": 0.03},
         "n_members=auto": {**priced, "n_members": "auto"},
+        "anytime=True": {**priced, "anytime": True},
+        "anytime=True, unit costs": {**base, "anytime": True},
     }
     for name, options in choices.items():
         for option in options:

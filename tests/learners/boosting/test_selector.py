@@ -9,7 +9,7 @@ from miserly import BudgetedSelectorClassifier, BudgetedSelectorRegressor, Costs
 from miserly.data.rows import Rows
 from miserly.grow import GrowOptions
 from miserly.learners.boosting import feature_sets
-from miserly.learners.boosting.feature_choice import choose_features, improve_by_swaps
+from miserly.learners.boosting.feature_choice import best_order, choose_features, improve_by_swaps
 from miserly.learners.boosting.feature_sets import FeatureSets, SetOptions
 from miserly.losses import Logistic
 from miserly.metrics import get_metric
@@ -173,3 +173,65 @@ def test_what_is_kept_of_earlier_fits_is_bounded_and_changes_nothing(monkeypatch
     fits.append(BudgetedSelectorClassifier(budget=2, random_state=0, n_jobs=1).fit(X, y))
     assert not feature_sets._recent
     assert len({fit.plan_.digest for fit in fits}) == 1
+
+
+# -- models for all smaller budgets --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sums():
+    """Six features, of which the first four matter less and less."""
+    X = np.random.default_rng(0).normal(size=(1500, 6))
+    return X, X @ [3, 2, 1, 0.5, 0, 0] > 0
+
+
+def test_an_anytime_model_answers_at_each_budget_like_a_model_of_its_own(sums):
+    X, y = sums
+    model = BudgetedSelectorClassifier(budget=4, anytime=True, **SMALL).fit(X, y)
+    assert model.order_[:3].tolist() == [0, 1, 2] and len(model.plan_.nodes) == 4
+    for k in (1, 2, 3, 4):
+        columns = model.order_[:k]
+        alone = BudgetedSelectorClassifier(**SMALL).fit(X[:, columns], y)
+        np.testing.assert_allclose(
+            model.predict_proba(X, budget=k), alone.predict_proba(X[:, columns]), atol=1e-12
+        )
+        assert model.run(X, budget=k).cost.max() <= k
+    ordinary = BudgetedSelectorClassifier(budget=4, **SMALL).fit(X, y)
+    mine, other = (get_metric("log_loss")(y, one.predict_proba(X, budget=2)) for one in (model, ordinary))
+    assert mine < 0.7 * other
+
+
+def test_an_anytime_model_of_all_features_has_an_order(sums):
+    X, y = sums
+    model = BudgetedSelectorClassifier(anytime=True, **SMALL).fit(X[:, ::-1], y)
+    assert model.order_[:4].tolist() == [5, 4, 3, 2]
+    assert np.mean(model.predict(X[:, ::-1], budget=2) == y) > 0.9
+
+
+def test_the_trees_of_an_anytime_model_fit_the_budget():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    costs = Costs(np.ones(4), evaluation=0.1)
+    model = BudgetedSelectorRegressor(costs=costs, budget=4.0, anytime=True, **SMALL)
+    model.fit(X, X @ [4, 3, 2, 1])
+    # 0.8 are kept for trees, so 3 features are bought, and 1.0 is left: 2 trees, 2 trees and 6 trees.
+    assert [len(node.terms) for node in model.plan_.nodes] == [2, 2, 6] and model.n_rounds_ == 6
+    assert model.cost_ == pytest.approx(4.0)
+    assert model.run(X, budget=1.2).exit.tolist() == [0] * 500
+
+
+def test_a_prefix_that_says_nothing_has_no_model():
+    X = np.column_stack([np.zeros(300), np.random.default_rng(0).normal(size=300)])
+    model = BudgetedSelectorClassifier(anytime=True, **SMALL).fit(X, X[:, 1] > 0)
+    assert (
+        len(model.plan_.nodes) <= 2 and model.features_.tolist() == [1] and model.score(X, X[:, 1] > 0) > 0.95
+    )
+    constant = BudgetedSelectorClassifier(anytime=True, **SMALL).fit(X[:, :1], X[:, 1] > 0)
+    assert constant.plan_.nodes == () and constant.n_rounds_ == 0 and constant.cost_ == 0.0
+
+
+def test_the_order_of_an_anytime_model_is_good_from_its_first_features_on(parity):
+    X, y = parity
+    sets, costs = sets_of(X, y), Costs(np.ones(10))
+    found = best_order([5, 6, 0, 7, 3], sets, costs)
+    assert sorted(found) == [0, 3, 5, 6, 7] and set(found[:3]) == {0, 3, 7}

@@ -45,6 +45,9 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
         final model is fitted to all rows.
     metric : str, Metric or None, default=None
         Metric by which sets of features are compared; "mse" by default. The loss decides between equal ones.
+    anytime : bool, default=False
+        Whether the model answers for smaller budgets as well as if it were fitted to the features that they
+        buy. It then holds a boosted model for each of several prefixes of the order, and a fit takes longer.
     random_state : int, RandomState or None, default=None
         Random seed of the divisions of the rows.
     n_jobs : int or None, default=None
@@ -53,7 +56,7 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     Attributes
     ----------
     plan_ : Plan
-        A chain with one node per round.
+        A chain with one node per round, or with `anytime` one per prefix.
     cost_ : float
         Cost of the whole model, if a row evaluates every tree and needs every feature.
     features_ : array
@@ -61,7 +64,7 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     order_ : array
         The same features in the order of purchase.
     n_rounds_ : int
-        Number of rounds of the model.
+        Number of rounds of the model; with `anytime` of the model on all chosen features.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -82,6 +85,11 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     leaves of rare classes take too large steps.
 
     If evaluating trees has a cost, up to a fifth of the budget is kept for it.
+
+    With `anytime` there are boosted models on the first 1, 2, ..., 8, 10, 12, 14, 17, 20, ... features of the
+    order, which is the best of three orders on validation rows. A row answers with the last model that it
+    can pay for. Where evaluating trees has a cost, it pays for the trees of all models up to there, and the
+    models for smaller budgets have at most half of the trees.
 
     References
     ----------
@@ -142,6 +150,9 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
     metric : str, Metric or None, default=None
         Metric by which sets of features are compared; accuracy by default. The loss decides between equal
         ones.
+    anytime : bool, default=False
+        Whether the model answers for smaller budgets as well as if it were fitted to the features that they
+        buy. It then holds a boosted model for each of several prefixes of the order, and a fit takes longer.
     random_state : int, RandomState or None, default=None
         Random seed of the divisions of the rows.
     n_jobs : int or None, default=None
@@ -150,7 +161,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
     Attributes
     ----------
     plan_ : Plan
-        A chain with one node per round.
+        A chain with one node per round, or with `anytime` one per prefix.
     classes_ : array of shape (n_classes,)
         The classes, sorted.
     cost_ : float
@@ -160,7 +171,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
     order_ : array
         The same features in the order of purchase.
     n_rounds_ : int
-        Number of rounds of the model.
+        Number of rounds of the model; with `anytime` of the model on all chosen features.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -205,6 +216,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         class_weight: Any = None,
         validation_fraction: float = 0.25,
         metric: Any = None,
+        anytime: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -219,6 +231,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
             categorical_features=categorical_features,
             validation_fraction=validation_fraction,
             metric=metric,
+            anytime=anytime,
             random_state=random_state,
             n_jobs=n_jobs,
         )

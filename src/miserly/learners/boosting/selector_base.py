@@ -3,13 +3,14 @@
 Greedy boosting buys a feature for the gain of its next tree, so its first trees spend a small budget. A
 selector chooses all features first: purchase orders from both ends
 (`miserly.learners.common.purchase_orders`) compete on validation rows, and swaps improve the best. A boosted
-model without any penalty is then fitted to the chosen features.
+model without any penalty is then fitted to the chosen features, or one to each of several prefixes.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -25,8 +26,9 @@ from miserly.grow import Bins, Grower, GrowOptions
 from miserly.grow.options import MAX_DEPTH
 from miserly.learners.base.arguments import categorical_columns, constraints
 from miserly.learners.base.kinds import WeightedFit
-from miserly.learners.boosting.feature_choice import choose_features
+from miserly.learners.boosting.feature_choice import best_order, choose_features
 from miserly.learners.boosting.feature_sets import SetOptions, feature_sets
+from miserly.learners.boosting.prefixes import prefix_models, prefix_nodes, prefix_sizes
 from miserly.learners.common.booster import Booster, boost, reserve_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
 from miserly.learners.common.masked_boosting import on_columns
@@ -56,6 +58,7 @@ class BudgetedSelector(WeightedFit):
         *("costs", "budget", "step", "n_rounds", "min_samples_leaf", "max_bins", "categorical_features"),
         *("validation_fraction", "metric", "random_state", "n_jobs"),
         max_depth=[Interval(Integral, 1, MAX_DEPTH, closed="both")],
+        anytime=["boolean"],
     )
 
     def __init__(
@@ -71,6 +74,7 @@ class BudgetedSelector(WeightedFit):
         categorical_features: Any = "from_dtype",
         validation_fraction: float = 0.25,
         metric: Any = None,
+        anytime: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -84,6 +88,7 @@ class BudgetedSelector(WeightedFit):
         self.categorical_features = categorical_features
         self.validation_fraction = validation_fraction
         self.metric = metric
+        self.anytime = anytime
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -96,17 +101,19 @@ class BudgetedSelector(WeightedFit):
         loss, budget = self._loss(), read_budget(self.budget)
         reserve = reserve_of(self.budget, None, self.n_rounds * loss.n_scores, rows.costs)
         chosen = self._choose(rows, loss, budget - reserve)
-        rounds = self._boost(rows, loss, chosen, budget)
-        used = {feature for tree in terms_of(rounds) for feature in tree.features.tolist()}
+        base = loss.initial(rows.training.y, rows.training.weight)
+        models = self._models(rows, loss, chosen, budget - rows.costs.of(rows.costs.mask(chosen)))
+        terms = [tree for rounds in models for tree in terms_of(rounds)]
+        used = {feature for tree in terms for feature in tree.features.tolist()}
         order = np.array([feature for feature in chosen if feature in used], dtype=np.int64)
         names = rows.costs.names
         self.order_ = order if names is None else np.array(names, dtype=object)[order]
-        self.n_rounds_ = len(rounds)
+        self.n_rounds_ = len(models[-1]) if models else 0
         self.plan_ = Plan(
             costs=rows.costs,
-            terms=terms_of(rounds),
-            nodes=nodes_of(rounds),
-            base=loss.initial(rows.training.y, rows.training.weight),
+            terms=terms,
+            nodes=prefix_nodes(models, base) if self.anytime else nodes_of(models[0]) if models else [],
+            base=base,
             link=loss.link,
             classes=self.plan_classes(),
             categories=self.categories_,
@@ -115,7 +122,8 @@ class BudgetedSelector(WeightedFit):
 
     def _choose(self, rows: FitData, loss: Loss, budget: float) -> list[int]:
         """The features to buy, the most useful first."""
-        if Ledger(rows.costs, budget).fits(rows.costs.total):
+        takes_all = Ledger(rows.costs, budget).fits(rows.costs.total)
+        if takes_all and not self.anytime:
             return list(range(len(rows.costs)))
         if not Ledger(rows.costs, budget).fits(rows.costs.marginals(rows.costs.mask([]))).any():
             return []
@@ -129,28 +137,46 @@ class BudgetedSelector(WeightedFit):
             seed=rows.seed,
             n_threads=self.n_threads,
         )
-        return choose_features(feature_sets(rows.training, options), rows.costs, budget)
+        sets = feature_sets(rows.training, options)
+        everything = list(range(len(rows.costs)))
+        chosen = everything if takes_all else choose_features(sets, rows.costs, budget)
+        return best_order(chosen, sets, rows.costs) if self.anytime else chosen
 
-    def _boost(self, rows: FitData, loss: Loss, chosen: list[int], budget: float) -> list[Round]:
-        """Rounds of boosting on the chosen features, whose trees fit what is left of the budget."""
+    def _models(self, rows: FitData, loss: Loss, chosen: list[int], money: float) -> list[list[Round]]:
+        """Boosted models on the chosen features, whose trees together cost no more than `money`.
+
+        It is one model, or if `anytime` one for each of some prefixes.
+        """
         if not chosen:
             return []
+        if self.anytime:
+            fit = partial(self._boost_prefix, rows, loss, chosen)
+            return prefix_models(fit, prefix_sizes(len(chosen)), money, rows.costs.evaluation)
+        booster = self._booster(rows, loss, chosen, money)
+        is_chosen = len(chosen) < len(rows.costs)  # all features together have no order
+        n_first = min(len(chosen) - 1, int(FIRST_ROUNDS * self.n_rounds)) if is_chosen else 0
+        return [_on_all(_boost_in_order(booster, n_first, self.n_rounds), chosen, rows.costs)]
+
+    def _boost_prefix(
+        self, rows: FitData, loss: Loss, chosen: list[int], size: int, money: float
+    ) -> list[Round]:
+        """A boosted model on the first features."""
+        booster = self._booster(rows, loss, chosen[:size], money)
+        return _on_all(boost(booster, self.n_rounds), chosen[:size], rows.costs)
+
+    def _booster(self, rows: FitData, loss: Loss, features: list[int], money: float) -> Booster:
+        """A booster on some features, whose trees cost no more than `money`."""
         samples = rows.training
-        free = Costs(np.zeros(len(chosen)), evaluation=rows.costs.evaluation)
-        booster = Booster(
+        free = Costs(np.zeros(len(features)), evaluation=rows.costs.evaluation)
+        return Booster(
             loss=loss,
             samples=replace(samples, X=samples.X[:, :0]),
-            grower=self._grower(samples, chosen, rows, free),
-            ledger=Ledger(free, budget - rows.costs.of(rows.costs.mask(chosen))),
+            grower=self._grower(samples, features, rows, free),
+            ledger=Ledger(free, money),
             scores=np.asfortranarray(np.tile(loss.initial(samples.y, samples.weight), (len(samples), 1))),
             tradeoff=0.0,
             step=self.step,
         )
-        is_chosen = len(chosen) < len(rows.costs)  # all features together have no order
-        n_first = min(len(chosen) - 1, int(FIRST_ROUNDS * self.n_rounds)) if is_chosen else 0
-        rounds = _boost_in_order(booster, n_first, self.n_rounds)
-        columns = np.array(chosen, dtype=np.int32)
-        return [on_columns(one, columns, len(rows.costs)) for one in rounds]
 
     def _grower(self, samples: Rows, chosen: list[int], rows: FitData, free: Costs) -> Grower:
         X = np.ascontiguousarray(samples.X[:, chosen])
@@ -166,6 +192,12 @@ class BudgetedSelector(WeightedFit):
             min_samples_leaf=self.min_samples_leaf,
             l2=L2 * min(1.0, len(samples) / FEW_ROWS),
         )
+
+
+def _on_all(rounds: list[Round], features: list[int], costs: Costs) -> list[Round]:
+    """Rounds on some features as rounds on all of them."""
+    columns = np.array(features, dtype=np.int32)
+    return [on_columns(one, columns, len(costs)) for one in rounds]
 
 
 def _boost_in_order(booster: Booster, n_first: int, n_rounds: int) -> list[Round]:
