@@ -235,3 +235,14 @@ def test_the_order_of_an_anytime_model_is_good_from_its_first_features_on(parity
     sets, costs = sets_of(X, y), Costs(np.ones(10))
     found = best_order([5, 6, 0, 7, 3], sets, costs)
     assert sorted(found) == [0, 3, 5, 6, 7] and set(found[:3]) == {0, 3, 7}
+
+
+def test_the_order_of_an_anytime_model_puts_cheap_features_first_if_they_help():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3))
+    y = 2.0 * X[:, 0] + X[:, 1] + 0.7 * X[:, 2] > 0
+    costs = Costs([10.0, 1.0, 1.0])
+    assert best_order([0, 1, 2], sets_of(X, y), costs) == [1, 2, 0]
+    assert best_order([1, 2, 0], sets_of(X, y), Costs(np.ones(3)))[0] == 0
+    model = BudgetedSelectorClassifier(costs=costs, anytime=True, **SMALL).fit(X, y)
+    assert np.mean(model.predict(X, budget=2) == y) > 0.65

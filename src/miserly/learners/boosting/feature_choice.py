@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs, Ledger
 from miserly.learners.boosting.feature_sets import FeatureSets
-from miserly.learners.boosting.prefixes import prefix_sizes
 from miserly.learners.common.purchase_orders import (
     backward_order,
     backward_set,
@@ -26,7 +25,7 @@ SWAP_ALPHA = 0.5
 TRIALS = 64  # sets that swaps evaluate at most ...
 LEAST_TRIALS = 8  # ... and at least
 WORK = 40_000_000  # rows that the trees of all trials may see
-LONGEST_PREFIX = 32  # of the prefixes by which orders are compared
+LEVELS = 16  # smaller budgets at which orders are compared
 PASSES = 3  # over the features of a set, which are dropped in turn; the best swap of a pass is made
 
 
@@ -93,10 +92,11 @@ def improve_by_swaps(order: list[int], sets: FeatureSets, costs: Costs, budget: 
 
 
 def best_order(chosen: list[int], sets: FeatureSets, costs: Costs) -> list[int]:
-    """Order features so that the first of them are good sets by themselves.
+    """Order features so that the first of them are good sets by themselves, at all smaller budgets.
 
-    The order given, one by backward elimination and one by forward selection are compared by the mean metric
-    of models on their prefixes, on validation rows.
+    The order given is compared with orders by backward elimination and by forward selection, one of each for
+    each power of the price. The best one has the best mean metric on validation rows, of models on what it
+    buys at budgets in equal ratios.
 
     Parameters
     ----------
@@ -116,17 +116,25 @@ def best_order(chosen: list[int], sets: FeatureSets, costs: Costs) -> list[int]:
     def gain_in_set(paid: tuple[int, ...]) -> NDArray[np.float64]:
         return np.where(costs.mask(chosen), sets.level_gain(paid), -np.inf)
 
-    def mean_rank(order: list[int]) -> tuple[float, ...]:
-        sizes = [size for size in prefix_sizes(len(order)) if size <= LONGEST_PREFIX]
-        return tuple(np.mean([sets.rank(tuple(sorted(order[:size]))) for size in sizes], axis=0).tolist())
+    orders = [chosen]
+    for alpha in ALPHAS if prices_differ(costs) else ALPHAS[:1]:
+        forward = forward_set(gain_in_set, Ledger(costs), alpha)
+        orders += [
+            backward_order(sets.total_gain, costs, costs.mask(chosen), alpha),
+            [*forward, *(feature for feature in chosen if feature not in forward)],
+        ]
+    return max(orders, key=lambda order: _mean_rank(order, sets, costs))
 
-    forward = forward_set(gain_in_set, Ledger(costs), SWAP_ALPHA)
-    orders = [
-        chosen,
-        backward_order(sets.total_gain, costs, costs.mask(chosen), SWAP_ALPHA),
-        [*forward, *(feature for feature in chosen if feature not in forward)],
-    ]
-    return max(orders, key=mean_rank)
+
+def _mean_rank(order: list[int], sets: FeatureSets, costs: Costs) -> tuple[float, ...]:
+    """The mean metric and the mean negative loss of models on what an order buys at smaller budgets."""
+    paid = [costs.of(costs.mask(order[:size])) for size in range(1, len(order) + 1)]
+    alone = [costs.of(costs.mask([feature])) for feature in order]
+    least = min([price for price in alone if price > 0.0], default=paid[-1])
+    levels = np.geomspace(least, paid[-1], LEVELS) if paid[-1] > 0.0 else np.zeros(1)
+    sizes = np.searchsorted(paid, levels * (1.0 + 1e-9), side="right")
+    ranks = [sets.rank(tuple(sorted(order[:size]))) for size in sizes]
+    return tuple(np.mean(ranks, axis=0).tolist())
 
 
 def _swapped(

@@ -13,7 +13,7 @@ from miserly.learners.common.booster import Booster, boost
 from miserly.learners.common.round import add_rounds
 from miserly.learners.common.training import ScoreEvaluator
 
-__all__ = ["DEPTHS", "ROUNDS", "Trial", "best_size"]
+__all__ = ["DEPTHS", "ROUNDS", "TrialModel", "best_size"]
 
 DEPTHS = (6, 4, 8)  # the first of equal ones is taken
 ROUNDS = (25, 50, 100, 150, 200, 300)
@@ -23,7 +23,7 @@ Rank = tuple[float, float]  # the metric, where larger is better, then the negat
 
 
 @dataclass(eq=False)
-class Trial:
+class TrialModel:
     """A boosted model that grows on some rows and is evaluated on others.
 
     Parameters
@@ -58,7 +58,7 @@ class Trial:
 
 
 def best_size(
-    trials_of: Callable[[int], Sequence[Trial]], depths: Sequence[int], rounds: Sequence[int]
+    trials_of: Callable[[int], Sequence[TrialModel]], depths: Sequence[int], rounds: Sequence[int]
 ) -> tuple[int, int]:
     """The depth and the number of rounds that are best on validation rows.
 
@@ -91,7 +91,7 @@ def best_size(
 
 
 def _grow(
-    ranks: dict[tuple[int, int], Rank], trials: Sequence[Trial], depth: int, rounds: Sequence[int]
+    ranks: dict[tuple[int, int], Rank], trials: Sequence[TrialModel], depth: int, rounds: Sequence[int]
 ) -> None:
     """Add the mean ranks of models of one depth, as long as all of them grow."""
     for n_rounds in rounds:

@@ -94,9 +94,9 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     If evaluating trees has a cost, up to a fifth of the budget is kept for it.
 
     With `anytime` there are boosted models on the first 1, 2, ..., 8, 10, 12, 14, 17, 20, ... features of the
-    order, which is the best of three orders on validation rows. A row answers with the last model that it
-    can pay for. Where evaluating trees has a cost, it pays for the trees of all models up to there, and the
-    models for smaller budgets have at most half of the trees.
+    order, which is the best of several orders on validation rows, at budgets in equal ratios. A row answers
+    with the last model that it can pay for. Where evaluating trees has a cost, it pays for the trees of all
+    models up to there, and the models for smaller budgets have at most half of the trees.
 
     References
     ----------

@@ -28,7 +28,7 @@ from miserly.learners.base.arguments import ONE_OR_MORE, categorical_columns, co
 from miserly.learners.base.kinds import WeightedFit
 from miserly.learners.boosting.feature_choice import best_order, choose_features
 from miserly.learners.boosting.feature_sets import SetOptions, feature_sets, subsample, validation_masks
-from miserly.learners.boosting.model_size import DEPTHS, ROUNDS, Trial, best_size
+from miserly.learners.boosting.model_size import DEPTHS, ROUNDS, TrialModel, best_size
 from miserly.learners.boosting.prefixes import prefix_models, prefix_nodes, prefix_sizes
 from miserly.learners.common.booster import Booster, boost, reserve_of
 from miserly.learners.common.linear_fit import FitData, read_fit_data
@@ -192,11 +192,11 @@ class BudgetedSelector(WeightedFit):
             return self._depths[0], self._rounds[0]
         samples = subsample(rows.training, options, SIZE_ROWS)
 
-        def trial(depth: int, held_out: NDArray[np.bool_]) -> Trial:
+        def trial(depth: int, held_out: NDArray[np.bool_]) -> TrialModel:
             evaluation = rows.costs.evaluation
             booster = self._booster(samples.take(~held_out), options, features, evaluation, money, depth)
             validation = samples.take(held_out)
-            return Trial(
+            return TrialModel(
                 booster,
                 np.ascontiguousarray(validation.X[:, features]),
                 np.tile(booster.scores[0], (len(validation), 1)),
