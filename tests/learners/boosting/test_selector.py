@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from miserly import BudgetedSelectorClassifier, BudgetedSelectorRegressor, Costs, GreedyMiserClassifier
+from miserly import (
+    BudgetedSelectorClassifier,
+    BudgetedSelectorRegressor,
+    Costs,
+    GreedyMiserClassifier,
+    frontier,
+)
 from miserly.data.rows import Rows
 from miserly.grow import GrowOptions
 from miserly.learners.boosting import feature_sets
@@ -13,6 +19,8 @@ from miserly.learners.boosting.feature_choice import best_order, choose_features
 from miserly.learners.boosting.feature_sets import FeatureSets, SetOptions
 from miserly.losses import Logistic
 from miserly.metrics import get_metric
+from miserly.selection.hyperparameters import views_of
+from miserly.selection.requests import SearchBudgets
 
 SMALL = {"n_rounds": 30, "random_state": 0, "n_jobs": 1}
 
@@ -246,3 +254,22 @@ def test_the_order_of_an_anytime_model_puts_cheap_features_first_if_they_help():
     assert best_order([1, 2, 0], sets_of(X, y), Costs(np.ones(3)))[0] == 0
     model = BudgetedSelectorClassifier(costs=costs, anytime=True, **SMALL).fit(X, y)
     assert np.mean(model.predict(X, budget=2) == y) > 0.65
+
+
+def test_a_search_takes_one_anytime_model_for_all_budgets(sums):
+    X, y = sums
+    learner = BudgetedSelectorClassifier(anytime=True, **SMALL)
+    found = frontier([learner], X, y, budgets=[1, 2, 4], certify=0, random_state=0, n_jobs=1)
+    models = [found.best(budget=budget) for budget in (1, 2, 4)]
+    assert [model.cost_ for model in models] == [1.0, 2.0, 4.0]
+    assert models[1].score(X, y) > 0.88
+    assert {tuple(view) for view in views_of(learner, Costs(np.ones(6)), SearchBudgets())} == {
+        ("up_to_cost",)
+    }
+
+
+def test_a_search_takes_a_model_whose_size_is_chosen(sums):
+    X, y = sums
+    learner = BudgetedSelectorClassifier(max_depth="auto", n_rounds="auto", random_state=0, n_jobs=1)
+    found = frontier([learner], X[:600], y[:600], budgets=[2], certify=0, random_state=0, n_jobs=1)
+    assert found.best(budget=2).score(X[600:], y[600:]) > 0.85
