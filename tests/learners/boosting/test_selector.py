@@ -14,7 +14,7 @@ from miserly import (
 )
 from miserly.data.rows import Rows
 from miserly.grow import GrowOptions
-from miserly.learners.boosting import feature_sets
+from miserly.learners.boosting import feature_choice, feature_sets
 from miserly.learners.boosting.feature_choice import best_order, choose_features, improve_by_swaps
 from miserly.learners.boosting.feature_sets import FeatureSets, SetOptions
 from miserly.losses import Logistic
@@ -273,3 +273,23 @@ def test_a_search_takes_a_model_whose_size_is_chosen(sums):
     learner = BudgetedSelectorClassifier(max_depth="auto", n_rounds="auto", random_state=0, n_jobs=1)
     found = frontier([learner], X[:600], y[:600], budgets=[2], certify=0, random_state=0, n_jobs=1)
     assert found.best(budget=2).score(X[600:], y[600:]) > 0.85
+
+
+class Given:
+    """Sets of features of which those with 0 and 1 are best, which no gain says."""
+
+    def total_gain(self, features):
+        return np.arange(6.0)
+
+    level_gain = total_gain
+
+    def rank(self, features):
+        return float({0, 1} <= set(features)), 0.0
+
+
+def test_an_order_may_begin_with_what_a_quarter_of_the_money_chooses(monkeypatch):
+    monkeypatch.setattr(
+        feature_choice, "choose_features", lambda sets, costs, budget: [0, 5, 1][: int(budget) + 2]
+    )
+    assert best_order([5, 4, 3, 2, 1, 0], Given(), Costs(np.ones(6))) == [0, 5, 1, 4, 3, 2]
+    assert best_order([4, 3, 2, 1, 0], Given(), Costs(np.ones(6))) == [0, 1, 4, 3, 2]
