@@ -58,6 +58,7 @@ BENCHMARKS = {
     "turney": Benchmark(("--quick",), needs_data=True),
     "best_subsets": Benchmark(("--quick",), needs_data=True),
     "cube": Benchmark(("--quick",)),
+    "selector_options": Benchmark(("--quick",), needs_data=True),
     "small_budgets": Benchmark(("--quick",), ("--tree", "--frontier", "120"), needs_data=True),
     "trees_of_classifiers": Benchmark(("--quick",), needs_data=True),
 }

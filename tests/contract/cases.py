@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from miserly.learners import GreedyMiserClassifier, GreedyMiserRanker, GreedyMiserRegressor, all_learners
@@ -223,8 +223,10 @@ def _cases(learner: type[Any], task: Task, model: Any) -> list[Case]:
         "budget": {**priced, "budget": _tight(model, task)},
         "early stopping": {**priced, "early_stopping": 3, "tradeoff": 0.0005},
         "saving": {**priced, "saving": 0.03},
-        "n_members=auto": {**priced, "n_members": "auto"},
+        "anytime=True": {**priced, "anytime": True},
+        "anytime=True, unit costs": {**base, "anytime": True},
     }
+    variants |= {f"{name}=auto": {**priced, name: "auto"} for name in _numbers_or_auto(model)}
     for name, options in choices.items():
         for option in options:
             if option != base.get(name, getattr(model, name)):
@@ -254,6 +256,18 @@ def _options(model: Any) -> dict[str, list[str]]:
             if isinstance(constraint, StrOptions) and len(constraint.options) > 1:
                 found[name] = sorted(constraint.options)
     return found
+
+
+def _numbers_or_auto(model: Any) -> list[str]:
+    """The parameters that are numbers by default, and may be "auto"."""
+    auto = StrOptions({"auto"})
+    return [
+        name
+        for name, constraints in getattr(model, "_parameter_constraints", {}).items()
+        if getattr(model, name) != "auto"
+        and any(isinstance(one, StrOptions) and one.options == auto.options for one in constraints)
+        and any(isinstance(one, Interval) for one in constraints)
+    ]
 
 
 def _suiting(name: str, options: list[str], task: str) -> list[str]:

@@ -161,16 +161,24 @@ def views_of(learner: Any, costs: Costs, budgets: SearchBudgets) -> tuple[View, 
     if isinstance(learner, EarlyExit):
         chosen = learner.threshold is not None or learner.saving is not None or learner.rule != "confidence"
         return ({},) if chosen else tuple({"threshold": value} for value in _THRESHOLDS)
-    if isinstance(learner, StagedClassifier) and not isinstance(learner, GreedyMiserClassifier):
+    if _is_anytime(learner):
         limits = np.geomspace(*cost_range(costs, learner, budgets), _N_COSTS)
         wanted = {float(limit) for limit in limits} | {b for b in budgets.amounts if 0.0 < b < np.inf}
         return tuple({"up_to_cost": limit} for limit in sorted(wanted))
     most = learner.get_params().get("n_rounds")
     if most is None or getattr(learner, "is_whole", False):
         return ({},)
+    smaller: list[View] = [{"up_to_cost": b} for b in budgets.amounts if 0.0 < b < budgets.largest]
+    if isinstance(most, str):  # the fit chooses
+        return ({}, *smaller)
     rounds = {round(number) for number in np.geomspace(min(5, most), most, _N_ROUNDS)}
-    smaller = [budget for budget in budgets.amounts if 0.0 < budget < budgets.largest]
-    return (*({"rounds": number} for number in sorted(rounds)), *({"up_to_cost": b} for b in smaller))
+    return (*({"rounds": number} for number in sorted(rounds)), *smaller)
+
+
+def _is_anytime(learner: Any) -> bool:
+    """Whether the nodes of a fitted plan answer at rising costs, each by itself."""
+    is_staged = isinstance(learner, StagedClassifier) and not isinstance(learner, GreedyMiserClassifier)
+    return is_staged or bool(getattr(learner, "anytime", False))
 
 
 def viewed(model: Any, view: View) -> Any:

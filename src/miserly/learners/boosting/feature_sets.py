@@ -30,6 +30,7 @@ __all__ = [
     "feature_sets",
     "short_rounds",
     "subsample",
+    "validation_masks",
 ]
 
 Floats = NDArray[np.float64]
@@ -105,10 +106,8 @@ class FeatureSets:
         fitted = Bins.fit(self._rows.X, MAX_BINS, options.categorical, random_state=options.seed)
         self._binned = fitted.transform(self._rows.X, options.n_threads)
         self._base = options.loss.initial(self._rows.y, self._rows.weight)
-        self._half = self._mask(0.5, 0)
-        fraction = options.validation_fraction
-        n_splits = int(np.clip(np.ceil(VALIDATION_ROWS / (fraction * len(self._rows))), 1, MAX_SPLITS))
-        self._held_out = [self._mask(fraction, 1 + split) for split in range(n_splits)]
+        self._half = _mask(self._rows, options, 0.5, 0)
+        self._held_out = validation_masks(self._rows, options, VALIDATION_ROWS)
         self._kept: dict[tuple[str, Features], Any] = {}
 
     @property
@@ -182,11 +181,6 @@ class FeatureSets:
         if (what, features) not in self._kept:
             self._kept[what, features] = compute(features)
         return self._kept[what, features]
-
-    def _mask(self, fraction: float, number: int) -> NDArray[np.bool_]:
-        classes = self._rows.y if self.options.is_classifier else None
-        seed = self.options.seed + number
-        return validation_mask(len(self._rows), fraction, seed, classes, self._rows.qid)
 
     # -- models on sets ------------------------------------------------------------------------------
 
@@ -319,10 +313,35 @@ def short_rounds(loss: Loss) -> int:
     return int(np.clip(N_TREES // loss.n_scores, LEAST_ROUNDS, N_ROUNDS))
 
 
-def subsample(rows: Rows, options: SetOptions) -> Rows:
-    """At most `MAX_ROWS` rows, the same share of each class; whole queries where there are any."""
-    if len(rows) <= MAX_ROWS:
+def subsample(rows: Rows, options: SetOptions, most: int | None = None) -> Rows:
+    """At most `MAX_ROWS` rows, or `most`: the same share of each class, whole queries if there are any."""
+    most = MAX_ROWS if most is None else most
+    if len(rows) <= most:
         return rows
+    return rows.take(_mask(rows, options, most / len(rows), 0)).with_mean_weight_one()
+
+
+def validation_masks(rows: Rows, options: SetOptions, wanted: int) -> list[NDArray[np.bool_]]:
+    """Validation sets of some rows: one, or up to five if one has fewer rows than are wanted.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    options : SetOptions
+        The share of the rows in a validation set, and the seed.
+    wanted : int
+        Number of validation rows that all sets together should have.
+
+    Returns
+    -------
+    list of bool arrays of (n,)
+    """
+    fraction = options.validation_fraction
+    n_sets = int(np.clip(np.ceil(wanted / (fraction * len(rows))), 1, MAX_SPLITS))
+    return [_mask(rows, options, fraction, 1 + number) for number in range(n_sets)]
+
+
+def _mask(rows: Rows, options: SetOptions, fraction: float, number: int) -> NDArray[np.bool_]:
     classes = rows.y if options.is_classifier else None
-    few = validation_mask(len(rows), MAX_ROWS / len(rows), options.seed, classes, rows.qid)
-    return rows.take(few).with_mean_weight_one()
+    return validation_mask(len(rows), fraction, options.seed + number, classes, rows.qid)

@@ -29,10 +29,12 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
         ever pays more. By default all features are used.
     step : float, default=0.1
         Learning rate: the factor by which each tree is multiplied before it is added.
-    max_depth : int, default=6
-        Largest depth of a tree. Sets of features are compared by trees of depth 4 at most.
-    n_rounds : int, default=100
-        Number of rounds. Each round adds one tree.
+    max_depth : int or "auto", default=6
+        Largest depth of a tree. With "auto" the depth of 4, 6 and 8 that is best on validation rows. Sets of
+        features are compared by trees of depth 4 at most.
+    n_rounds : int or "auto", default=100
+        Number of rounds. Each round adds one tree. With "auto" the number from 25 to 300 that is best on
+        validation rows.
     min_samples_leaf : int, default=20
         Smallest number of training rows in a leaf.
     max_bins : int, default=255
@@ -41,10 +43,14 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
         Columns that are split by category: a list of columns, or a boolean mask. By default the columns that
         a frame holds as text, categories or booleans. With None, codes are split as numbers.
     validation_fraction : float, default=0.25
-        Share of the rows by which sets of features are compared, in whole queries if `qid` is given. The
-        final model is fitted to all rows.
+        Share of the rows by which sets of features, and depths and rounds that are "auto", are compared, in
+        whole queries if `qid` is given. The final model is fitted to all rows.
     metric : str, Metric or None, default=None
-        Metric by which sets of features are compared; "mse" by default. The loss decides between equal ones.
+        Metric by which sets of features, depths and numbers of rounds are compared; "mse" by default. The
+        loss decides between equal ones.
+    anytime : bool, default=False
+        Whether the model answers for smaller budgets as well as if it were fitted to the features that they
+        buy. It then holds a boosted model for each of several prefixes of the order, and a fit takes longer.
     random_state : int, RandomState or None, default=None
         Random seed of the divisions of the rows.
     n_jobs : int or None, default=None
@@ -53,7 +59,7 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     Attributes
     ----------
     plan_ : Plan
-        A chain with one node per round.
+        A chain with one node per round, or with `anytime` one per prefix.
     cost_ : float
         Cost of the whole model, if a row evaluates every tree and needs every feature.
     features_ : array
@@ -61,7 +67,7 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     order_ : array
         The same features in the order of purchase.
     n_rounds_ : int
-        Number of rounds of the model.
+        Number of rounds of the model; with `anytime` of the model on all chosen features.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -81,7 +87,16 @@ class BudgetedSelectorRegressor(PlanRegressor, BudgetedSelector):
     validation sets. Leaf values have an L2 penalty of 1, or less with fewer than 2,000 rows: without it,
     leaves of rare classes take too large steps.
 
+    If the depth or the number of rounds is "auto", depths are compared at 25, 50 and 100 rounds, and 150, 200
+    and 300 rounds are tried with the best of them, on at most 40,000 rows. With fewer than 1,000 rows in a
+    validation set there are up to five. With `anytime` each prefix has its own depth and number of rounds.
+
     If evaluating trees has a cost, up to a fifth of the budget is kept for it.
+
+    With `anytime` there are boosted models on the first 1, 2, ..., 8, 10, 12, 14, 17, 20, ... features of the
+    order, which is the best of several orders on validation rows, at budgets in equal ratios. A row answers
+    with the last model that it can pay for. Where evaluating trees has a cost, it pays for the trees of all
+    models up to there, and the models for smaller budgets have at most half of the trees.
 
     References
     ----------
@@ -122,10 +137,12 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         ever pays more. By default all features are used.
     step : float, default=0.1
         Learning rate: the factor by which each tree is multiplied before it is added.
-    max_depth : int, default=6
-        Largest depth of a tree. Sets of features are compared by trees of depth 4 at most.
-    n_rounds : int, default=100
-        Number of rounds. Each round adds one tree per class (one tree if there are two classes).
+    max_depth : int or "auto", default=6
+        Largest depth of a tree. With "auto" the depth of 4, 6 and 8 that is best on validation rows. Sets of
+        features are compared by trees of depth 4 at most.
+    n_rounds : int or "auto", default=100
+        Number of rounds. Each round adds one tree per class (one tree if there are two classes). With "auto"
+        the number from 25 to 300 that is best on validation rows.
     min_samples_leaf : int, default=20
         Smallest number of training rows in a leaf.
     max_bins : int, default=255
@@ -137,11 +154,14 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         Weights of the classes, by which the weights of the rows are multiplied. "balanced" gives all classes
         the same total weight. Classes that a mapping leaves out have weight 1.
     validation_fraction : float, default=0.25
-        Share of the rows by which sets of features are compared, the same share of each class, or whole
-        queries if `qid` is given. The final model is fitted to all rows.
+        Share of the rows by which sets of features, and depths and rounds that are "auto", are compared: the
+        same share of each class, or whole queries if `qid` is given. The final model is fitted to all rows.
     metric : str, Metric or None, default=None
-        Metric by which sets of features are compared; accuracy by default. The loss decides between equal
-        ones.
+        Metric by which sets of features, depths and numbers of rounds are compared; accuracy by default. The
+        loss decides between equal ones.
+    anytime : bool, default=False
+        Whether the model answers for smaller budgets as well as if it were fitted to the features that they
+        buy. It then holds a boosted model for each of several prefixes of the order, and a fit takes longer.
     random_state : int, RandomState or None, default=None
         Random seed of the divisions of the rows.
     n_jobs : int or None, default=None
@@ -150,7 +170,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
     Attributes
     ----------
     plan_ : Plan
-        A chain with one node per round.
+        A chain with one node per round, or with `anytime` one per prefix.
     classes_ : array of shape (n_classes,)
         The classes, sorted.
     cost_ : float
@@ -160,7 +180,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
     order_ : array
         The same features in the order of purchase.
     n_rounds_ : int
-        Number of rounds of the model.
+        Number of rounds of the model; with `anytime` of the model on all chosen features.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -197,14 +217,15 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
         costs: Any = None,
         budget: float | None = None,
         step: float = 0.1,
-        max_depth: int = 6,
-        n_rounds: int = 100,
+        max_depth: Any = 6,
+        n_rounds: Any = 100,
         min_samples_leaf: int = 20,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         class_weight: Any = None,
         validation_fraction: float = 0.25,
         metric: Any = None,
+        anytime: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -219,6 +240,7 @@ class BudgetedSelectorClassifier(PlanClassifier, BudgetedSelector):
             categorical_features=categorical_features,
             validation_fraction=validation_fraction,
             metric=metric,
+            anytime=anytime,
             random_state=random_state,
             n_jobs=n_jobs,
         )

@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 
 from miserly.costs import Costs, Ledger
 
-__all__ = ["GainOf", "backward_set", "best_per_price", "fill", "forward_set", "saved_prices"]
+__all__ = [
+    "GainOf",
+    "backward_order",
+    "backward_set",
+    "best_per_price",
+    "fill",
+    "forward_set",
+    "saved_prices",
+]
 
 Floats = NDArray[np.float64]
 GainOf = Callable[[tuple[int, ...]], Floats]  # from sorted features to a gain for each column
@@ -105,20 +113,51 @@ def backward_set(gain_of: GainOf, ledger: Ledger, alpha: float) -> list[int]:
     limit = ledger.left
     dropped: list[int] = []
     while True:
-        features = np.flatnonzero(kept)
-        gain = gain_of(tuple(features.tolist()))[features]
-        saved = saved_prices(costs, kept)[features]
-        ranked = features[np.lexsort((features, _rate(gain, saved, alpha)))]
+        ranked, n_useless = _least_first(gain_of, costs, kept, alpha)
         if Ledger(costs, limit).fits(costs.of(kept)):
             break
-        share = WIDE_BATCH if len(features) > WIDE else BATCH
-        n_useless = int((gain <= 0.0).sum())
-        for feature in ranked[: max(n_useless, _batch(len(features), share))].tolist():
+        share = WIDE_BATCH if len(ranked) > WIDE else BATCH
+        for feature in ranked[: max(n_useless, _batch(len(ranked), share))]:
             kept[feature] = False
             dropped.append(feature)
             if Ledger(costs, limit).fits(costs.of(kept)):
                 break
-    return fill([*ranked[::-1].tolist(), *dropped[::-1]], ledger)
+    return fill([*ranked[::-1], *dropped[::-1]], ledger)
+
+
+def backward_order(gain_of: GainOf, costs: Costs, kept: NDArray[np.bool_], alpha: float) -> list[int]:
+    """Order a set of features by backward elimination, as `backward_set` does, down to nothing.
+
+    Parameters
+    ----------
+    gain_of : callable
+        Gives the gain of every column of a model on a set of features.
+    costs : Costs
+        The prices.
+    kept : bool array of (d,)
+        The set.
+    alpha : float
+        Power of the price.
+
+    Returns
+    -------
+    list of int
+        The features of the set, the one that is dropped last first.
+
+    Examples
+    --------
+    >>> costs, gains = Costs([4.0, 1.0, 1.0]), np.array([3.0, 2.0, 1.0])
+    >>> [backward_order(lambda kept: gains, costs, np.ones(3, dtype=bool), alpha) for alpha in (0.0, 1.0)]
+    [[0, 1, 2], [1, 2, 0]]
+    """
+    left = kept.copy()
+    dropped: list[int] = []
+    while left.any():
+        ranked, n_useless = _least_first(gain_of, costs, left, alpha)
+        for feature in ranked[: max(n_useless, _batch(len(ranked), BATCH))]:
+            left[feature] = False
+            dropped.append(feature)
+    return dropped[::-1]
 
 
 def fill(order: Sequence[int], ledger: Ledger) -> list[int]:
@@ -205,6 +244,17 @@ def saved_prices(costs: Costs, kept: NDArray[np.bool_]) -> Floats:
     np.add.at(members, groups[kept].ravel(), 1.0)
     alone = np.append(setup, 0.0) * (members == 1.0)
     return np.asarray(np.where(kept, own + alone[groups].sum(axis=1), 0.0))
+
+
+def _least_first(
+    gain_of: GainOf, costs: Costs, kept: NDArray[np.bool_], alpha: float
+) -> tuple[list[int], int]:
+    """The features of a set, those of least gain per price^alpha first, and how many gain nothing."""
+    features = np.flatnonzero(kept)
+    gain = gain_of(tuple(features.tolist()))[features]
+    saved = saved_prices(costs, kept)[features]
+    ranked = features[np.lexsort((features, _rate(gain, saved, alpha)))]
+    return ranked.tolist(), int((gain <= 0.0).sum())
 
 
 def _paid(ledger: Ledger) -> tuple[int, ...]:
