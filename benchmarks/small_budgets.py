@@ -91,7 +91,9 @@ def by_frontier(
     """The choice of one search for each number of features, and the seconds of the whole search."""
     start = time.perf_counter()
     budgets = [float(k) for k in sizes]
-    found = frontier("auto", X, y, budgets=budgets, certify=0, time_limit=seconds, random_state=0)
+    found = frontier(
+        "auto", X, y, budgets=budgets, task="classes", certify=0, time_limit=seconds, random_state=0
+    )
     taken = time.perf_counter() - start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)

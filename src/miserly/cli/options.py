@@ -224,9 +224,14 @@ class SearchOptions:
         ),
     ] = None
     max_fits: Annotated[
-        int,
-        typer.Option(min=2, help="The number of hyperparameter values to try.", rich_help_panel=_SEARCH),
-    ] = 60
+        int | None,
+        typer.Option(
+            min=2,
+            help="The number of hyperparameter values to try. By default 60, and 10 more for each --budget.",
+            show_default=False,
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None
     handovers: Annotated[
         bool | None,
         typer.Option(

@@ -46,6 +46,7 @@ from miserly.selection.workers import Workers
 __all__ = ["frontier"]
 
 _FEW_TO_COMPILE = 64  # rows, or queries
+_FITS, _FITS_PER_CAP, _MOST_CAPS = 60, 10, 8  # the default of `max_fits`
 
 
 def frontier(
@@ -68,7 +69,7 @@ def frontier(
     cv: Any = None,
     confidence: float | None = None,
     certify: float | None = None,
-    max_fits: int = 60,
+    max_fits: int | None = None,
     time_limit: float | None = None,
     handovers: bool | None = None,
     n_jobs: int | None = None,
@@ -130,8 +131,8 @@ def frontier(
         The caps of interest, which are also the caps of tables. The first learner that has a budget is fitted
         at each of them (at eight, if there are more) before any other fit, the largest first. Learners that
         grow a single tree follow after the first of these fits. Then the other learners are fitted at the
-        largest cap and, if they are competitive, at all caps, with up to half of `max_fits`. The search does
-        not go beyond the largest cap.
+        largest cap, at one in the middle and, if they are competitive, at all caps, with up to half of
+        `max_fits`. The search does not go beyond the largest cap.
     mean_budgets : list of float, optional
         The same for mean budgets: the first learner is fitted at two of them, the others are searched over
         their own hyperparameters. If neither is given, tables are for eight mean budgets in geometric steps
@@ -144,8 +145,9 @@ def frontier(
     certify : float, optional
         The share of the rows (queries) that is kept for guarantees. The search does not use them. By default
         a fifth, at most 2,000, and none if there are fewer than 50; 0 keeps none.
-    max_fits : int, default=60
-        The total number of hyperparameter values that are tried. Each needs one fit per fold.
+    max_fits : int, optional
+        The total number of hyperparameter values that are tried. Each needs one fit per fold. By default 60,
+        and 10 more for each of the `budgets`, of which eight count at most.
     time_limit : float, optional
         The time limit in seconds. No fit starts after it, or if it is expected to take longer than the time
         left. A fit that takes more than 15 % of it (at least 5 seconds) is stopped and counts as a failure,
@@ -205,7 +207,10 @@ def frontier(
     pool, unable = read_pool(learners, taken.task, X, everything.y, evaluator.metric)
     caps, means, wanted = _read_budgets(budgets, mean_budgets)
     tried = candidate_learners(pool, taken.task, evaluator.rows, listed, seed, wanted)
-    most, limit = _read_max_fits(max_fits), math.inf if time_limit is None else float(time_limit)
+    most, limit = (
+        _read_max_fits(max_fits, len(caps or ())),
+        math.inf if time_limit is None else float(time_limit),
+    )
     workers = partial(Workers, evaluator.rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
     setting = _Setting(evaluator, workers, tried, most, limit, wanted, taken.task == "classes", seed)
     search, screening = setting.search_with(listed.unit, bool(verbose), str(taken), _how_to_resume(cache))
@@ -371,7 +376,9 @@ def _cache(folder: str | PathLike[str] | None, random_state: Any) -> Cache | Non
     return None if folder is None else Cache(folder)
 
 
-def _read_max_fits(max_fits: int) -> int:
+def _read_max_fits(max_fits: int | None, n_caps: int) -> int:
+    if max_fits is None:
+        return _FITS + _FITS_PER_CAP * min(n_caps, _MOST_CAPS)
     if isinstance(max_fits, bool) or not isinstance(max_fits, (int, np.integer)) or max_fits < 2:
         raise DataError(f"max_fits is a number of fits, 2 or more, not {max_fits!r}")
     return int(max_fits)

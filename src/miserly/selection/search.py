@@ -3,8 +3,8 @@
 If the search has budgets, these come first. The first learner that has a budget as a parameter is fitted at
 each of them (at two, if they are mean budgets), the largest first: prefixes of its model serve the smaller
 budgets from then on. Learners that grow a single tree are fitted at all caps right after the first of these
-fits. Then the other learners are fitted at the largest cap, the fastest first. Those that are competitive are
-also fitted at the other caps.
+fits. Then the other learners are fitted at the largest cap and at one in the middle, the fastest first: some
+learners are good at small caps alone. Those that are competitive are also fitted at the other caps.
 
 The constant answer and learners without a hyperparameter come before all of these. They are fitted once.
 
@@ -43,6 +43,7 @@ _BUDGET_SHARE = 0.5  # of the fits go to the budgets of the search, without thos
 # is as without any (seeds 30, 32).
 _MEANS_FIRST = 2
 _LEAST_TRIALS = 2  # made in any case: the constant answer and one learner
+_PROBES = slice(0, 3, 2)  # of the budgets of a learner: the largest, and the one in the middle
 _PATIENCE = 2  # failures of a learner before it gets no further fits
 _WINDOW = 4  # fits under way at a time
 
@@ -222,10 +223,10 @@ class Search:
                     yield learner, budget
 
     def _others_at_budgets(self) -> Fits:
-        """All learners at the largest budget, then those that are not behind at the others."""
-        while (pair := self._quickest_left(slice(1))) is not None:
+        """All learners at the largest budget and one in the middle; at the others, those that are not behind."""
+        while (pair := self._quickest_left(_PROBES)) is not None:
             yield pair
-        while not self.first_values_only and (pair := self._quickest_left(slice(1, None))) is not None:
+        while not self.first_values_only and (pair := self._quickest_left(slice(None))) is not None:
             learner = pair[0]
             while self._is_under_way(learner) and not self.history.trials_of(learner):
                 yield None
