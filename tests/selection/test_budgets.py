@@ -15,6 +15,7 @@ from miserly import (
     Costs,
     EarlyExit,
     GreedyMiserClassifier,
+    PurchaseTreeClassifier,
     SpeedBoostClassifier,
     frontier,
 )
@@ -24,6 +25,7 @@ from miserly.metrics import get_metric
 from miserly.selection import workers as _workers
 from miserly.selection.candidates import candidate_learners, pool_for, read_pool
 from miserly.selection.choice import Chooser
+from miserly.selection.frontier import _read_max_fits
 from miserly.selection.history import SearchEffort, why_nothing_helps
 from miserly.selection.requests import SearchBudgets
 
@@ -122,6 +124,25 @@ def test_the_first_learner_is_fitted_at_each_budget_before_anything_else(wide, o
     ]
     assert names[4:6] == ("EarlyExit", "CostLassoClassifier")  # at the largest, searches of their own last
     assert params[4]["estimator__budget"] == params[5]["budget"] == 10.0
+
+
+def test_a_learner_that_is_good_at_small_caps_alone_is_fitted_there():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(1600, 10)).astype(float)
+    y = X[np.arange(1600), (2 + 2 * X[:, 0] + X[:, 1]).astype(int)]  # two values say which one is the class
+    learners = [GreedyMiserClassifier(n_rounds=30), PurchaseTreeClassifier(n_rounds=20)]
+    found = frontier(learners, X, y, budgets=[1, 2, 3, 4, 9], task="classes", certify=0, random_state=0)
+    models = found.points[found.points.learner == "PurchaseTreeClassifier"]
+    assert 3.0 in {params["budget"] for params in models.params}
+    assert type(found.best(budget=3)).__name__ == "PurchaseTreeClassifier"
+    assert found.best(budget=3).score(X, y) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "n_caps", "most"), [(None, 0, 60), (None, 4, 100), (None, 24, 140), (12, 4, 12)]
+)
+def test_more_caps_allow_more_fits(given, n_caps, most):
+    assert _read_max_fits(given, n_caps) == most
 
 
 def test_one_fit_at_the_largest_budget_serves_the_smaller_ones(wide):

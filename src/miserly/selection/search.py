@@ -43,7 +43,7 @@ _BUDGET_SHARE = 0.5  # of the fits go to the budgets of the search, without thos
 # is as without any (seeds 30, 32).
 _MEANS_FIRST = 2
 _LEAST_TRIALS = 2  # made in any case: the constant answer and one learner
-_PROBES = slice(0, 3, 2)  # of the budgets of a learner: the largest, and the one in the middle
+_PROBES = (0, 2)  # places in the budgets of a learner: the largest, and the one in the middle
 _PATIENCE = 2  # failures of a learner before it gets no further fits
 _WINDOW = 4  # fits under way at a time
 
@@ -223,9 +223,10 @@ class Search:
                     yield learner, budget
 
     def _others_at_budgets(self) -> Fits:
-        """All learners at the largest budget and one in the middle; at the others, those that are not behind."""
-        while (pair := self._quickest_left(_PROBES)) is not None:
-            yield pair
+        """All learners at the largest budget and at one in the middle, then those that are not behind."""
+        for probe in _PROBES:
+            while (pair := self._quickest_left(slice(probe, probe + 1))) is not None:
+                yield pair
         while not self.first_values_only and (pair := self._quickest_left(slice(None))) is not None:
             learner = pair[0]
             while self._is_under_way(learner) and not self.history.trials_of(learner):
