@@ -94,7 +94,7 @@ def choose_purchases(
         ways.append(replace(gains, limits=replace(gains.limits, max_leaves=1)))
     best = trees.best(ways)
     if isinstance(best.limits, RolloutLimits):
-        return trees.by_rollouts(_largest(rows, some), best.limits), bins
+        return trees.by_rollouts(_as_many(rows, options.seed), best.limits), bins
     return trees.tree(trees.table, best), bins
 
 
@@ -107,9 +107,12 @@ def _ways_by_rollouts(n_rows: int, max_leaves: int, alphas: Sequence[float]) -> 
     ]
 
 
-def _largest(rows: Rows, some: Rows) -> Rows:
-    """All rows if trees of rollouts can be grown on them in reasonable time, else some of them."""
-    return rows if rows.X.size <= MOST_VALUES else some
+def _as_many(rows: Rows, seed: int) -> Rows:
+    """All rows, or of very many as many as trees of rollouts can be grown on in reasonable time."""
+    most = max(1, MOST_VALUES // rows.X.shape[1])
+    if len(rows) <= most:
+        return rows
+    return rows.take(np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False)))
 
 
 class _Trees:
