@@ -25,7 +25,7 @@ from miserly.metrics import get_metric
 from miserly.selection import workers as _workers
 from miserly.selection.candidates import candidate_learners, pool_for, read_pool
 from miserly.selection.choice import Chooser
-from miserly.selection.frontier import _read_max_fits
+from miserly.selection.frontier import _read_limits
 from miserly.selection.history import SearchEffort, why_nothing_helps
 from miserly.selection.requests import SearchBudgets
 
@@ -142,7 +142,7 @@ def test_a_learner_that_is_good_at_small_caps_alone_is_fitted_there():
     ("given", "n_caps", "most"), [(None, 0, 60), (None, 4, 100), (None, 24, 140), (12, 4, 12)]
 )
 def test_more_caps_allow_more_fits(given, n_caps, most):
-    assert _read_max_fits(given, n_caps) == most
+    assert _read_limits(given, [1.0] * n_caps or None, 30) == (most, 30.0)
 
 
 def test_one_fit_at_the_largest_budget_serves_the_smaller_ones(wide):

@@ -207,10 +207,7 @@ def frontier(
     pool, unable = read_pool(learners, taken.task, X, everything.y, evaluator.metric)
     caps, means, wanted = _read_budgets(budgets, mean_budgets)
     tried = candidate_learners(pool, taken.task, evaluator.rows, listed, seed, wanted)
-    most, limit = (
-        _read_max_fits(max_fits, len(caps or ())),
-        math.inf if time_limit is None else float(time_limit),
-    )
+    most, limit = _read_limits(max_fits, caps, time_limit)
     workers = partial(Workers, evaluator.rows, n_jobs=n_jobs, cache=_cache(cache, random_state))
     setting = _Setting(evaluator, workers, tried, most, limit, wanted, taken.task == "classes", seed)
     search, screening = setting.search_with(listed.unit, bool(verbose), str(taken), _how_to_resume(cache))
@@ -376,9 +373,13 @@ def _cache(folder: str | PathLike[str] | None, random_state: Any) -> Cache | Non
     return None if folder is None else Cache(folder)
 
 
-def _read_max_fits(max_fits: int | None, n_caps: int) -> int:
+def _read_limits(
+    max_fits: int | None, caps: Sequence[float] | None, time_limit: float | None
+) -> tuple[int, float]:
+    """The number of fits, which by default depends on the number of caps, and the seconds."""
+    limit = math.inf if time_limit is None else float(time_limit)
     if max_fits is None:
-        return _FITS + _FITS_PER_CAP * min(n_caps, _MOST_CAPS)
+        return _FITS + _FITS_PER_CAP * min(len(caps or ()), _MOST_CAPS), limit
     if isinstance(max_fits, bool) or not isinstance(max_fits, (int, np.integer)) or max_fits < 2:
         raise DataError(f"max_fits is a number of fits, 2 or more, not {max_fits!r}")
-    return int(max_fits)
+    return int(max_fits), limit
