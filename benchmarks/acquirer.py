@@ -28,7 +28,7 @@ SMALL = {"n_components": 16, "pool_size": 80}
 LARGE = {"n_components": 32, "pool_size": 100}
 CHOSEN = {  # and at each of them the trees of the answer were better than none
     10: SMALL | {"tree_share": 0.75, "tree_impurity": "gini"},
-    20: LARGE,
+    20: SMALL,
     30: LARGE,
     50: {"n_components": 64, "pool_size": 160},
 }
