@@ -15,7 +15,6 @@ from miserly import (
     Costs,
     EarlyExit,
     GreedyMiserClassifier,
-    PurchaseTreeClassifier,
     SpeedBoostClassifier,
     frontier,
 )
@@ -28,6 +27,7 @@ from miserly.selection.choice import Chooser
 from miserly.selection.frontier import _read_limits
 from miserly.selection.history import SearchEffort, why_nothing_helps
 from miserly.selection.requests import SearchBudgets
+from miserly.selection.search import Search
 
 from .tables import miser, table
 
@@ -126,16 +126,13 @@ def test_the_first_learner_is_fitted_at_each_budget_before_anything_else(wide, o
     assert params[4]["estimator__budget"] == params[5]["budget"] == 10.0
 
 
-def test_a_learner_that_is_good_at_small_caps_alone_is_fitted_there():
-    rng = np.random.default_rng(0)
-    X = rng.integers(2, size=(1600, 10)).astype(float)
-    y = X[np.arange(1600), (2 + 2 * X[:, 0] + X[:, 1]).astype(int)]  # two values say which one is the class
-    learners = [GreedyMiserClassifier(n_rounds=30), PurchaseTreeClassifier(n_rounds=20)]
-    found = frontier(learners, X, y, budgets=[1, 2, 3, 4, 9], task="classes", certify=0, random_state=0)
-    models = found.points[found.points.learner == "PurchaseTreeClassifier"]
-    assert 3.0 in {params["budget"] for params in models.params}
-    assert type(found.best(budget=3)).__name__ == "PurchaseTreeClassifier"
-    assert found.best(budget=3).score(X, y) == 1.0
+def test_a_learner_that_is_behind_is_tried_at_the_largest_cap_and_at_one_in_the_middle(
+    wide, orders, monkeypatch
+):
+    monkeypatch.setattr(Search, "_is_behind", lambda self, learner: learner.name == "CostLassoClassifier")
+    search(wide, [small(), CostLassoClassifier()], max_fits=40)
+    tried = [params["budget"] for name, params in orders if name == "CostLassoClassifier"]
+    assert [budget for budget in tried if budget is not None][:2] == [10.0, 5.0]
 
 
 @pytest.mark.parametrize(
