@@ -44,10 +44,8 @@ def test_leaves_go_on_with_one_mixture_and_observe_what_the_tree_bought(share):
     run = model.run(X)
     assert run.cost.max() == 4.0
     alone = AcquirerClassifier(budget=4, tree_share=0.0, **FIXED).fit(X, y).plan_
-    observed = alone.run(X, known=run.acquired)  # all was bought: nothing fits any more but what is known
     again = alone.run(X, budget=0.0, known=run.acquired)
     np.testing.assert_allclose(run.scores, again.scores, atol=2e-5)  # float32, in another order
-    assert observed.cost.max() <= 4.0
 
 
 @pytest.mark.parametrize("budget", [0.0, 1.0, 2.5, 4.0, 7.0])
