@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from miserly import (
     EarlyExit,
     GreedyMiserClassifier,
     GreedyMiserRanker,
+    Handover,
     load,
 )
 from miserly.data.rows import Rows
@@ -436,3 +438,28 @@ def test_a_model_that_is_another_one_with_all_rows_is_not_taken():
     alone = sweep([changeable], X, y, max_fits=6)
     with pytest.warns(BudgetWarning, match="cost more, or are worse, when fitted to all rows"):
         assert alone.best(mean_budget=expensive).score(X, y) < 0.7  # there is no other learner
+
+
+def test_a_model_whose_rows_the_cap_stops_once_it_is_fitted_to_all_rows_is_not_taken(monkeypatch):
+    """The first refit learns all rows by heart with two features, and would then buy the third."""
+    X, y, _ = table(240)
+    by_heart = GreedyMiserClassifier(n_rounds=200, max_depth=8, costs=COSTS)
+    by_heart.fit(X * [1.0, 1.0, 0.0], y)
+    changed = Handover.of(by_heart, miser(costs=COSTS).fit(X, y), threshold=1.0)
+    assert changed.run(X, budget=6.0).cost.max() <= 6.0 < changed.run(X).cost.min()
+    assert (changed.run(X, budget=6.0).scores.ravel() > 0).astype(int).tolist() == y.tolist()
+    found, original, refits = sweep([miser(), CostLassoClassifier()], X, y), Refitter.fit, []
+
+    def refit(self, chosen, rows, request):
+        refits.append(chosen)
+        if chosen is not refits[0] and chosen.trial is not refits[0].trial:
+            return original(self, chosen, rows, request)
+        model = copy(changed)
+        model.plan_ = changed.plan_.replace(budget=request.budget if request.is_capped else None)
+        return model
+
+    monkeypatch.setattr(Refitter, "fit", refit)
+    model = found.best(6.0)
+    assert type(model) is not Handover and refits[-1].trial is not refits[0].trial
+    fresh, labels, _ = table(1000, seed=1)
+    assert model.score(fresh, labels) > 0.75

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miserly.costs import Costs, mean_fits
+from miserly.costs import Costs, fits, mean_fits
 from miserly.data.rows import Rows
 from miserly.errors import BudgetWarning, CostError
 from miserly.metrics import Queries
@@ -21,17 +23,20 @@ from miserly.plan import Plan
 from miserly.plan.engine.batch import Run, engine_for
 from miserly.selection.certification import Certifier, Refitter, with_guarantees
 from miserly.selection.cross_choice import steady_gains
-from miserly.selection.evaluation import Candidate, Evaluator, Trial
+from miserly.selection.evaluation import Candidate, Evaluator, Trial, most_of
 from miserly.selection.history import SearchEffort, why_nothing_helps
 from miserly.selection.requests import Request
 from miserly.selection.row_values import RowValues, scores_of
 
 __all__ = ["Chooser"]
 
+Floats: TypeAlias = NDArray[np.float64]
+
 _FEW_ROWS = 500  # rows that are run to find out whether a plan acquires anything
 _N_REFITTED = 8  # models that are fitted to all rows before the first of them is taken
 _ROUNDING = 1e-9  # losses of the metric closer than this are equal
 _WORSE_ERRORS = 3.0  # standard errors that a refitted model may be below its held-out value
+_CUT = 0.02  # of the rows: so many more may be stopped by the cap than in the search
 
 
 class Chooser:
@@ -163,10 +168,13 @@ class Chooser:
 
         A small change of the rows can decide whether a feature is bought, so a refitted model may be a
         different one. It is skipped if its training score is more than 3 standard errors below its held-out
-        score.
+        score. It is also skipped if the cap stops more of its rows than in the search. (Its training score
+        does not show what that costs: on rows that it has learned by heart, it needs few features.) If all
+        are skipped, the first of those with the fewest such rows is taken.
         """
         rows = self._everything
         inside: dict[Trial, tuple[Candidate, Any]] = {}
+        cut: dict[Trial, float] = {}
         for one in ordered:
             if one.trial in inside:  # another view of the same fit was skipped
                 continue
@@ -176,18 +184,33 @@ class Chooser:
                 continue
             inside[one.trial] = one, model
             reached = self._sign * self._reached(model.plan_, done)
-            if not reached < self._gain(one) - _WORSE_ERRORS * self._error(one):
+            cut[one.trial] = max(0.0, self._cut(one, done, request) - _CUT)
+            is_worse = reached < self._gain(one) - _WORSE_ERRORS * self._error(one)
+            if not is_worse and not cut[one.trial] > 0.0:
                 break
             if len(inside) == _N_REFITTED:
-                one, model = next(iter(inside.values()))
+                one, model = inside[min(cut, key=lambda trial: cut[trial])]
                 break
         else:
             if not inside:
                 raise CostError(
                     f"no model costs {request.words} when it is fitted to all rows; raise the budget"
                 )
-            one, model = next(iter(inside.values()))
+            one, model = inside[min(cut, key=lambda trial: cut[trial])]
         return one, with_guarantees(model, self.certifier.certain(request))
+
+    def _cut(self, one: Candidate, done: Run, request: Request) -> float:
+        """The share of rows that the cap stops in a refitted model, minus the share in the search."""
+        if not request.is_capped:
+            return 0.0
+        rows = self._everything
+        plan = self.refitter.fit(one, rows, replace(request, budget=np.inf)).plan_
+        if fits(0.0, most_of(plan, rows), request.budget):
+            return 0.0
+        free = plan.run(rows.X, qid=rows.qid, unknown="missing", **rows.own_costs)
+        places = (place for place, capped in enumerate(self.under(request.budget)) if capped is one)
+        before = self._candidates[next(places)]
+        return _share_stopped(free.cost, done.cost) - _share_stopped(before.paid, one.paid)
 
     def _error(self, one: Candidate) -> float:
         """The standard error of a candidate; at least that of one unit, if all answers are right."""
@@ -208,3 +231,8 @@ class Chooser:
 
     def _loss(self, one: Candidate) -> float:
         return self._gain(self.reference) - self._gain(one)
+
+
+def _share_stopped(free: Floats, capped: Floats) -> float:
+    """The share of rows that pay less under a cap."""
+    return float(np.mean(capped < free - _ROUNDING * np.abs(free)))

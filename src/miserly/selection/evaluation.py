@@ -73,6 +73,11 @@ class Evaluation:
     is_weighted: bool = False
 
     @property
+    def paid(self) -> Floats:
+        """What each row paid."""
+        return self.cost if self.row_cost is None else self.row_cost
+
+    @property
     def total(self) -> Floats:
         """What each row cost in all: its tests, and its answer."""
         assert self.mistakes is not None
@@ -85,7 +90,7 @@ class Evaluation:
         """The mean cost of a row."""
         if self.is_weighted:
             return float(self.cost.mean())
-        return float((self.cost if self.row_cost is None else self.row_cost).mean())
+        return float(self.paid.mean())
 
     @cached_property
     def mean_value(self) -> float:
@@ -263,7 +268,7 @@ class Evaluator:
 
     def _candidate(self, trial: Trial, view: View, parts: Sequence[Evaluation]) -> Candidate:
         """The evaluations of all folds as one."""
-        row_cost = [one.cost if one.row_cost is None else one.row_cost for one in parts]
+        row_cost = [one.paid for one in parts]
         return Candidate(
             trial=trial,
             view=view,

@@ -163,13 +163,7 @@ class _Half:
     @cached_property
     def evaluation(self) -> Floats:
         """What each row paid besides features."""
-        return self.paid - self.price(self.acquired)
-
-    @property
-    def paid(self) -> Floats:
-        """What each row paid."""
-        one = self.candidate
-        return one.cost if one.row_cost is None else one.row_cost
+        return self.candidate.paid - self.price(self.acquired)
 
     @cached_property
     def values(self) -> Floats:
@@ -204,7 +198,9 @@ class _JoinedPair:
         n_handed = np.flatnonzero(np.concatenate([[True], np.diff(sure) > _CLOSE, [True]]))
         ends = np.concatenate([[0.0], sure, [2.0]])
         self._levels = 0.5 * (ends[n_handed] + ends[n_handed + 1])
-        self.cost = one.mean_cost + _sums(evaluator.weighed(self.both - first.paid)[order])[n_handed]
+        self.cost = (
+            one.mean_cost + _sums(evaluator.weighed(self.both - first.candidate.paid)[order])[n_handed]
+        )
         value = one.mean_value + _sums((self.handed_value - first.values)[order])[n_handed]
         share = n_handed / len(order)
         smoothing = [half.gain - self._sign * half.candidate.mean_value for half in (first, then)]
@@ -222,7 +218,7 @@ class _JoinedPair:
         then, weighed = self._then, self._evaluator.weighed
         if not then.candidate.includes_cost:
             return then.values
-        return then.values - weighed(then.paid) + weighed(self.both)
+        return then.values - weighed(then.candidate.paid) + weighed(self.both)
 
     def at(self, cost: float) -> int:
         """The place of the largest number of rows within a mean cost; for a total, of the best number."""
@@ -245,7 +241,7 @@ class _JoinedPair:
         first, evaluator = self._first, self._evaluator
         handed = self._first.confidence < view["handover"]
         bought = self._first.acquired | (self._then.acquired & handed[:, None])
-        cost = np.where(handed, self.both, first.paid)
+        cost = np.where(handed, self.both, first.candidate.paid)
         return Candidate(
             trial=trial,
             view=view,
