@@ -52,6 +52,8 @@ class ClassRows(NamedTuple):
         Weights.
     n_classes : int
         Number of classes.
+    is_plain : bool, default=False
+        Whether all weights are known to be 1. Then rows are only counted, which is faster.
     """
 
     codes: NDArray[np.uint8]
@@ -59,6 +61,7 @@ class ClassRows(NamedTuple):
     y: Ints
     weight: Floats
     n_classes: int
+    is_plain: bool = False
 
     @classmethod
     def of(cls, binned: Binned, y: Ints, weight: Floats | None, n_classes: int) -> ClassRows:
@@ -71,6 +74,7 @@ class ClassRows(NamedTuple):
             np.ascontiguousarray(y, dtype=np.int64),
             given,
             n_classes,
+            bool((given == 1.0).all()),
         )
 
 
@@ -236,38 +240,115 @@ def _impurity(weights, kind):
     return found
 
 
-@threaded
-def _all_cuts(codes, n_bins, y, weight, n_classes, rows, features, kind, min_rows, impurity, cut):
-    for place in prange(len(features)):
-        f = features[place]
-        impurity[place], cut[place] = _best_cut(
-            codes[f], n_bins[f] + 1, y, weight, n_classes, rows, kind, min_rows
-        )
+@compiled
+def _measures(n, kind, is_plain):
+    """``w log w`` of the numbers from 0 to n, where it is needed; else empty."""
+    found = np.zeros(n + 1 if is_plain and kind != 0 else 0)
+    for w in range(1, len(found)):
+        found[w] = w * math.log(w)
+    return found
 
 
 @compiled
-def _best_cut(codes, n_bins, y, weight, n_classes, rows, kind, min_rows):
-    """The least impurity of some rows after a cut, and the last bin on the first side."""
-    sums, counts = np.zeros((n_bins, n_classes)), np.zeros(n_bins, np.int64)
-    for i in rows:
-        sums[codes[i], y[i]] += weight[i]
-        counts[codes[i]] += 1
-    high = np.zeros(n_classes)
+def _measure(weight, kind, known):
+    """What one class adds to the sum that an impurity is made of."""
+    if kind == 0:
+        return weight * weight
+    if len(known) > 0:
+        return known[np.uint64(weight)]
+    return weight * math.log(weight) if weight > 0.0 else 0.0
+
+
+@compiled
+def _impurity_from(total, measure, kind, known):
+    """The impurity of rows with a total weight, and the sum of `_measure` over their classes."""
+    if total <= 0.0:
+        return 0.0
+    if kind == 0:
+        return max(0.0, total - measure / total)
+    return max(0.0, _measure(total, kind, known) - measure)
+
+
+@threaded
+def _all_cuts(codes, n_bins, y, weight, n_classes, is_plain, rows, features, kind, min_rows, impurity, cut):
+    known = _measures(len(rows), kind, is_plain)
+    for place in prange(len(features)):
+        f = features[place]
+        part = _part(rows, y, weight)
+        counts, sums = _tables(n_bins[f] + 1, n_classes, is_plain)
+        impurity[place], cut[place] = _best_cut(codes[f], part, kind, known, min_rows, counts, sums)
+
+
+@compiled
+def _part(rows, y, weight):
+    """Some rows with their classes and weights, next to each other in memory."""
+    places, classes, weights = np.empty(len(rows), np.uint32), np.empty(len(rows), np.uint32), weight[rows]
+    for j in range(len(rows)):
+        places[j], classes[j] = rows[j], y[rows[j]]
+    return places, classes, weights
+
+
+@compiled
+def _tables(n_bins, n_classes, is_plain):
+    """Tables for the number of rows and for the sum of weights, of each bin and class."""
+    return np.empty((n_bins, n_classes), np.int32), np.empty((0 if is_plain else n_bins, n_classes))
+
+
+@compiled
+def _count(codes, part, is_plain, counts, sums):
+    """Fill the tables."""
+    places, classes, weights = part
+    counts[:] = 0
+    count, n_classes = counts.reshape(-1), np.uint32(counts.shape[1])
+    if is_plain:
+        for j in range(len(places)):
+            count[np.uint32(codes[places[j]]) * n_classes + classes[j]] += 1
+        return
+    sums[:] = 0.0
+    sum_of = sums.reshape(-1)
+    for j in range(len(places)):
+        cell = np.uint32(codes[places[j]]) * n_classes + classes[j]
+        count[cell] += 1
+        sum_of[cell] += weights[j]
+
+
+@compiled
+def _best_cut(codes, part, kind, known, min_rows, counts, sums):
+    """The least impurity of some rows after a cut, and the last bin on the first side.
+
+    Both sides are kept up to date from bin to bin, so that a bin costs as much as it has classes.
+    """
+    is_plain = len(sums) < len(counts)
+    _count(codes, part, is_plain, counts, sums)
+    n_bins, n_classes = counts.shape
+    low, high = np.zeros(n_classes), np.zeros(n_classes)
     for b in range(n_bins):
         for k in range(n_classes):
-            high[k] += sums[b, k]
-    low, n_low = np.zeros(n_classes), 0
-    best, cut = math.inf, -1
+            high[k] += counts[b, k] if is_plain else sums[b, k]
+    of_low, of_high = np.zeros(n_classes), np.empty(n_classes)
+    for k in range(n_classes):
+        of_high[k] = _measure(high[k], kind, known)
+    total_low, total_high, sum_low, sum_high = 0.0, high.sum(), 0.0, of_high.sum()
+    best, cut, n_low, n = math.inf, -1, 0, len(part[0])
     for b in range(n_bins - 1):
-        if counts[b] == 0:
-            continue
-        n_low += counts[b]
+        before = n_low
         for k in range(n_classes):
-            low[k] += sums[b, k]
-            high[k] = max(0.0, high[k] - sums[b, k])
-        if n_low < min_rows or len(rows) - n_low < min_rows:
+            if counts[b, k] == 0:
+                continue
+            n_low += counts[b, k]
+            more = float(counts[b, k]) if is_plain else sums[b, k]
+            low[k] += more
+            high[k] = max(0.0, high[k] - more)
+            total_low, total_high = total_low + more, total_high - more
+            new_low, new_high = _measure(low[k], kind, known), _measure(high[k], kind, known)
+            sum_low, sum_high = sum_low + new_low - of_low[k], sum_high + new_high - of_high[k]
+            of_low[k], of_high[k] = new_low, new_high
+        if n - n_low < min_rows:
+            break
+        if n_low == before or n_low < min_rows:
             continue
-        impurity = _impurity(low, kind) + _impurity(high, kind)
+        impurity = _impurity_from(total_low, sum_low, kind, known)
+        impurity += _impurity_from(total_high, sum_high, kind, known)
         if impurity < best:
             best, cut = impurity, b
     return best, cut
@@ -275,11 +356,11 @@ def _best_cut(codes, n_bins, y, weight, n_classes, rows, kind, min_rows):
 
 @threaded
 def _all_rollouts(
-    codes, n_bins, y, weight, n_classes, rows, firsts, cuts, features,
+    codes, n_bins, y, weight, n_classes, is_plain, rows, firsts, cuts, features,
     own, groups, setup, evaluation, budget, spent, paid, opened, kind, power, min_rows, found,
 ):  # fmt: skip
     for start in prange(len(firsts)):
-        data = (codes, n_bins, y, weight, n_classes)
+        data = (codes, n_bins, y, weight, n_classes, is_plain)
         prices = (own, groups, setup, evaluation, budget)
         found[start] = _rollout(
             data, rows.copy(), firsts[start], cuts[start], features, prices, spent, paid, opened,
@@ -290,7 +371,7 @@ def _all_rollouts(
 @compiled
 def _rollout(data, rows, first, cut, features, prices, spent, paid, opened, kind, power, min_rows):
     """The impurity at the ends of one greedy tree, which begins with a given cut."""
-    codes, _, y, weight, n_classes = data
+    codes, _, y, weight, n_classes, _ = data
     own, groups, setup, evaluation, _ = prices
     accounts = np.zeros((MOST_SPLITS + 1, len(paid)), np.bool_)
     groups_open = np.zeros((MOST_SPLITS + 1, len(opened)), np.bool_)
@@ -298,6 +379,7 @@ def _rollout(data, rows, first, cut, features, prices, spent, paid, opened, kind
     accounts[0], groups_open[0], spents[0] = paid, opened, spent
     todo = np.zeros((2 * MOST_SPLITS + 2, 3), np.int64)  # parts of the rows, and the splits before them
     todo[0, 1], n_todo, total = len(rows), 1, 0.0
+    known = _measures(len(rows), kind, data[-1])
     is_first = True
     while n_todo > 0:
         n_todo -= 1
@@ -315,7 +397,7 @@ def _rollout(data, rows, first, cut, features, prices, spent, paid, opened, kind
             if depth < MOST_SPLITS and high - low >= 2 * min_rows:
                 feature, cut = _next_split(
                     data, part, here, features, prices, spents[depth], accounts, groups_open, depth, kind,
-                    power, min_rows,
+                    known, power, min_rows,
                 )  # fmt: skip
             if feature < 0:
                 total += here
@@ -336,22 +418,25 @@ def _rollout(data, rows, first, cut, features, prices, spent, paid, opened, kind
 
 @compiled
 def _next_split(
-    data, rows, here, features, prices, spent, accounts, groups_open, depth, kind, power, min_rows
+    data, rows, here, features, prices, spent, accounts, groups_open, depth, kind, known, power, min_rows
 ):  # fmt: skip
     """The feature and the cut of the next split of a greedy tree; feature -1 if there is none.
 
     The best split on a paid feature comes before a purchase if it lowers the impurity as much.
     """
-    codes, n_bins, y, weight, n_classes = data
+    codes, n_bins, y, weight, n_classes, is_plain = data
     own, groups, setup, evaluation, budget = prices
     new = free = -1
     new_cut = free_cut = -1
     rate, new_fall, free_fall = 0.0, 0.0, 0.0
+    part = _part(rows, y, weight)
+    counts, sums = _tables(n_bins.max() + 1, n_classes, is_plain)
     for f in features:
         price = 0.0 if accounts[depth, f] else _price(depth, f, groups_open, own, groups, setup)
         if not _fits(spent, price + evaluation, budget):
             continue
-        impurity, cut = _best_cut(codes[f], n_bins[f] + 1, y, weight, n_classes, rows, kind, min_rows)
+        n = n_bins[f] + 1
+        impurity, cut = _best_cut(codes[f], part, kind, known, min_rows, counts[:n], sums[:n])
         fall = here - impurity
         if fall <= ENOUGH * here:
             continue
