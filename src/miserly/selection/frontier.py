@@ -270,6 +270,7 @@ class _Setting:
                 search.run_budgets()
                 screening = self._screen(search.seconds)
             search.learners, search.history.expected = screening.learners, screening.seconds
+            search.history.late_from |= screening.late_from
             search.run()
         return search, screening
 

@@ -23,6 +23,7 @@ __all__ = ["Failure", "Gap", "Gaps", "History", "SearchEffort", "why_nothing_hel
 Floats: TypeAlias = NDArray[np.float64]
 
 _BEHIND_ERRORS = 2.0  # standard errors by which a learner must be behind to get no further fits
+_LATE_FITS = 3  # that are stopped because they take too long, at smaller and smaller budgets
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class History:
     failures : list of Failure
     expected : mapping
         Seconds of a fit of each learner, from a screening; used until the learner has been fitted.
+    late_from : dict
+        The least budget at which a fit of a learner was stopped because it took too long.
     """
 
     sign: float
@@ -88,6 +91,7 @@ class History:
     trials: list[tuple[Trial, list[Candidate]]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     expected: Mapping[CandidateLearner, float] = field(default_factory=dict)
+    late_from: dict[CandidateLearner, float] = field(default_factory=dict)
     _failed_at: list[tuple[CandidateLearner, float]] = field(default_factory=list)
 
     @property
@@ -105,6 +109,8 @@ class History:
         words = f"{type(error).__name__}: {error}"
         self.failures.append(Failure(learner.name, learner.params(value, {}), words))
         self._failed_at.append((learner, value))
+        if self.failures[-1].is_late and value in learner.budgets:
+            self.late_from[learner] = min(value, self.late_from.get(learner, np.inf))
 
     def trials_of(self, learner: CandidateLearner) -> list[tuple[Trial, list[Candidate]]]:
         """The trials of one learner."""
@@ -125,8 +131,14 @@ class History:
         return sum(one.searches == learner.searches for one in alike)
 
     def is_hopeless(self, learner: CandidateLearner) -> bool:
-        """Whether every fit of the learner failed."""
-        return self.n_failed(learner) > 0 and not self.trials_of(learner)
+        """Whether every fit of the learner failed; fits that took too long at a budget count less."""
+        failures = [one for one in self.failures if one.learner == learner.name]
+        most = _LATE_FITS if all(one.is_late for one in failures) and learner in self.late_from else 1
+        return self.n_failed(learner) >= most and not self.trials_of(learner)
+
+    def is_too_slow(self, learner: CandidateLearner, budget: float) -> bool:
+        """Whether a fit at this budget, or at a smaller one, has taken too long."""
+        return budget >= self.late_from.get(learner, np.inf)
 
     def is_behind(self, learner: CandidateLearner, rivals: Sequence[CandidateLearner]) -> bool:
         """Whether no model of a learner is better than a cheaper one of a rival, by two standard errors."""

@@ -42,6 +42,8 @@ class Screening:
         The approximate time of one fit of each to all rows.
     left_out : dict of str
         Why others are left out, by learner.
+    late_from : dict of float
+        The least budget at which a fit took too long on the subsample, by learner.
     taken : float
         The seconds that the screening took.
     """
@@ -49,6 +51,7 @@ class Screening:
     learners: Sequence[CandidateLearner]
     seconds: dict[CandidateLearner, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    late_from: dict[CandidateLearner, float] = field(default_factory=dict)
     taken: float = 0.0
 
 
@@ -98,7 +101,7 @@ def screen(search: Search, times_more: float, time_limit: float) -> Screening:
     left.sort(key=lambda one: one is not quickest)
     names = {one.name for one in left}
     left_out = {one.name: why for one, why in why_not.items() if one.name not in names}
-    return Screening([nothing, *left], seconds, left_out, search.seconds)
+    return Screening([nothing, *left], seconds, left_out, search.history.late_from, search.seconds)
 
 
 def _too_slow(
@@ -106,7 +109,7 @@ def _too_slow(
 ) -> str:
     """Why a learner would take too long; empty if it would not."""
     slow = [failure for failure in search.failures if failure.learner == one.name and failure.is_late]
-    if slow:
+    if slow and search.history.is_hopeless(one):
         return f"on a subsample: {slow[0].error}"
     if seconds > longest:
         few = seconds / times_more

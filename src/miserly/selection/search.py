@@ -43,7 +43,7 @@ _BUDGET_SHARE = 0.5  # of the fits go to the budgets of the search, without thos
 # is as without any (seeds 30, 32).
 _MEANS_FIRST = 2
 _LEAST_TRIALS = 2  # made in any case: the constant answer and one learner
-_PROBES = (0, 2)  # places in the budgets of a learner: the largest, and the one in the middle
+_LARGEST, _SMALLEST, _MIDDLE = 0, 1, 2  # places in the budgets of a learner
 _PATIENCE = 2  # failures of a learner before it gets no further fits
 _WINDOW = 4  # fits under way at a time
 
@@ -223,10 +223,16 @@ class Search:
                     yield learner, budget
 
     def _others_at_budgets(self) -> Fits:
-        """All learners at the largest budget and at one in the middle, then those that are not behind."""
-        for probe in _PROBES:
+        """All learners at the largest budget and at one in the middle, then those that are not behind.
+
+        First values alone are for a subsample with little time: there the quicker of the two comes first. A
+        learner that takes too long at both is fitted at the smallest budget.
+        """
+        quickest_first = (_MIDDLE, _LARGEST, _SMALLEST)
+        for probe in quickest_first if self.first_values_only else (_LARGEST, _MIDDLE, _SMALLEST):
             while (pair := self._quickest_left(slice(probe, probe + 1))) is not None:
-                yield pair
+                is_known = self.history.trials_of(pair[0]) or not self._is_under_way(pair[0])
+                yield pair if is_known else None
         while not self.first_values_only and (pair := self._quickest_left(slice(None))) is not None:
             learner = pair[0]
             while self._is_under_way(learner) and not self.history.trials_of(learner):
@@ -246,9 +252,23 @@ class Search:
             if learner not in self._given_up and not self.history.is_hopeless(learner)
             if not self._is_late(learner, _START_SHARE)
             for budget in learner.budgets[which]
-            if not self._is_begun(learner, budget)
+            if not self._is_begun(learner, budget) and self._may_be_in_time(learner, budget)
+            if which.start != _SMALLEST or learner in self.history.late_from
         ]
         return min(left, key=lambda pair: self._rank(pair[0]), default=None)
+
+    def _may_be_in_time(self, learner: CandidateLearner, budget: float) -> bool:
+        """Whether a fit at a budget was not found to take too long; on a subsample, whether it may not be.
+
+        On a subsample a fit that would take too long is a large part of the little time. So the time of
+        earlier fits is extrapolated in proportion to the budget.
+        """
+        if self.history.is_too_slow(learner, budget):
+            return False
+        known = [trial for trial, _ in self.history.trials_of(learner)] if self.first_values_only else []
+        return all(
+            one.seconds * budget / one.value <= self.workers.longest for one in known if one.value > 0.0
+        )
 
     def _rank(self, learner: CandidateLearner) -> tuple[bool, float]:
         if np.isinf(self.time_limit):

@@ -48,7 +48,7 @@ Keep: TypeAlias = Callable[[FittedPlan], None]
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-LONGEST = 0.15  # of the time limit, for all parts of one order
+LONGEST = 0.2  # of the time limit, for all parts of one order
 LEAST = 5.0  # seconds that every fit may take ...
 _LEAST_WANTED = 60.0  # ... and those without which there is no result
 _MOMENT = 0.05  # seconds between two checks of how long a fit takes
@@ -115,6 +115,11 @@ class Workers:
         """How many fits of one order run at the same time."""
         return min(self.n_jobs, len(self.parts))
 
+    @property
+    def longest(self) -> float:
+        """How many seconds the fit of one part may take."""
+        return math.inf if self._processes is None else max(LEAST, self._processes.longest)
+
     def now(self) -> float:
         """A time in seconds, of a clock that stops while functions are compiled."""
         there = 0.0 if self._processes is None else self._processes.compile_seconds()
@@ -171,7 +176,7 @@ class _Processes:
     def __init__(self, rows: Rows, parts: Parts, n: int, time_limit: float) -> None:
         self._given = rows, [train for train, _ in parts]
         self._n, self._limit = n, time_limit
-        self._longest = LONGEST * time_limit * min(n, len(parts)) / len(parts)
+        self.longest = LONGEST * time_limit * min(n, len(parts)) / len(parts)
         self._clocks: list[CompileClock] = []
         self._end = self._now() + time_limit
         self._env = _threads_of_each(n)
@@ -226,7 +231,7 @@ class _Processes:
         limit = math.inf
         try:
             process.submit(int).result()  # the process is running: its time starts now
-            limit = max(LEAST, min(self._longest, self._end - self._now()))
+            limit = max(LEAST, min(self.longest, self._end - self._now()))
             limit = max(_LEAST_WANTED, self._limit) if wanted else limit
             asked = process.submit(_fit_there, learner, part, value)
             if not _is_done(asked, limit, self._own.clock):

@@ -95,8 +95,8 @@ class Divided(NamedTuple):
 def best_rounds(plan, rows, choices, options):
     """The number of rounds with the least loss on the last quarter of the rows."""
     divided = Divided(rows.take(slice(0, 1800)), rows.take(slice(1800, None)))
-    losses = mean_losses([plan], [divided], choices, options)
-    return min(losses, key=losses.__getitem__)
+    losses = mean_losses([plan], [divided], choices, [options.max_depth], options)
+    return min(losses, key=losses.__getitem__)[0]
 
 
 def test_the_best_number_of_rounds_is_that_of_the_validation_set():
@@ -113,22 +113,26 @@ def test_losses_are_means_over_the_divisions():
     plan = acquirer(rows)
     parts = [Divided(rows.take(slice(0, 900)), rows.take(slice(900, None))),
              Divided(rows.take(slice(300, None)), rows.take(slice(0, 300)))]  # fmt: skip
-    alone = [mean_losses([plan], [part], (0, 5), OPTIONS) for part in parts]
-    both = mean_losses([plan, plan], parts, (0, 5), OPTIONS)
-    assert list(both) == [0, 5]
-    for n_rounds in both:
-        assert both[n_rounds] == pytest.approx(np.mean([one[n_rounds] for one in alone]))
+    alone = [mean_losses([plan], [part], (0, 5), (2, 3), OPTIONS) for part in parts]
+    both = mean_losses([plan, plan], parts, (0, 5), (2, 3), OPTIONS)
+    assert list(both) == [(0, 2), (5, 2), (0, 3), (5, 3)] and both[0, 2] == both[0, 3]
+    for choice in both:
+        assert both[choice] == pytest.approx(np.mean([one[choice] for one in alone]))
+    only = mean_losses([plan, plan], parts, (0, 5), (3,), OPTIONS)
+    assert only == {choice: loss for choice, loss in both.items() if choice[1] == 3}
     assert alone[0] != alone[1]
 
 
 def test_very_many_classes_get_fewer_rounds(monkeypatch):
     rows = stripes()
     tried = []
-    grow = module.corrections
+    grow = module.masked_rounds
     monkeypatch.setattr(module, "MOST_TREES", 12)
-    monkeypatch.setattr(module, "corrections", lambda *given: tried.append(given[2]) or grow(*given))
-    losses = mean_losses([acquirer(rows)], [Divided(rows, rows)], (0, 30, 60), OPTIONS)
-    assert list(losses) == [0, 12] and tried == [12]
+    monkeypatch.setattr(
+        module, "masked_rounds", lambda *given: tried.append(given[-1].n_rounds) or grow(*given)
+    )
+    losses = mean_losses([acquirer(rows)], [Divided(rows, rows)], (0, 30, 60), (3,), OPTIONS)
+    assert list(losses) == [(0, 3), (12, 3)] and tried == [12]
 
 
 @pytest.mark.parametrize("limit", ["MOST_PURCHASES", "MOST_ROW_TREES", "MOST_VALUES"])

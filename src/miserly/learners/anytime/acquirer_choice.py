@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from miserly.data.rows import Rows, hold_out
 from miserly.learners.anytime.acquirer_models import AcquirerPlans, FirstTree
 from miserly.learners.anytime.corrections import mean_losses
 from miserly.learners.anytime.pool import PoolColumns
+from miserly.learners.common.racing import race
 from miserly.plan import Plan
 from miserly.solvers.mixture import ClassMixture
 
@@ -68,8 +69,8 @@ def choose(
 ) -> AcquirerChoice:
     """Choose one hyperparameter after the other.
 
-    Noise, sharpness and the tree for the first purchases are compared by accuracy, and where that is equal by
-    log loss. The boosted trees are compared by log loss at several budgets.
+    Noise, sharpness and the tree for the first purchases race by accuracy, and where that is equal by log
+    loss. The boosted trees are compared by log loss at several budgets.
 
     Parameters
     ----------
@@ -92,46 +93,27 @@ def choose(
     divisions = [
         _divided(plans, pool, samples, fraction, seed + n) for n in range(_number(samples, fraction))
     ]
-    found = choices.first
+    found = choices.first._replace(tree=NO_TREE)
 
-    def made(**changes: Any) -> list[Plan]:
-        one = found._replace(**changes)
-        return [
-            plans.started(
-                plans.plan(samples, [plans.node(pool, part.mixture, one.noise, one.sharpness)]),
-                part.training,
-                pool,
-                one.tree,
-            )
-            for part in divisions
-        ]
+    @cache
+    def made(one: AcquirerChoice, number: int) -> Plan:
+        part = divisions[number]
+        node = plans.node(pool, part.mixture, one.noise, one.sharpness)
+        return plans.started(plans.plan(samples, [node]), part.training, pool, one.tree)
 
-    def rank(some: Sequence[Plan]) -> tuple[float, float]:
-        ranks = [plans.rank(plan, part.rows) for plan, part in zip(some, divisions, strict=True)]
-        accuracy, loss = np.mean(ranks, axis=0).tolist()
-        return accuracy, loss
+    @cache
+    def rank(one: AcquirerChoice, number: int) -> tuple[float, float]:
+        return plans.rank(made(one, number), divisions[number].rows)
 
-    found = found._replace(tree=NO_TREE)
-    found = found._replace(noise=_best(choices.noise, lambda noise: rank(made(noise=noise))))
-    found = found._replace(sharpness=_best(choices.sharpness, lambda one: rank(made(sharpness=one))))
-    trees = {tree: made(tree=tree) for tree in choices.tree}
-    found = found._replace(tree=_best(choices.tree, lambda tree: rank(trees[tree])))
+    for name in ("noise", "sharpness", "tree"):
+        every = [found._replace(**{name: value}) for value in getattr(choices, name)]
+        found = race(every, len(divisions), rank)
     if len(choices.n_rounds) > 1 or (len(choices.max_depth) > 1 and choices.n_rounds[0] > 0):
-        losses = {
-            (n_rounds, depth): loss
-            for depth in choices.max_depth
-            for n_rounds, loss in mean_losses(
-                trees[found.tree], divisions, choices.n_rounds, replace(plans.options, max_depth=depth)
-            ).items()
-        }
+        chosen = [made(found, number) for number in range(len(divisions))]
+        losses = mean_losses(chosen, divisions, choices.n_rounds, choices.max_depth, plans.options)
         n_rounds, max_depth = min(losses, key=losses.__getitem__)
         found = found._replace(n_rounds=n_rounds, max_depth=max_depth)
     return found
-
-
-def _best(choices: Sequence[Any], rank: Callable[[Any], tuple[float, float]]) -> Any:
-    """The choice of the highest rank, the first of equals; not evaluated if there is one."""
-    return choices[0] if len(choices) == 1 else max(choices, key=rank)
 
 
 def _number(samples: Rows, fraction: float) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,14 +87,7 @@ def corrections(plan: Plan, samples: Rows, n_rounds: int, options: CorrectionOpt
     list of Round
         Trees split on the features of the plan. Fewer rounds if none can be grown.
     """
-    random = np.random.default_rng(options.seed)
-    copies, bought, scores = _at_budgets(
-        plan, _some_rows(plan, samples, n_rounds, random), random, options.n_threads
-    )
-    bins = Bins.fit(copies.X, MAX_BINS, options.categorical, random_state=options.seed)
-    growth = GrowOptions(max_depth=options.max_depth, min_samples_leaf=MIN_LEAF, l2=L2)
-    boosting = Boosting(log_loss(_n_classes(plan)), growth, STEP, n_rounds, options.n_threads)
-    return masked_rounds(bins.transform(copies.X, options.n_threads), bought, copies, scores, boosting)
+    return _grown(plan, _training_copies(plan, samples, n_rounds, options), n_rounds, options)
 
 
 class DividedRows(Protocol):
@@ -109,10 +102,11 @@ class DividedRows(Protocol):
 def mean_losses(
     plans: Sequence[Plan],
     divisions: Sequence[DividedRows],
-    choices: Sequence[int],
+    n_rounds: Sequence[int],
+    depths: Sequence[int],
     options: CorrectionOptions,
-) -> dict[int, float]:
-    """The log loss on validation sets, at budgets as in training, for some numbers of rounds.
+) -> dict[tuple[int, int], float]:
+    """The log loss on validation sets, at budgets as in training, for some numbers of rounds and depths.
 
     Parameters
     ----------
@@ -120,35 +114,45 @@ def mean_losses(
         As for `corrections`, fitted to the training rows of each division.
     divisions : sequence of Division
         Training rows and validation sets; classes are numbered from 0.
-    choices : sequence of int
+    n_rounds : sequence of int
         Numbers of rounds. With very many classes, none grows more than 2,000 trees.
+    depths : sequence of int
+        Largest depths of a tree.
     options : CorrectionOptions
         How trees are grown.
 
     Returns
     -------
     dict
-        From the number of rounds, in rising order, to the mean of the log losses.
+        From (number of rounds, depth) to the mean of the log losses; for each depth the number of rounds
+        rises.
     """
     found = [
-        _losses(plan, division, choices, options) for plan, division in zip(plans, divisions, strict=True)
+        _losses(plan, division, n_rounds, depths, options)
+        for plan, division in zip(plans, divisions, strict=True)
     ]
-    return {n_rounds: float(np.mean([one[n_rounds] for one in found])) for n_rounds in found[0]}
+    return {choice: float(np.mean([one[choice] for one in found])) for choice in found[0]}
 
 
 def _losses(
-    plan: Plan, division: DividedRows, choices: Sequence[int], options: CorrectionOptions
-) -> dict[int, float]:
+    plan: Plan,
+    division: DividedRows,
+    n_rounds: Sequence[int],
+    depths: Sequence[int],
+    options: CorrectionOptions,
+) -> dict[tuple[int, int], float]:
     most = max(1, MOST_TREES // plan.n_outputs)
-    each = sorted({min(n_rounds, most) for n_rounds in choices})
-    grown = corrections(plan, division.training, each[-1], options) if each[-1] else []
-    random = np.random.default_rng(options.seed)
-    copies, bought, scores = _at_budgets(plan, division.rows, random, options.n_threads)
-    known = np.where(bought, copies.X, np.nan)
-    loss, losses, done = log_loss(_n_classes(plan)), {}, 0
-    for n_rounds in each:
-        add_rounds(scores, grown[done:n_rounds], known, plan.costs, options.n_threads)
-        losses[n_rounds], done = loss.loss(copies.y.astype(np.float64), scores, copies.weight), n_rounds
+    each = sorted({min(number, most) for number in n_rounds})
+    learned = _training_copies(plan, division.training, each[-1], options) if each[-1] else None
+    held_out = _at_budgets(plan, division.rows, np.random.default_rng(options.seed), options.n_threads)
+    known, y = np.where(held_out.bought, held_out.rows.X, np.nan), held_out.rows.y.astype(np.float64)
+    loss, losses = log_loss(_n_classes(plan)), {}
+    for depth in depths:
+        grown = [] if learned is None else _grown(plan, learned, each[-1], replace(options, max_depth=depth))
+        scores, done = held_out.scores.copy(), 0
+        for number in each:
+            add_rounds(scores, grown[done:number], known, plan.costs, options.n_threads)
+            losses[number, depth], done = loss.loss(y, scores, held_out.rows.weight), number
     return losses
 
 
@@ -214,10 +218,31 @@ def budget_levels(plan: Plan) -> Floats:
     return np.append(0.0, np.geomspace(least, limit, LEVELS))
 
 
-def _at_budgets(
-    plan: Plan, rows: Rows, random: np.random.Generator, n_threads: int | None
-) -> tuple[Rows, Bools, Floats]:
-    """Copies of rows at several budgets: the rows, what they have bought, and their scores.
+class _Copies(NamedTuple):
+    """Copies of rows at several budgets, what they have bought, and their scores."""
+
+    rows: Rows
+    bought: Bools
+    scores: Floats
+
+
+def _training_copies(plan: Plan, samples: Rows, n_rounds: int, options: CorrectionOptions) -> _Copies:
+    """Copies of as many rows as trees are grown on."""
+    random = np.random.default_rng(options.seed)
+    return _at_budgets(plan, _some_rows(plan, samples, n_rounds, random), random, options.n_threads)
+
+
+def _grown(plan: Plan, learned: _Copies, n_rounds: int, options: CorrectionOptions) -> list[Round]:
+    """Boosted trees that start from the scores of the copies."""
+    copies, bought, scores = learned
+    bins = Bins.fit(copies.X, MAX_BINS, options.categorical, random_state=options.seed)
+    growth = GrowOptions(max_depth=options.max_depth, min_samples_leaf=MIN_LEAF, l2=L2)
+    boosting = Boosting(log_loss(_n_classes(plan)), growth, STEP, n_rounds, options.n_threads)
+    return masked_rounds(bins.transform(copies.X, options.n_threads), bought, copies, scores, boosting)
+
+
+def _at_budgets(plan: Plan, rows: Rows, random: np.random.Generator, n_threads: int | None) -> _Copies:
+    """Copies of rows at several budgets.
 
     Copies that stop in the splits of a tree are left out, because they do not reach the trees.
     """
@@ -236,8 +261,8 @@ def _at_budgets(
         bought[some], scores[some] = run.acquired, as_columns(run.scores)
         is_there[some] = (run.exit >= 0) & chooses[run.exit]
     if is_there.all():
-        return copies, bought, scores
-    return copies.take(is_there), bought[is_there], scores[is_there]
+        return _Copies(copies, bought, scores)
+    return _Copies(copies.take(is_there), bought[is_there], scores[is_there])
 
 
 def _some_rows(plan: Plan, samples: Rows, n_rounds: int, random: np.random.Generator) -> Rows:

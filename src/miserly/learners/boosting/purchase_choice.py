@@ -19,6 +19,7 @@ from miserly.learners.boosting.purchase_table import PurchaseTable
 from miserly.learners.common.masked_boosting import Boosting, masked_rounds
 from miserly.learners.common.purchase_branches import Branch, bought_table
 from miserly.learners.common.purchase_rollouts import RolloutLimits, grow_by_rollouts
+from miserly.learners.common.racing import race
 from miserly.learners.common.round import add_rounds
 from miserly.learners.common.training import ScoreEvaluator
 
@@ -30,6 +31,7 @@ ALPHAS = (1.0, 0.5, 0.0)  # powers of the price, where prices differ
 MAX_BINS = 32
 MIN_ROWS = 60  # in a leaf
 N_FIRST = 4  # features that all rows may buy first
+SMALL = 1_000_000  # rows times features of a small table
 ROLLOUT_ROWS = 200  # of which a side of a split has one row at least ...
 LEAST_ROWS, MOST_ROWS = 20, 60  # ... between these numbers of rows
 MOST_VALUES = 40_000_000  # rows times features from which the tree of rollouts is grown at last
@@ -50,9 +52,9 @@ def choose_purchases(
 ) -> tuple[Branch, Bins]:
     """Choose what rows buy: the best of several purchase trees on validation rows.
 
-    Trees by rollouts, and trees by gains with and without looking ahead are compared, for each power of the
-    price. The best trees by gains are also grown with other first purchases. The best way is at last compared
-    with one order of purchases for all rows.
+    Trees by rollouts, trees by gains with and without looking ahead, and one order of purchases for all rows
+    are compared, for each power of the price. If one by gains is best, or the table is small, the best by
+    gains is also grown with other first purchases.
 
     Parameters
     ----------
@@ -78,21 +80,20 @@ def choose_purchases(
     bins = Bins.fit(some.X, MAX_BINS, options.categorical, random_state=options.seed)
     trees = _Trees(some, bins, options, costs, budget)
     alphas = ALPHAS if prices_differ(costs) else ALPHAS[-1:]
-    gains = trees.best(
-        [
-            _Way(GrowthLimits(max_leaves, MIN_ROWS, alpha, looks_ahead))
-            for looks_ahead in (True, False)
-            for alpha in alphas
-        ]
-    )
-    assert isinstance(gains.limits, GrowthLimits)
-    firsts = first_purchases(trees.table, costs, budget, gains.limits, N_FIRST)
-    gains = trees.best([gains, *(replace(gains, first=first) for first in firsts)])
-    ways = [gains]
-    if max_leaves > 1:
-        ways += _ways_by_rollouts(len(some), max_leaves, alphas)
-        ways.append(replace(gains, limits=replace(gains.limits, max_leaves=1)))
-    best = trees.best(ways)
+    sizes = sorted({max_leaves, 1}, reverse=True)
+    gains = [
+        _Way(GrowthLimits(n_leaves, MIN_ROWS, alpha, looks_ahead))
+        for n_leaves in sizes
+        for looks_ahead in (True, False)
+        for alpha in alphas
+    ]
+    rollouts = _ways_by_rollouts(len(some), max_leaves, alphas) if max_leaves > 1 else []
+    best = trees.best([*rollouts, *gains])
+    is_small = some.X.size <= SMALL
+    by_gains = trees.best(gains) if is_small and isinstance(best.limits, RolloutLimits) else best
+    if isinstance(by_gains.limits, GrowthLimits):
+        firsts = first_purchases(trees.table, costs, budget, by_gains.limits, N_FIRST)
+        best = trees.best([best, *(replace(by_gains, first=first) for first in firsts)])
     if isinstance(best.limits, RolloutLimits):
         return trees.by_rollouts(_as_many(rows, options.seed), best.limits), bins
     return trees.tree(trees.table, best), bins
@@ -130,11 +131,11 @@ class _Trees:
         self._held_out = [self._mask(options.validation_fraction, 1 + split) for split in range(n_splits)]
         self.table = self._table(np.ones(len(rows), dtype=np.bool_))
         self._tables = [self._table(~held_out) for held_out in self._held_out]
-        self._ranks: dict[_Way, Rank] = {}
+        self._ranks: dict[tuple[_Way, int], Rank] = {}
 
     def best(self, ways: list[_Way]) -> _Way:
         """The way whose trees are best on validation rows; the first of equals."""
-        return ways[0] if len(ways) == 1 else max(ways, key=self._rank)
+        return race(ways, len(self._tables), self._rank)
 
     def tree(self, table: PurchaseTable, way: _Way) -> Branch:
         """The tree that grows in a way."""
@@ -150,12 +151,10 @@ class _Trees:
         ledger = Ledger(self._costs, self._budget)
         return grow_by_rollouts(data, ledger, limits, self._options.n_threads)
 
-    def _rank(self, way: _Way) -> Rank:
-        if way not in self._ranks:
-            pairs = zip(self._tables, self._held_out, strict=True)
-            metric, loss = np.mean([self._rank_on(way, *pair) for pair in pairs], axis=0)
-            self._ranks[way] = float(metric), float(loss)
-        return self._ranks[way]
+    def _rank(self, way: _Way, number: int) -> Rank:
+        if (way, number) not in self._ranks:
+            self._ranks[way, number] = self._rank_on(way, self._tables[number], self._held_out[number])
+        return self._ranks[way, number]
 
     def _rank_on(self, way: _Way, table: PurchaseTable, held_out: NDArray[np.bool_]) -> Rank:
         root, rows = self.tree(table, way), self._rows.take(held_out)
