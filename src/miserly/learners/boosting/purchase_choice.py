@@ -93,7 +93,8 @@ def choose_purchases(
     by_gains = trees.best(gains) if is_small and isinstance(best.limits, RolloutLimits) else best
     if isinstance(by_gains.limits, GrowthLimits):
         firsts = first_purchases(trees.table, costs, budget, by_gains.limits, N_FIRST)
-        best = trees.best([best, *(replace(by_gains, first=first) for first in firsts)])
+        limits = [replace(by_gains.limits, max_leaves=n_leaves) for n_leaves in sizes]
+        best = trees.best([best, *(_Way(one, first) for one in limits for first in firsts)])
     if isinstance(best.limits, RolloutLimits):
         return trees.by_rollouts(_as_many(rows, options.seed), best.limits), bins
     return trees.tree(trees.table, best), bins
