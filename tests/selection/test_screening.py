@@ -10,6 +10,7 @@ import pytest
 from miserly import CostLassoClassifier, GreedyMiserClassifier
 from miserly.data.rows import Rows
 from miserly.selection import screening as _screening
+from miserly.selection import workers as _workers
 from miserly.selection.screening import screening_split
 
 from .tables import miser, sweep
@@ -90,3 +91,21 @@ def test_few_rows_are_of_those_to_learn_from_and_have_every_class(monkeypatch, c
     assert 45 <= len(few) <= 55 and few.max() < 1000 and set(y[few]) == {0, 1, 2} and len(validation) == 600
     queries = Rows(X, y, qid=np.arange(1600) // 10)
     assert screening_split(queries, [(np.arange(1000), np.arange(1000, 1600))], False, 0) is None
+
+
+def test_who_takes_too_long_at_large_budgets_is_fitted_at_small_ones(monkeypatch, crossed):
+    """It is not stopped twice at the same budget, nor at a larger one."""
+
+    class SlowAtLarge(GreedyMiserClassifier):
+        def fit(self, X, y, sample_weight=None, qid=None):
+            time.sleep(60.0 if self.budget is not None and self.budget > 5.0 else 0.0)
+            return super().fit(X, y, sample_weight=sample_weight)
+
+    monkeypatch.setattr(_workers, "LEAST", 1.0)
+    learner = SlowAtLarge(n_rounds=10, max_depth=2, step=0.3)
+    found = look(crossed, learner, time_limit=5.0, max_fits=40, budgets=[1.0, 5.0, 6.0, 21.0, 25.0])
+    late = sorted(one.params["budget"] for one in found.failures if one.learner == "SlowAtLarge")
+    assert all("TimeoutError" in one.error for one in found.failures)
+    assert late and len(set(late)) == len(late) <= 2 and late[-1] == 25.0
+    fitted = {one.trial.value for one in found.candidates if one.learner == "SlowAtLarge"}
+    assert fitted and max(fitted) <= 5.0

@@ -170,8 +170,8 @@ def _of_learner(
     wanted = tuple(budget for budget in wanted if budget < everything)
     if wanted and own_budget is not None and not any(other.budgets for other in found):
         fixed = _fixed(learner, views, own_budget, task)
-        searches = "lookahead" not in parameter_paths(learner)
-        found.append(replace(one, hyperparameter=own_budget, fixed=fixed, budgets=wanted, searches=searches))
+        keeps = "lookahead" in parameter_paths(learner) or getattr(learner, "keeps_budget", False)
+        found.append(replace(one, hyperparameter=own_budget, fixed=fixed, budgets=wanted, searches=not keeps))
     return found
 
 

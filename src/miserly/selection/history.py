@@ -83,7 +83,9 @@ class History:
     expected : mapping
         Seconds of a fit of each learner, from a screening; used until the learner has been fitted.
     late_from : dict
-        The least budget at which a fit of a learner was stopped because it took too long.
+        The least budget at which a fit of a learner takes too long: it was stopped, or is expected to be.
+    leaders : set
+        Learners that were best at some budget in a screening.
     """
 
     sign: float
@@ -92,6 +94,7 @@ class History:
     failures: list[Failure] = field(default_factory=list)
     expected: Mapping[CandidateLearner, float] = field(default_factory=dict)
     late_from: dict[CandidateLearner, float] = field(default_factory=dict)
+    leaders: set[CandidateLearner] = field(default_factory=set)
     _failed_at: list[tuple[CandidateLearner, float]] = field(default_factory=list)
 
     @property
@@ -140,6 +143,19 @@ class History:
         """Whether a fit at this budget, or at a smaller one, has taken too long."""
         return budget >= self.late_from.get(learner, np.inf)
 
+    def leading(
+        self, learners: Sequence[CandidateLearner], budgets: Sequence[float]
+    ) -> set[CandidateLearner]:
+        """The learners whose models inside some budget are not worse than the best by two standard errors."""
+        found: set[CandidateLearner] = set()
+        for budget in budgets:
+            best = choose(self.candidates, budget, self.sign)
+            for learner in learners if best is not None else ():
+                own = choose(self.found_by(learner), budget, self.sign)
+                if own is best or (own and best and not self._is_worse(own, best)):
+                    found.add(learner)
+        return found
+
     def is_behind(self, learner: CandidateLearner, rivals: Sequence[CandidateLearner]) -> bool:
         """Whether no model of a learner is better than a cheaper one of a rival, by two standard errors."""
         own = self.found_by(learner)
@@ -149,8 +165,9 @@ class History:
     def _is_beaten(self, one: Candidate, others: Sequence[Candidate]) -> bool:
         one, others = one.without_cost(), [other.without_cost() for other in others]
         rival = choose(others, one.mean_cost, self.sign)
-        if rival is None:
-            return False
+        return rival is not None and self._is_worse(one, rival)
+
+    def _is_worse(self, one: Candidate, rival: Candidate) -> bool:
         gain, error = mean_and_error(self.sign * (one.value - rival.value))
         return gain + _BEHIND_ERRORS * float(np.nan_to_num(error)) <= 0.0
 

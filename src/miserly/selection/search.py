@@ -36,7 +36,8 @@ __all__ = ["Search"]
 # The next fit; None if results of fits under way are needed to choose it.
 Fits: TypeAlias = Iterator[tuple[CandidateLearner, float] | None]
 
-_START_SHARE = 0.6  # of the time limit: no first value is tried after that
+_START_SHARE = 0.6  # of the time limit: no first value is tried after that ...
+_CAPS_SHARE = 0.8  # ... or after that, if there are caps to fit at, or no further values to come
 _BUDGET_SHARE = 0.5  # of the fits go to the budgets of the search, without those of the first learner
 # Mean budgets at which the first learner is fitted before the search, the largest and the one farthest from
 # it. With eight of them the mean over budgets fell by 0.02 on heart (seeds 30 to 33, 20 fits); with two it
@@ -243,14 +244,14 @@ class Search:
                 yield pair
 
     def _quickest_left(self, which: slice) -> tuple[CandidateLearner, float] | None:
-        """The fit at a budget that takes least time; without a time limit, the next one."""
+        """The next fit at a budget; if time is limited, of a learner that leads, and then of the fastest."""
         if self._n_started >= _BUDGET_SHARE * self.max_fits:
             return None
         left = [
             (learner, budget)
             for learner in self._with_budgets
             if learner not in self._given_up and not self.history.is_hopeless(learner)
-            if not self._is_late(learner, _START_SHARE)
+            if not self._is_late(learner, self._start_share)
             for budget in learner.budgets[which]
             if not self._is_begun(learner, budget) and self._may_be_in_time(learner, budget)
             if which.start != _SMALLEST or learner in self.history.late_from
@@ -270,11 +271,12 @@ class Search:
             one.seconds * budget / one.value <= self.workers.longest for one in known if one.value > 0.0
         )
 
-    def _rank(self, learner: CandidateLearner) -> tuple[bool, float]:
+    def _rank(self, learner: CandidateLearner) -> tuple[bool, bool, float]:
         if np.isinf(self.time_limit):
-            return learner.searches, 0.0
+            return learner.searches, False, 0.0
         unknown = np.inf if self.history.expected else 0.0
-        return learner.searches, self.history.expected_seconds(learner) or unknown
+        is_behind = learner not in self.history.leaders
+        return learner.searches, is_behind, self.history.expected_seconds(learner) or unknown
 
     # -- first values --------------------------------------------------------------------------------
 
@@ -306,7 +308,7 @@ class Search:
                     continue
                 if self._leads_beyond(learner, values[turn]):
                     continue
-                if not (turn == 0 and self._is_missing) and self._is_late(learner, _START_SHARE):
+                if not (turn == 0 and self._is_missing) and self._is_late(learner, self._start_share):
                     continue
                 yield learner, values[turn]
 
@@ -346,6 +348,10 @@ class Search:
         return gaps.widest(able, cheapest, per_second=bool(np.isfinite(self.time_limit)))
 
     # -- the state of a learner ----------------------------------------------------------------------
+
+    @property
+    def _start_share(self) -> float:
+        return _CAPS_SHARE if self.first_values_only or self.budgets.caps else _START_SHARE
 
     def _is_under_way(self, learner: CandidateLearner) -> bool:
         return any(order.learner is learner for order, _ in self._under_way)

@@ -19,7 +19,7 @@ import pytest
 import miserly
 from miserly.costs import Costs
 from miserly.errors import PlanError, PlanFormatError
-from miserly.plan import Node, Rank, Threshold, Tree
+from miserly.plan import MixtureAcquisition, Node, Plan, Rank, Threshold, Tree
 from miserly.plan.gates import GATES
 from miserly.plan.store.format import dumps, load, load_file, loads, save
 from miserly.plan.store.packing import SCHEMAS
@@ -409,7 +409,7 @@ def test_every_flipped_bit_is_noticed():
 
 def test_a_later_version_says_to_upgrade():
     header, payload = take_apart(dumps(empty()))
-    refused(assemble(header, payload, version=9), "format version 9, .* up to version 8: upgrade miserly")
+    refused(assemble(header, payload, version=10), "format version 10, .* up to version 9: upgrade miserly")
     refused(assemble(header, payload, version=0), "no format version 0")
 
 
@@ -665,3 +665,32 @@ def test_loading_needs_numpy_alone(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("5 ")
     assert "sklearn" not in done.stdout
+
+
+def acquirer(covariance):
+    """A plan that chooses by a mixture of two classes over two features."""
+    mixture = MixtureAcquisition(
+        feature=[0, 1], category=[-1, -1], centre=[0.0, 0.0], scale=[1.0, 1.0],
+        mean=[[-1.0, -2.0], [1.0, 2.0]], covariance=[covariance] * 2, weight=[0.5, 0.5], label=[0, 1],
+    )  # fmt: skip
+    none = np.zeros(0)
+    node = Node(none.astype(int), none.astype(int), none, [0.0], inherits=False, acquisition=mixture)
+    return Plan(costs=Costs([1.0, 2.0]), terms=[], nodes=[node], base=[0.0], link="logistic", classes=[0, 1])
+
+
+@pytest.mark.parametrize(("number", "version"), [(0.5, 9), (0.1, 6), (np.float64(np.float16(0.1)), 9)])
+def test_covariances_are_kept_in_as_few_bytes_as_hold_them(number, version):
+    plan = acquirer([[1.0, number], [number, 1.0]])
+    data = dumps(plan)
+    again = loads(data)
+    assert data[8] == version and dumps(again) == data
+    found = again.nodes[0].acquisition.covariance
+    assert found.dtype == np.float32 and found[0, 0, 1] == np.float32(number)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_a_covariance_in_half_precision_must_make_sense(value):
+    header, payload = take_apart(dumps(acquirer([[1.0, 0.5], [0.5, 1.0]])))
+    at = header["arrays"]["mixture_covariance"]["offset"]
+    changed = payload[:at] + np.float16(value).tobytes() + payload[at + 2 :]
+    refused(assemble(header, changed, version=9), "not sound: .*covariances")

@@ -185,6 +185,7 @@ class AcquirerClassifier(PlanClassifier, WeightedFit):
     """
 
     is_whole = True  # a search does not cut it after some rounds
+    keeps_budget = True
 
     noise_: float
     sharpness_: float

@@ -74,7 +74,7 @@ class AcquirerPlans:
             pool.centre,
             pool.scale,
             mixture.mean,
-            mixture.covariance + noise * np.eye(len(pool.feature)),
+            _in_half_precision(mixture.covariance + noise * np.eye(len(pool.feature))),
             mixture.weight,
             mixture.label,
             clip=pool.clip,
@@ -130,3 +130,16 @@ def _log_prior(samples: Rows, n_classes: int) -> NDArray[np.float64]:
     share = np.bincount(samples.y, samples.weight, minlength=n_classes)
     logs = np.log(share / share.sum())
     return np.array([logs[1] - logs[0]]) if n_classes == 2 else logs
+
+
+def _in_half_precision(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Covariances rounded to half precision, which takes less room, if they stay positive definite."""
+    with np.errstate(over="ignore"):
+        rounded = covariance.astype(np.float16).astype(np.float64)
+    if not np.isfinite(rounded).all():
+        return covariance
+    try:
+        np.linalg.cholesky(rounded)
+    except np.linalg.LinAlgError:
+        return covariance
+    return rounded

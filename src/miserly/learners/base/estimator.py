@@ -39,7 +39,8 @@ class PlanEstimator(RowReader, metaclass=ABCMeta):
 
     Subclasses may use `read_table`, `read_rows`, `run_arguments`, `raw_scores`, `labels_from`,
     `plan_classes`, `plan_for`, `fitted_plan`, `copy_columns`, `categories_` and `n_threads`, and may override
-    `labels_from`, `n_threads` and `is_quick`. Names with a leading underscore are not for subclasses.
+    `labels_from`, `n_threads`, `is_quick` and `keeps_budget`. Names with a leading underscore are not for
+    subclasses.
 
     Attributes
     ----------
@@ -73,6 +74,9 @@ class PlanEstimator(RowReader, metaclass=ABCMeta):
     _guarantee: tuple[Plan, tuple[Any, ...]]
 
     is_quick: ClassVar[bool] = False  # whether a fit grows a single tree: a search fits it at every budget
+    keeps_budget: ClassVar[bool] = (
+        False  # whether a fit with a budget buys until it is spent, without a search
+    )
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:

@@ -53,8 +53,8 @@ def choose_purchases(
     """Choose what rows buy: the best of several purchase trees on validation rows.
 
     Trees by rollouts, trees by gains with and without looking ahead, and one order of purchases for all rows
-    are compared, for each power of the price. If one by gains is best, or the table is small, the best by
-    gains is also grown with other first purchases.
+    are compared, for each power of the price; in large tables none without looking ahead. If one by gains is
+    best, or the table is small, the best by gains is also grown with other first purchases.
 
     Parameters
     ----------
@@ -80,16 +80,16 @@ def choose_purchases(
     bins = Bins.fit(some.X, MAX_BINS, options.categorical, random_state=options.seed)
     trees = _Trees(some, bins, options, costs, budget)
     alphas = ALPHAS if prices_differ(costs) else ALPHAS[-1:]
+    is_small = some.X.size <= SMALL
     sizes = sorted({max_leaves, 1}, reverse=True)
     gains = [
         _Way(GrowthLimits(n_leaves, MIN_ROWS, alpha, looks_ahead))
         for n_leaves in sizes
-        for looks_ahead in (True, False)
+        for looks_ahead in ((True, False) if is_small else (True,))
         for alpha in alphas
     ]
     rollouts = _ways_by_rollouts(len(some), max_leaves, alphas) if max_leaves > 1 else []
     best = trees.best([*rollouts, *gains])
-    is_small = some.X.size <= SMALL
     by_gains = trees.best(gains) if is_small and isinstance(best.limits, RolloutLimits) else best
     if isinstance(by_gains.limits, GrowthLimits):
         firsts = first_purchases(trees.table, costs, budget, by_gains.limits, N_FIRST)

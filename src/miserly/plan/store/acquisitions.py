@@ -1,6 +1,7 @@
 """The acquisitions of a plan as the arrays of a file, and back.
 
-Means and covariances are in single precision, of covariances the lower triangle with its diagonal.
+Means and covariances are in single precision, of covariances the lower triangle with its diagonal. From
+version 9 on, covariances are in half precision if that holds them to the bit.
 `MixtureAcquisition` itself checks that the numbers make sense; here only sizes and offsets are checked.
 """
 
@@ -16,7 +17,7 @@ from miserly.plan.acquisition import MixtureAcquisition
 from miserly.plan.nodes import Node
 from miserly.plan.store.container import Arrays, Schema, bounds, check_bounds, ints, joined
 
-__all__ = ["ACQUISITIONS", "acquisition_arrays", "check_acquisitions", "read_acquisitions"]
+__all__ = ["ACQUISITIONS", "HALF", "acquisition_arrays", "check_acquisitions", "read_acquisitions"]
 
 ACQUISITIONS: Schema = {
     "node_mixture": ("<i8", ("nodes",)),
@@ -32,6 +33,7 @@ ACQUISITIONS: Schema = {
     "mixture_mean": ("<f4", ("mixture means",)),
     "mixture_covariance": ("<f4", ("mixture covariances",)),
 }
+HALF: Schema = {"mixture_covariance": ("<f2", ("mixture covariances",))}
 _NUMBERS = ("price_exponent", "confidence", "tradeoff", "clip", "sharpness")
 _COLUMNS = ("feature", "category", "centre", "scale")
 _COMPONENTS = ("weight", "label")
@@ -57,7 +59,11 @@ def acquisition_arrays(nodes: Sequence[Node]) -> Arrays:
         arrays[f"mixture_{name}"] = joined([getattr(one, name) for one in some]).astype(dtype)
     triangles = [one.covariance[:, *np.tril_indices(len(one.feature))] for one in some]
     arrays["mixture_mean"] = joined([one.mean.ravel() for one in some]).astype(np.float32)
-    arrays["mixture_covariance"] = joined([part.ravel() for part in triangles]).astype(np.float32)
+    covariance = joined([part.ravel() for part in triangles]).astype(np.float32)
+    with np.errstate(over="ignore"):
+        half = covariance.astype(np.float16)
+    is_exact = len(half) > 0 and bool((half == covariance).all())
+    arrays["mixture_covariance"] = half if is_exact else covariance
     return arrays
 
 

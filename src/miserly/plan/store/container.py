@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 MAGIC = b"\x89MISER\r\n"  # the line end shows a transfer in text mode, the first byte that this is no text
-VERSION = 8  # the newest; a file has the oldest that can hold it
+VERSION = 9  # the newest; a file has the oldest that can hold it
 PREAMBLE = struct.Struct("<8sQQQ")
 MAX_DEPTH = 64  # of nested lists and objects in the header
 

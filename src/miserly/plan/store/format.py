@@ -36,6 +36,7 @@ _KEYS = {
     6: _DECIDED,
     7: _DECIDED,  # who does not know of amounts must not run such plans
     8: _DECIDED,
+    9: _DECIDED,
 }  # from 5: both may be null
 _CLASS_DTYPES = {
     "bool": bool,
@@ -151,6 +152,8 @@ def dumps(plan: Plan) -> bytes:
         version, header["decision"] = max(version, decided), plan.decision.record()
     if plan.reads_bought:
         version = 8
+    if arrays["mixture_covariance"].dtype == np.float16:
+        version = 9
     for key in _KEYS[version]:
         header.setdefault(key, None)
     return pack(header, arrays, SCHEMAS[version], version)

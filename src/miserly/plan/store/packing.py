@@ -19,6 +19,7 @@ from miserly.plan.nodes import Node
 from miserly.plan.plan import Plan
 from miserly.plan.store.acquisitions import (
     ACQUISITIONS,
+    HALF,
     acquisition_arrays,
     check_acquisitions,
     read_acquisitions,
@@ -61,13 +62,14 @@ _LATER_NODES: dict[int, Schema] = {
     5: {"node_single": ("|u1", ("nodes",))},
     6: ACQUISITIONS,
     8: {"node_bought_only": ("|u1", ("nodes",))},
+    9: HALF,
 }
 
 
 def schema_of(version: int) -> Schema:
     """The arrays of a file of some version, in their order; dimensions of one name have one size.
 
-    What a later version adds comes after all that earlier versions had.
+    What a later version adds comes after all that earlier versions had; it may change the type of an array.
     """
     schema = {**_ENTRIES, **_added(1), **_NODES}
     for later in range(2, version + 1):
