@@ -5,7 +5,8 @@ import pytest
 
 from miserly.costs import Costs, Ledger
 from miserly.grow import Bins
-from miserly.grow.class_cuts import IMPURITIES, ClassRows, Greed, class_cuts, impurity_of, rollouts
+from miserly.grow.class_cuts import IMPURITIES, ClassRows, class_cuts, impurity_of
+from miserly.grow.rollouts import Greed, rollouts
 
 
 def some_rows(seed: int, n: int = 200, d: int = 5, n_classes: int = 3) -> ClassRows:

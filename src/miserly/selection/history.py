@@ -156,6 +156,18 @@ class History:
                     found.add(learner)
         return found
 
+    def leads_beyond(self, learner: CandidateLearner, value: float, budget: float) -> bool:
+        """Whether a value nearer to the cheap end already costs as much as a budget."""
+        parameter = learner.hyperparameter
+        if parameter is None:
+            return False
+        cheaper = [
+            found
+            for trial, found in self.trials_of(learner)
+            if (trial.value > value) == (parameter.cheap > parameter.expensive)
+        ]
+        return any(max(one.mean_cost for one in found) >= budget for found in cheaper)
+
     def is_behind(self, learner: CandidateLearner, rivals: Sequence[CandidateLearner]) -> bool:
         """Whether no model of a learner is better than a cheaper one of a rival, by two standard errors."""
         own = self.found_by(learner)

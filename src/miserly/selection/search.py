@@ -226,15 +226,38 @@ class Search:
     def _others_at_budgets(self) -> Fits:
         """All learners at the largest budget and at one in the middle, then those that are not behind.
 
+        After a screening, learners that it had time for come first, and the best of them are fitted at all
+        budgets before the others.
+        """
+        every = set(self._with_budgets)
+        screened = {one for one in every if self.history.expected_seconds(one) > 0.0}
+        if self.history.expected:
+            yield from self._at_probes(screened)
+            yield from self._at_all_budgets(screened, leaders_only=True)
+        yield from self._at_probes(every)
+        if not self.first_values_only:
+            yield from self._at_all_budgets(every)
+
+    def _at_probes(self, some: set[CandidateLearner]) -> Fits:
+        """Some learners at the largest budget and at one in the middle.
+
         First values alone are for a subsample with little time: there the quicker of the two comes first. A
         learner that takes too long at both is fitted at the smallest budget.
         """
         quickest_first = (_MIDDLE, _LARGEST, _SMALLEST)
         for probe in quickest_first if self.first_values_only else (_LARGEST, _MIDDLE, _SMALLEST):
-            while (pair := self._quickest_left(slice(probe, probe + 1))) is not None:
+            while (pair := self._quickest_left(some, slice(probe, probe + 1))) is not None:
                 is_known = self.history.trials_of(pair[0]) or not self._is_under_way(pair[0])
                 yield pair if is_known else None
-        while not self.first_values_only and (pair := self._quickest_left(slice(None))) is not None:
+
+    def _at_all_budgets(self, some: set[CandidateLearner], leaders_only: bool = False) -> Fits:
+        """Some learners at all budgets, unless they turn out to be behind."""
+        while True:
+            if leaders_only:
+                self.history.leaders |= self.history.leading([*some], self.budgets.amounts)
+            pair = self._quickest_left(some & self.history.leaders if leaders_only else some, slice(None))
+            if pair is None:
+                return
             learner = pair[0]
             while self._is_under_way(learner) and not self.history.trials_of(learner):
                 yield None
@@ -243,13 +266,16 @@ class Search:
             else:
                 yield pair
 
-    def _quickest_left(self, which: slice) -> tuple[CandidateLearner, float] | None:
+    def _quickest_left(
+        self, some: set[CandidateLearner], which: slice
+    ) -> tuple[CandidateLearner, float] | None:
         """The next fit at a budget; if time is limited, of a learner that leads, and then of the fastest."""
         if self._n_started >= _BUDGET_SHARE * self.max_fits:
             return None
         left = [
             (learner, budget)
             for learner in self._with_budgets
+            if learner in some
             if learner not in self._given_up and not self.history.is_hopeless(learner)
             if not self._is_late(learner, self._start_share)
             for budget in learner.budgets[which]
@@ -306,7 +332,7 @@ class Search:
                     yield None
                 if turn >= len(values) or self.history.is_hopeless(learner) or self._is_behind(learner):
                     continue
-                if self._leads_beyond(learner, values[turn]):
+                if self.history.leads_beyond(learner, values[turn], self.budgets.largest):
                     continue
                 if not (turn == 0 and self._is_missing) and self._is_late(learner, self._start_share):
                     continue
@@ -320,18 +346,6 @@ class Search:
             return learner.start()
         has_another = any(one.estimator is learner.estimator and one is not learner for one in self.learners)
         return [] if has_another else learner.first_values()
-
-    def _leads_beyond(self, learner: CandidateLearner, value: float) -> bool:
-        """Whether a value nearer to the cheap end already costs as much as the largest budget."""
-        parameter = learner.hyperparameter
-        if parameter is None:
-            return False
-        cheaper = [
-            found
-            for trial, found in self.history.trials_of(learner)
-            if (trial.value > value) == (parameter.cheap > parameter.expensive)
-        ]
-        return any(max(one.mean_cost for one in found) >= self.budgets.largest for found in cheaper)
 
     # -- further values ------------------------------------------------------------------------------
 

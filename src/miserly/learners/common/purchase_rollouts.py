@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miserly.costs import Ledger
-from miserly.grow.class_cuts import ClassRows, Greed, class_cuts, impurity_of, rollouts
+from miserly.grow.class_cuts import ClassRows, class_cuts, impurity_of
+from miserly.grow.rollouts import Greed, rollouts
 from miserly.learners.common.purchase_branches import Branch, Split
 
 __all__ = ["RolloutLimits", "grow_by_rollouts"]
