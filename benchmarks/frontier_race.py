@@ -55,7 +55,7 @@ SLACK = 1 + 1e-9
 Fit = Callable[[Problem, float], Any]  # of one member of a sweep; gives a model round by round
 COLOURS = {"frontier": "C3", "before": "C4", "LightGBM": "C0", "CatBoost": "C1", "tiers": "C2"}
 RIVALS = ("LightGBM", "CatBoost", "tiers")
-NEWER = ("BudgetedSelectorClassifier", "BudgetedSelectorRegressor", "AcquirerClassifier")
+NEWER = ("BudgetedSelectorClassifier", "BudgetedSelectorRegressor", "AcquirerClassifier", "PurchaseTreeClassifier")
 Results: TypeAlias = dict[str, list[dict[str, Any]]]  # draws by set
 NAME = "frontier_race"
 
