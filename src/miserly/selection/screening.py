@@ -26,7 +26,7 @@ __all__ = ["SHARE", "Screening", "screen", "screening_split"]
 
 SHARE = 0.2  # of the time limit is spent at most
 AMPLE = 0.3  # of the time limit: if first values on all rows take less, no learner is left out for its values
-_MUCH = 2.0  # times the longest time of a fit, by a rough estimate, is too much
+_MUCH = 4.0  # times the longest time of a fit, by a rough estimate, is too much
 _FEW = 2000  # rows of the subsample ...
 _MANY = 4  # ... if there are at least so many times more
 

@@ -37,7 +37,7 @@ __all__ = ["Search"]
 Fits: TypeAlias = Iterator[tuple[CandidateLearner, float] | None]
 
 _START_SHARE = 0.6  # of the time limit: no first value is tried after that ...
-_CAPS_SHARE = 0.8  # ... or after that, if there are caps to fit at, or no further values to come
+_CAPS_SHARE = 0.9  # ... or after that, if there are caps to fit at, or no further values to come
 _BUDGET_SHARE = 0.5  # of the fits go to the budgets of the search, without those of the first learner
 # Mean budgets at which the first learner is fitted before the search, the largest and the one farthest from
 # it. With eight of them the mean over budgets fell by 0.02 on heart (seeds 30 to 33, 20 fits); with two it
@@ -227,28 +227,27 @@ class Search:
         """All learners at the largest budget and at one in the middle, then those that are not behind.
 
         After a screening, learners that it had time for come first, and the best of them are fitted at all
-        budgets before the others.
+        budgets before the others. First values alone are for a subsample with little time: there the fits in
+        the middle come first, which are quicker. A learner that takes too long at both is fitted at the
+        smallest budget.
         """
         every = set(self._with_budgets)
         screened = {one for one in every if self.history.expected_seconds(one) > 0.0}
         if self.history.expected:
-            yield from self._at_probes(screened)
+            yield from self._at_probe(screened, _LARGEST)
             yield from self._at_all_budgets(screened, leaders_only=True)
-        yield from self._at_probes(every)
+            yield from self._at_probe(screened, _MIDDLE)
+        for probe in (_MIDDLE, _LARGEST) if self.first_values_only else (_LARGEST, _MIDDLE):
+            yield from self._at_probe(every, probe)
+        yield from self._at_probe(every & {*self.history.late_from}, _SMALLEST)
         if not self.first_values_only:
             yield from self._at_all_budgets(every)
 
-    def _at_probes(self, some: set[CandidateLearner]) -> Fits:
-        """Some learners at the largest budget and at one in the middle.
-
-        First values alone are for a subsample with little time: there the quicker of the two comes first. A
-        learner that takes too long at both is fitted at the smallest budget.
-        """
-        quickest_first = (_MIDDLE, _LARGEST, _SMALLEST)
-        for probe in quickest_first if self.first_values_only else (_LARGEST, _MIDDLE, _SMALLEST):
-            while (pair := self._quickest_left(some, slice(probe, probe + 1))) is not None:
-                is_known = self.history.trials_of(pair[0]) or not self._is_under_way(pair[0])
-                yield pair if is_known else None
+    def _at_probe(self, some: set[CandidateLearner], place: int) -> Fits:
+        """Some learners at one budget of each."""
+        while (pair := self._quickest_left(some, slice(place, place + 1))) is not None:
+            is_known = self.history.trials_of(pair[0]) or not self._is_under_way(pair[0])
+            yield pair if is_known else None
 
     def _at_all_budgets(self, some: set[CandidateLearner], leaders_only: bool = False) -> Fits:
         """Some learners at all budgets, unless they turn out to be behind."""
@@ -280,7 +279,6 @@ class Search:
             if not self._is_late(learner, self._start_share)
             for budget in learner.budgets[which]
             if not self._is_begun(learner, budget) and self._may_be_in_time(learner, budget)
-            if which.start != _SMALLEST or learner in self.history.late_from
         ]
         return min(left, key=lambda pair: self._rank(pair[0]), default=None)
 
