@@ -226,10 +226,10 @@ class Search:
     def _others_at_budgets(self) -> Fits:
         """All learners at the largest budget and at one in the middle, then those that are not behind.
 
-        After a screening, learners that it had time for come first, and the best of them are fitted at all
-        budgets before the others. First values alone are for a subsample with little time: there the fits in
-        the middle come first, which are quicker. A learner that takes too long at both is fitted at the
-        smallest budget.
+        If time is limited, the best are fitted at all budgets before the others. After a screening, those
+        that it had time for come before all others. First values alone are for a subsample with little time:
+        there the fits in the middle come first, which are quicker. A learner that takes too long at both is
+        fitted at the smallest budget.
         """
         every = set(self._with_budgets)
         screened = {one for one in every if self.history.expected_seconds(one) > 0.0}
@@ -241,6 +241,8 @@ class Search:
             yield from self._at_probe(every, probe)
         yield from self._at_probe(every & {*self.history.late_from}, _SMALLEST)
         if not self.first_values_only:
+            if np.isfinite(self.time_limit):
+                yield from self._at_all_budgets(every, leaders_only=True)
             yield from self._at_all_budgets(every)
 
     def _at_probe(self, some: set[CandidateLearner], place: int) -> Fits:
