@@ -9,7 +9,7 @@ rows. Every learner is given the same rows to learn from and the same ledger: a 
 it really meets on its way through the trees, once.
 
 - frontier: `frontier("auto", ...)`, then `best(mean_budget=...)`, with all its defaults and a time limit;
-- before: the same without the learners that came last, the selector and the acquirer;
+- before: the same without the learners that came last: the selector, the acquirer and the purchase tree;
 - LightGBM, CatBoost: twelve penalties and all rounds of each; the best on a quarter of the rows, then
   learned again from all of them;
 - tiers: LightGBM without penalties on the features up to a price, for up to twelve prices, chosen alike.
@@ -55,7 +55,12 @@ SLACK = 1 + 1e-9
 Fit = Callable[[Problem, float], Any]  # of one member of a sweep; gives a model round by round
 COLOURS = {"frontier": "C3", "before": "C4", "LightGBM": "C0", "CatBoost": "C1", "tiers": "C2"}
 RIVALS = ("LightGBM", "CatBoost", "tiers")
-NEWER = ("BudgetedSelectorClassifier", "BudgetedSelectorRegressor", "AcquirerClassifier", "PurchaseTreeClassifier")
+NEWER = (
+    "BudgetedSelectorClassifier",
+    "BudgetedSelectorRegressor",
+    "AcquirerClassifier",
+    "PurchaseTreeClassifier",
+)
 Results: TypeAlias = dict[str, list[dict[str, Any]]]  # draws by set
 NAME = "frontier_race"
 
