@@ -277,7 +277,9 @@ def picture(results: dict[str, list[dict[str, Any]]], quick: bool) -> None:
                 ax.plot(share, np.mean([d[who]["test"] for d in ran], axis=0), color=colour, label=who)
         ax.set(xscale="log", title=name, xlabel="budget / cost of all features", ylabel=draws[0]["metric"])
         ax.grid(alpha=0.3)
-    grid[0].legend(fontsize=7)
+    lines = {line.get_label(): line for ax in grid for line in ax.get_lines()}
+    shown = [who for who in COLOURS if who in lines]
+    grid[0].legend([lines[who] for who in shown], shown, fontsize=7)
     save_picture(figure, NAME, quick)
 
 
