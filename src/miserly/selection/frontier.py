@@ -271,6 +271,7 @@ class _Setting:
                 screening = self._screen(search.seconds)
             search.learners, search.history.expected = screening.learners, screening.seconds
             search.history.late_from |= screening.late_from
+            search.history.doubtful_from |= screening.doubtful_from
             search.history.leaders |= screening.leaders
             search.run()
         return search, screening

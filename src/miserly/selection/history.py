@@ -83,7 +83,9 @@ class History:
     expected : mapping
         Seconds of a fit of each learner, from a screening; used until the learner has been fitted.
     late_from : dict
-        The least budget at which a fit of a learner takes too long: it was stopped, or is expected to be.
+        The least budget at which a fit of a learner was stopped because it took too long.
+    doubtful_from : dict
+        The least budget at which it is expected to take too long.
     leaders : set
         Learners that were best at some budget in a screening.
     """
@@ -94,6 +96,7 @@ class History:
     failures: list[Failure] = field(default_factory=list)
     expected: Mapping[CandidateLearner, float] = field(default_factory=dict)
     late_from: dict[CandidateLearner, float] = field(default_factory=dict)
+    doubtful_from: dict[CandidateLearner, float] = field(default_factory=dict)
     leaders: set[CandidateLearner] = field(default_factory=set)
     _failed_at: list[tuple[CandidateLearner, float]] = field(default_factory=list)
 
@@ -139,9 +142,10 @@ class History:
         most = _LATE_FITS if all(one.is_late for one in failures) and learner in self.late_from else 1
         return self.n_failed(learner) >= most and not self.trials_of(learner)
 
-    def is_too_slow(self, learner: CandidateLearner, budget: float) -> bool:
-        """Whether a fit at this budget, or at a smaller one, has taken too long."""
-        return budget >= self.late_from.get(learner, np.inf)
+    def is_too_slow(self, learner: CandidateLearner, budget: float, probably: bool = False) -> bool:
+        """Whether a fit at this budget, or at a smaller one, has taken too long, or probably will."""
+        doubtful = self.doubtful_from.get(learner, np.inf) if probably else np.inf
+        return budget >= min(self.late_from.get(learner, np.inf), doubtful)
 
     def leading(
         self, learners: Sequence[CandidateLearner], budgets: Sequence[float]

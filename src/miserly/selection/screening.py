@@ -26,7 +26,7 @@ __all__ = ["SHARE", "Screening", "screen", "screening_split"]
 
 SHARE = 0.2  # of the time limit is spent at most
 AMPLE = 0.3  # of the time limit: if first values on all rows take less, no learner is left out for its values
-_MUCH = 4.0  # times the longest time of a fit, by a rough estimate, is too much
+_MUCH = 2.0  # times the longest time of a fit, by a rough estimate: such fits come last
 _FEW = 2000  # rows of the subsample ...
 _MANY = 4  # ... if there are at least so many times more
 
@@ -44,7 +44,9 @@ class Screening:
     left_out : dict of str
         Why others are left out, by learner.
     late_from : dict of float
-        The least budget at which a fit takes too long, by learner.
+        The least budget at which a fit took too long on the subsample, by learner.
+    doubtful_from : dict of float
+        The least budget at which a fit probably takes too long, by learner.
     leaders : set
         The learners that are best at some budget on the subsample, or nearly.
     taken : float
@@ -55,6 +57,7 @@ class Screening:
     seconds: dict[CandidateLearner, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     late_from: dict[CandidateLearner, float] = field(default_factory=dict)
+    doubtful_from: dict[CandidateLearner, float] = field(default_factory=dict)
     leaders: set[CandidateLearner] = field(default_factory=set)
     taken: float = 0.0
 
@@ -106,14 +109,14 @@ def screen(search: Search, times_more: float, time_limit: float) -> Screening:
     names = {one.name for one in left}
     left_out = {one.name: why for one, why in why_not.items() if one.name not in names}
     leaders = search.history.leading(left, search.budgets.amounts)
-    late = {**search.history.late_from, **_late(search, left, times_more, longest)}
-    return Screening([nothing, *left], seconds, left_out, late, leaders, search.seconds)
+    late, doubtful = search.history.late_from, _doubtful(search, left, times_more, longest)
+    return Screening([nothing, *left], seconds, left_out, late, doubtful, leaders, search.seconds)
 
 
-def _late(
+def _doubtful(
     search: Search, learners: Sequence[CandidateLearner], times_more: float, longest: float
 ) -> dict[CandidateLearner, float]:
-    """The least budget at which a fit to all rows takes much too long, in proportion to rows and budgets."""
+    """The least budget at which a fit takes much too long, if time is in proportion to rows and budget."""
     found = {}
     for one in learners:
         trials = [trial for trial, _ in search.history.trials_of(one) if trial.value > 0.0]

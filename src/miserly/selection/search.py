@@ -82,6 +82,7 @@ class Search:
     history: History = field(init=False)
     _given_up: set[CandidateLearner] = field(default_factory=set)
     _at_budgets: CandidateLearner | None = None  # being fitted at the budgets, without a limit of its own
+    _skips_doubtful: bool = False  # fits that probably take too long
     _under_way: deque[tuple[Order, Gap | None]] = field(default_factory=deque)
     _started: float = field(init=False)
 
@@ -234,9 +235,11 @@ class Search:
         every = set(self._with_budgets)
         screened = {one for one in every if self.history.expected_seconds(one) > 0.0}
         if self.history.expected:
+            self._skips_doubtful = True
             yield from self._at_probe(screened, _LARGEST)
             yield from self._at_all_budgets(screened, leaders_only=True)
             yield from self._at_probe(screened, _MIDDLE)
+            self._skips_doubtful = False
         for probe in (_MIDDLE, _LARGEST) if self.first_values_only else (_LARGEST, _MIDDLE):
             yield from self._at_probe(every, probe)
         yield from self._at_probe(every & {*self.history.late_from}, _SMALLEST)
@@ -290,7 +293,7 @@ class Search:
         On a subsample a fit that would take too long is a large part of the little time. So the time of
         earlier fits is extrapolated in proportion to the budget.
         """
-        if self.history.is_too_slow(learner, budget):
+        if self.history.is_too_slow(learner, budget, self._skips_doubtful):
             return False
         known = [trial for trial, _ in self.history.trials_of(learner)] if self.first_values_only else []
         return all(

@@ -299,17 +299,22 @@ def test_words_and_pictures_say_that_it_acquires_nothing():
 # -- files ---------------------------------------------------------------------------------------------------
 
 
-def test_files_are_of_the_eighth_version():
+@pytest.mark.parametrize(("variance", "version", "version_without"), [(1.0, 9, 9), (1.1, 8, 6)])
+def test_files_are_of_the_oldest_version_that_holds_them(variance, version, version_without):
+    """Half precision holds a variance of 1, and not one of 1.1."""
     plan = two_features()
+    acquisition = replace(plan.nodes[0].acquisition, covariance=np.array([EYE, EYE]) * variance)
+    plan = plan.replace(nodes=[replace(plan.nodes[0], acquisition=acquisition), plan.nodes[1]])
     data = dumps(plan)
     header, payload = take_apart(data)
-    assert data[8:16] == (8).to_bytes(8, "little")
+    assert data[8:16] == version.to_bytes(8, "little")
     back = loads(data)
     assert back.digest == plan.digest and [node.bought_only for node in back.nodes] == [False, True]
     assert dumps(back) == data
     np.testing.assert_array_equal(back.run([ROW], 1.0).scores, plan.run([ROW], 1.0).scores)
     without = plan.replace(nodes=[plan.nodes[0], replace(plan.nodes[1], bought_only=False)])
-    assert without.digest != plan.digest and dumps(without)[8:16] == (6).to_bytes(8, "little")
+    assert without.digest != plan.digest
+    assert dumps(without)[8:16] == version_without.to_bytes(8, "little")
     with pytest.raises(PlanFormatError):
         loads(assemble(header, payload, version=7))
 
