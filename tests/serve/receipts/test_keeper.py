@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ import sqlalchemy as sa
 
 from miserly.runtime import OnDemand, Priced, Unavailable
 from miserly.serve.receipts import NotKept, ReceiptKeeper, SchemaError, recover
-from miserly.serve.receipts.database import ReceiptDatabase
+from miserly.serve.receipts import database as database_module
+from miserly.serve.receipts.database import DatabaseDown, ReceiptDatabase
 from miserly.serve.receipts.tables import SCHEMA, SCHEMA_VERSION
 from tests.runtime.plans import PATIENT, heart
 
@@ -321,6 +323,28 @@ def test_processes_can_make_the_tables_at_once(url):
     for thread in threads:
         thread.join()
     assert not problems
+
+
+@pytest.mark.parametrize(("times", "comes_up"), [(3, True), (10_000, False)])
+def test_a_file_that_others_prepare_is_tried_again(times, comes_up, tmp_path, monkeypatch):
+    """SQLite says at once that the file is locked if another process prepares it at the same moment."""
+    original, left = ReceiptDatabase._check_tables, [None] * times
+
+    def busy(self, connection):
+        if left:
+            left.pop()
+            locked = sqlite3.OperationalError("database is locked")
+            locked.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, locked)
+        original(self, connection)
+
+    monkeypatch.setattr(ReceiptDatabase, "_check_tables", busy)
+    monkeypatch.setattr(database_module, "_PATIENCE", 1.0)
+    database = ReceiptDatabase(tmp_path / "shop.db")
+    with nullcontext() if comes_up else pytest.raises(DatabaseDown, match="locked"):
+        database.check()
+    database.close()
+    assert bool(left) != comes_up
 
 
 @pytest.mark.parametrize(

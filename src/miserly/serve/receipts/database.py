@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
@@ -29,6 +31,8 @@ from miserly.serve.receipts.tables import (
 __all__ = ["DatabaseDown", "ReceiptDatabase", "SchemaError", "read_url"]
 
 _LOCK = 0x6D697365  # advisory lock of PostgreSQL, held while tables are made
+_PATIENCE = 30.0  # seconds to wait for other processes that use a file of SQLite
+_PAUSE = 0.05  # between two attempts to prepare it
 # Errors about one row, not about the database itself.
 _BAD_ROW = (exc.DataError, exc.IntegrityError, ValueError, TypeError, KeyError, OverflowError)
 
@@ -115,13 +119,18 @@ class ReceiptDatabase:
         """
         if self._checked:
             return
-        try:
-            self._make_file()
-            with self.engine.begin() as connection:
-                self._check_tables(connection)
-        except exc.DBAPIError as error:
-            raise DatabaseDown(_words(error)) from None
-        self._checked = True
+        end = time.monotonic() + _PATIENCE
+        while not self._checked:
+            try:
+                self._make_file()
+                with self.engine.begin() as connection:
+                    self._check_tables(connection)
+                self._checked = True
+            except exc.DBAPIError as error:
+                # SQLite waits for other processes, but not for those that prepare the file just now.
+                if not _is_busy(error) or time.monotonic() > end:
+                    raise DatabaseDown(_words(error)) from None
+                time.sleep(_PAUSE)
 
     def add(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Store the records of lines. Existing records do not change.
@@ -175,7 +184,7 @@ class ReceiptDatabase:
             return sa.create_engine(
                 self.url, pool_size=1, max_overflow=1, pool_pre_ping=True, connect_args=options
             )
-        engine = sa.create_engine(self.url, connect_args={"timeout": 30})
+        engine = sa.create_engine(self.url, connect_args={"timeout": _PATIENCE})
 
         @sa.event.listens_for(engine, "connect")
         def prepare(connection: Any, _: Any) -> None:
@@ -232,6 +241,11 @@ class ReceiptDatabase:
             )
         METADATA.create_all(connection, checkfirst=False)
         connection.execute(sa.insert(SCHEMA), {"version": SCHEMA_VERSION})
+
+
+def _is_busy(error: exc.DBAPIError) -> bool:
+    """Whether another process uses the file of SQLite."""
+    return (getattr(error.orig, "sqlite_errorcode", 0) & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _named(table: sa.Table, rows: Sequence[Sequence[Any]]) -> str:
