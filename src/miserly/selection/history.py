@@ -87,7 +87,7 @@ class History:
     doubtful_from : dict
         The least budget at which it is expected to take too long.
     leaders : set
-        Learners that were best at some budget in a screening.
+        Learners that were best at some budget, or nearly, in a screening or in the search itself.
     """
 
     sign: float

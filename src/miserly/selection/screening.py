@@ -3,7 +3,8 @@
 A search is screened if time is limited and there are many rows. A learner that would take too long is left
 out. If time is short, learners whose models are all worse than cheaper models of another learner, by two
 standard errors, are left out, too. The quickest learner comes first, then the others by the area under their
-curves. Values on the subsample are used for nothing else.
+curves. With budgets, the learners that lead at one of them are fitted at all of them first, and fits that
+probably take too long come last. Values on the subsample are used for nothing else.
 """
 
 from __future__ import annotations

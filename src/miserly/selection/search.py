@@ -4,7 +4,8 @@ If the search has budgets, these come first. The first learner that has a budget
 each of them (at two, if they are mean budgets), the largest first: prefixes of its model serve the smaller
 budgets from then on. Learners that grow a single tree are fitted at all caps right after the first of these
 fits. Then the other learners are fitted at the largest cap and at one in the middle, the fastest first: some
-learners are good at small caps alone. Those that are competitive are also fitted at the other caps.
+learners are good at small caps alone. Those that are competitive are also fitted at the other caps. If time
+is limited, the best of them come first.
 
 The constant answer and learners without a hyperparameter come before all of these. They are fitted once.
 

@@ -75,7 +75,7 @@ class PlanEstimator(RowReader, metaclass=ABCMeta):
 
     is_quick: ClassVar[bool] = False  # whether a fit grows a single tree: a search fits it at every budget
     keeps_budget: ClassVar[bool] = (
-        False  # whether a fit with a budget buys until it is spent, without a search
+        False  # whether a fit with a budget is one fit, no search for one inside it
     )
 
     @abstractmethod

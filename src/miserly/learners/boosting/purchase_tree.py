@@ -114,10 +114,12 @@ class PurchaseTreeClassifier(PlanClassifier, WeightedFit):
     are joined.
 
     Trees by gains with and without looking ahead, and trees by rollouts, each for alpha of 1, 0.5 and 0
-    where prices differ, are evaluated by short boosted models on validation rows. The best tree by gains is
-    also grown with four other first purchases, and with one leaf. Trees are compared on at most 10,000
-    rows. The tree of rollouts is then grown on all rows, up to 40 million values. By gains leaves have at
-    least 60 rows, by rollouts 20 to 60 with the number of rows.
+    where prices differ, are evaluated by short boosted models on up to three validation sets; the worse
+    half drops out after each. So are trees by gains with one leaf. If one by gains is best, or rows times
+    features are at most a million, the best by gains is also grown with four other first purchases.
+    Larger tables get no trees without looking ahead. Trees are compared on at most 10,000 rows. The tree
+    of rollouts is then grown on all rows, up to 40 million values. By gains leaves have at least 60 rows,
+    by rollouts 20 to 60 with the number of rows.
 
     The boosted model learns from all rows together: a value that a row has not bought is missing. Each leaf
     of the plan holds what its rows can meet of each tree: splits of features that are not bought, and splits
